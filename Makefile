@@ -1,0 +1,52 @@
+# `make` alone lists the targets. Everything is installed into .venv; nothing is downloaded but packages.
+PYTHON ?= python3
+BIN    := .venv/bin
+PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
+
+# The question goes through the environment as it was typed: quotes, apostrophes and $ survive make and the shell.
+export CTXASSEMBLY_QUESTION := $(value Q)
+unexport Q
+
+.PHONY: help demo test check test-all clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+demo: .venv/demo  ## index the Python language reference, ask Q="..." and show what the model reads
+	@PYTHONPATH=notebooks $(BIN)/python -m demo "$$CTXASSEMBLY_QUESTION"
+
+test: .venv/test  ## run all tests that need no torch, those on an embedded Postgres included
+	$(BIN)/python -m pytest
+
+check: .venv/test  ## run the whole gate: ruff, mypy strict, import contracts, tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+test-all: check .venv/semantic  ## run the gate, then the tests that need sentence-transformers
+	$(BIN)/python -m pytest -m semantic
+
+clean:  ## remove the environment and what the tools left behind
+	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp is renewed whenever a requirement may have changed. --group needs a pip newer than many Pythons carry.
+.venv/pip: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@touch $@
+
+.venv/demo: .venv/pip
+	$(PIP) --editable '.[langchain,llamaindex,postgres,embedded]' --group demo
+	@touch $@
+
+.venv/test: .venv/demo
+	$(PIP) --group test --group lint
+	@touch $@
+
+.venv/semantic: .venv/test
+	$(PIP) --editable '.[semantic]' --group semantic
+	@touch $@
