@@ -1,0 +1,42 @@
+"""ctxassembly for LlamaIndex: a node postprocessor, and stores that answer with neighbours.
+
+Names load when they are first used: importing `llama_index.core` takes seconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from llamaindex_ctxassembly.docstore import DocstoreNeighbours
+    from llamaindex_ctxassembly.events import ContextAssembledEvent
+    from llamaindex_ctxassembly.postgres import PGVectorNeighbours
+    from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
+    from llamaindex_ctxassembly.vectorstore import VectorStoreNeighbours
+
+__all__ = [
+    "ContextAssembledEvent",
+    "ContextAssemblyPostprocessor",
+    "DocstoreNeighbours",
+    "PGVectorNeighbours",
+    "VectorStoreNeighbours",
+]
+
+_HOMES = {
+    "ContextAssembledEvent": "events",
+    "ContextAssemblyPostprocessor": "postprocessor",
+    "DocstoreNeighbours": "docstore",
+    "PGVectorNeighbours": "postgres",
+    "VectorStoreNeighbours": "vectorstore",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,93 @@
+"""Neighbours from LlamaIndex's PGVectorStore, by one statement of our own with bound values."""
+# PGVectorStore's table and sessions have no public names.
+# ruff: noqa: SLF001
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.schema import BaseNode, TextNode
+from llama_index.core.vector_stores.utils import metadata_dict_to_node
+from sqlalchemy import Row, Text, any_, cast, func
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from ctxassembly.keys import MetadataKeys
+from ctxassembly.stores.answers import asked_for
+from ctxassembly.stores.postgres import ChunkTable, aread, json_text, read
+from ctxassembly.types import Chunk, ChunkRef
+from llamaindex_ctxassembly.nodes import to_chunk
+from llamaindex_ctxassembly.sqlfilters import where
+
+if TYPE_CHECKING:
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+NO_DOCUMENT = "None"
+"""What LlamaIndex writes as `ref_doc_id` of a node without a SOURCE."""
+
+
+@dataclass(frozen=True)
+class PGVectorNeighbours:
+    """A store of neighbours over LlamaIndex's PGVectorStore: one statement a fetch, sync or async.
+
+    Rows are found by the index on `ref_doc_id` that PGVectorStore makes itself: a chunk named by its id is looked for
+    among those of its document, since `node_id` has no index. PGVectorStore's own `get_nodes` writes filter values
+    into its SQL; here every value is bound, and a row that `filter` excludes is never read. What a
+    `customize_query_fn` adds to similarity queries is not applied: say it in `filter`.
+
+    Raises:
+        ConfigError: `filter` has an operator, a condition or a value that is not translated.
+    """
+
+    vector_store: Any
+    """A `llama_index.vector_stores.postgres.PGVectorStore`."""
+    filter: MetadataFilters | None = None
+    """What the retriever filters by."""
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+    timeout_seconds: float = 5.0
+    """After which a fetch is given up, on the server too."""
+
+    def __post_init__(self) -> None:
+        self._table(())
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+        """The chunks that exist among `refs` and pass the filter."""
+        if not refs:
+            return ()
+        self.vector_store._initialize()
+        with self.vector_store._session() as session:
+            return self._chunks(read(session, self._table(refs).select(refs), self.timeout_seconds), refs)
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+        """The same, awaited."""
+        if not refs:
+            return ()
+        self.vector_store._initialize()
+        async with self.vector_store._async_session() as session:
+            return self._chunks(await aread(session, self._table(refs).select(refs), self.timeout_seconds), refs)
+
+    def _table(self, refs: Sequence[ChunkRef]) -> ChunkTable:
+        """Where the chunks are, narrowed to the documents of `refs`."""
+        table = self.vector_store._table_class
+        metadata = table.metadata_
+        document_id = json_text(metadata, "ref_doc_id")
+        documents = list(dict.fromkeys([*(ref.document_id for ref in refs), NO_DOCUMENT]))
+        return ChunkTable(
+            id=table.node_id,
+            document_id=document_id,
+            index=func.coalesce(*(json_text(metadata, key) for key in self.keys.index)),
+            text=table.text,
+            metadata=metadata,
+            where=(document_id == any_(cast(documents, ARRAY(Text))), where(self.filter, metadata)),
+        )
+
+    def _chunks(self, rows: Sequence[Row[Any]], refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+        return asked_for((to_chunk(_node(row), self.keys) for row in rows), refs)
+
+
+def _node(row: Row[Any]) -> BaseNode:
+    """The node in a row; rows that LlamaIndex itself didn't write have no `_node_content`."""
+    if "_node_content" in row.metadata:
+        return metadata_dict_to_node(row.metadata, row.text)
+    return TextNode(id_=row.id, text=row.text, metadata=row.metadata)

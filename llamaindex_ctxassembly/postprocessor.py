@@ -1,0 +1,139 @@
+"""The node postprocessor: retrieved nodes in, one node per label out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.storage.docstore.types import BaseDocumentStore
+from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
+from llama_index_instrumentation import get_dispatcher
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from ctxassembly.config import AssemblyConfig
+from ctxassembly.drive import aassemble, assemble
+from ctxassembly.errors import ConfigError
+from ctxassembly.plain import plain, plain_trace
+from ctxassembly.types import Context, Hit
+from llamaindex_ctxassembly.docstore import DocstoreNeighbours
+from llamaindex_ctxassembly.events import ContextAssembledEvent
+from llamaindex_ctxassembly.filters import FilteredStore
+from llamaindex_ctxassembly.labelled import labelled_nodes, unread
+from llamaindex_ctxassembly.nodes import is_media, to_hit
+from llamaindex_ctxassembly.vectorstore import VectorStoreNeighbours
+
+dispatcher = get_dispatcher(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """Retrieved nodes, sorted out."""
+
+    hits: tuple[Hit, ...]
+    nodes: tuple[BaseNode, ...]
+    """Those of the hits, in the same order."""
+    media: tuple[NodeWithScore, ...]
+    query: str | None
+
+
+class ContextAssemblyPostprocessor(BaseNodePostprocessor):
+    """Turns retrieved nodes into the context that the LLM reads: one node per label, in order.
+
+    Joined by a blank line, as `compact` does it, the nodes are `Context.text` exactly, whatever their metadata, which
+    hold the citation, the chunk ids, the scores and the trace. It must be the last postprocessor, and what splits or
+    numbers nodes again (CitationQueryEngine) must not follow.
+
+    Neighbours come from one of `docstore`, `vector_store` (which has to store text) and `store` (any object with
+    fetch(refs) or afetch(refs)); without one of them the hits stand alone. `filter` is the retriever's: no neighbour
+    that it excludes gets into the context, and from Postgres none is read.
+
+    Nodes with an image, audio or video and no text follow the labelled ones, with their metadata kept out of the
+    prompt; of an image with a caption the caption is read.
+
+    Stores are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
+
+    Raises:
+        ConfigError: more than one store, a store that isn't one, or a filter that can't be translated.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    config: AssemblyConfig = Field(default_factory=AssemblyConfig, frozen=True)
+    filter: MetadataFilters | None = Field(default=None, frozen=True)
+    docstore: BaseDocumentStore | None = Field(default=None, exclude=True, frozen=True)
+    vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
+    store: Any = Field(default=None, exclude=True, frozen=True)
+
+    _neighbours: Any = PrivateAttr()
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._neighbours = self._store_of_neighbours()
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name under which it is serialized."""
+        return "ContextAssemblyPostprocessor"
+
+    def __getstate__(self) -> dict[Any, Any]:
+        # LlamaIndex's own drops what can't be pickled: the copy would have the default config or no store.
+        return BaseModel.__getstate__(self)
+
+    def _store_of_neighbours(self) -> Any:
+        given = [name for name in ("docstore", "vector_store", "store") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ConfigError("store, docstore and vector_store", "one of the three at most", " and ".join(given))
+        if self.vector_store is not None and _is_postgres(self.vector_store):
+            from llamaindex_ctxassembly.postgres import PGVectorNeighbours  # noqa: PLC0415 - needs SQLAlchemy
+
+            return PGVectorNeighbours(self.vector_store, self.filter, self.config.keys)
+        store = self.store
+        if self.docstore is not None:
+            store = DocstoreNeighbours(self.docstore, self.config.keys)
+        elif self.vector_store is not None:
+            store = VectorStoreNeighbours(self.vector_store, self.config.keys)
+        elif store is not None and not (hasattr(store, "fetch") or hasattr(store, "afetch")):
+            raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", store)
+        return store if store is None or self.filter is None else FilteredStore(store, self.filter)
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        given = self._sorted_out(nodes, query_bundle)
+        context = assemble(given.hits, self.config, query=given.query, store=self._neighbours)
+        return _result(given, context)
+
+    @dispatcher.span
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        given = self._sorted_out(nodes, query_bundle)
+        context = await aassemble(given.hits, self.config, query=given.query, store=self._neighbours)
+        return _result(given, context)
+
+    def _sorted_out(self, nodes: Sequence[NodeWithScore], query_bundle: QueryBundle | None) -> _Input:
+        hits = [to_hit(each, self.config.keys) for each in nodes]
+        read = [(hit, each.node) for hit, each in zip(hits, nodes, strict=True) if not is_media(each.node)]
+        return _Input(
+            hits=tuple(hit for hit, _ in read),
+            nodes=tuple(node for _, node in read),
+            media=tuple(each for each in nodes if is_media(each.node)),
+            query=None if query_bundle is None else query_bundle.query_str,
+        )
+
+
+def _result(given: _Input, context: Context) -> list[NodeWithScore]:
+    dispatcher.event(
+        ContextAssembledEvent(query=given.query, citations=plain(context.citations), trace=plain_trace(context.trace))
+    )
+    media = [NodeWithScore(node=unread(each.node), score=each.score) for each in given.media]
+    return labelled_nodes(context, given.hits, given.nodes) + media
+
+
+def _is_postgres(vector_store: BasePydanticVectorStore) -> bool:
+    """Whether it is LlamaIndex's PGVectorStore, told by name: who doesn't use it needn't have its package."""
+    kinds = {(kind.__module__, kind.__name__) for kind in type(vector_store).__mro__}
+    return ("llama_index.vector_stores.postgres.base", "PGVectorStore") in kinds

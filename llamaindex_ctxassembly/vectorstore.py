@@ -1,0 +1,65 @@
+"""Neighbours from a LlamaIndex vector store that stores the text of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    FilterCondition,
+    MetadataFilter,
+    MetadataFilters,
+)
+
+from ctxassembly.errors import ConfigError
+from ctxassembly.keys import MetadataKeys
+from ctxassembly.stores.answers import asked_for
+from ctxassembly.types import Chunk, ChunkRef
+from llamaindex_ctxassembly.docstore import documents_to_search
+from llamaindex_ctxassembly.nodes import to_chunk
+
+
+@dataclass(frozen=True)
+class VectorStoreNeighbours:
+    """A store of neighbours over any vector store that stores text and has `get_nodes`.
+
+    One call a fetch for the chunks named by id, one for the documents that must be searched; the engine asks for both
+    at once only where the hits differ. For PGVectorStore there is PGVectorNeighbours.
+    """
+
+    vector_store: BasePydanticVectorStore
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    def __post_init__(self) -> None:
+        if not self.vector_store.stores_text:
+            allowed = "a vector store that stores text (for another, pass the docstore of its index)"
+            raise ConfigError("vector_store", allowed, type(self.vector_store).__name__)
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+        """The chunks that exist among `refs`."""
+        return self._chunks([self.vector_store.get_nodes(**query) for query in _queries(refs)], refs)
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+        """The same, awaited."""
+        return self._chunks([await self.vector_store.aget_nodes(**query) for query in _queries(refs)], refs)
+
+    def _chunks(self, answers: Iterable[Iterable[BaseNode]], refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+        return asked_for((to_chunk(node, self.keys) for answer in answers for node in answer), refs)
+
+
+def _queries(refs: Sequence[ChunkRef]) -> list[dict[str, Any]]:
+    """Arguments for `get_nodes`: never an empty list of ids, which some stores answer with their whole table."""
+    queries: list[dict[str, Any]] = []
+    if ids := list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id is not None)):
+        queries.append({"node_ids": ids})
+    if documents := documents_to_search(refs):
+        one_of: list[MetadataFilter | MetadataFilters] = [
+            MetadataFilter(key="ref_doc_id", value=each) for each in documents
+        ]
+        # Not every store knows OR.
+        condition = FilterCondition.OR if len(one_of) > 1 else FilterCondition.AND
+        queries.append({"filters": MetadataFilters(filters=one_of, condition=condition)})
+    return queries
