@@ -1,0 +1,41 @@
+"""Retrieved chunks in, the context that a language model reads out: joined, within budget, cited, explained."""
+
+from ctxassembly import presets
+from ctxassembly.config import AssemblyConfig, TokenBudget
+from ctxassembly.drive import aassemble, assemble
+from ctxassembly.keys import MetadataKeys
+from ctxassembly.testing import MemoryStore
+from ctxassembly.types import (
+    Block,
+    Chunk,
+    ChunkRef,
+    Citation,
+    Context,
+    Decision,
+    Hit,
+    Passage,
+    Source,
+    Stage,
+    Trace,
+)
+
+__all__ = [
+    "AssemblyConfig",
+    "Block",
+    "Chunk",
+    "ChunkRef",
+    "Citation",
+    "Context",
+    "Decision",
+    "Hit",
+    "MemoryStore",
+    "MetadataKeys",
+    "Passage",
+    "Source",
+    "Stage",
+    "TokenBudget",
+    "Trace",
+    "aassemble",
+    "assemble",
+    "presets",
+]

@@ -1,0 +1,172 @@
+"""What fits: the only stage that drops.
+
+Items are tried best first, each as the context would really be rendered with it. With granularity `document` the
+first one that doesn't fit ends it, which is dropping whole documents from the tail; with `passage` and `chunk` an item
+is left out only if it doesn't fit beside everything ranked above it, and filling goes on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from ctxassembly.config import Granularity
+from ctxassembly.types import Candidate, Header
+
+HEADER_SHARE = 4
+"""A header that takes more than a quarter of the budget is shortened before the text is cut."""
+CHARS_PER_TOKEN = 8
+"""Where the search for a cut begins: twice what a token of English prose has."""
+
+_FINER: dict[Granularity, tuple[Granularity, ...]] = {
+    "document": ("document", "passage", "chunk"),
+    "passage": ("passage", "chunk"),
+    "chunk": ("chunk",),
+}
+_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”）]*|\S(?=\s*\n)")
+_WORD_END = re.compile(r"\S(?=\s)")
+
+
+class Scale(Protocol):
+    """A context in the making, which can be weighed before something is taken."""
+
+    token_count: int
+
+    """Tokens of everything taken so far."""
+
+    def at_least(self, candidates: Sequence[Candidate]) -> int:
+        """A lower bound of the tokens of the candidates' texts, found without counting."""
+
+    def weigh(self, candidates: Sequence[Candidate], level: Header = ...) -> int:
+        """The tokens of the whole context if `candidates` were taken as well."""
+
+    def header_cost(self, candidate: Candidate, level: Header) -> int:
+        """The tokens that a header takes around `candidate` alone."""
+
+    def take(self, candidates: Sequence[Candidate]) -> None:
+        """Take `candidates`."""
+
+
+def fill(scale: Scale, candidates: Sequence[Candidate], granularity: Granularity, max_tokens: int) -> dict[int, int]:
+    """Takes what fits, and returns the tokens that a candidate left out would have added, by `id(candidate)`.
+
+    `candidates` are best first, hits before neighbours. If not even the first item fits, its parts are tried: of a
+    document its passages, then its chunks. Nothing at all may fit; then see `shorten`.
+    """
+    left_out: dict[int, int] = {}
+    if not candidates:
+        return left_out
+    if scale.at_least(candidates) <= max_tokens and scale.weigh(candidates) <= max_tokens:
+        scale.take(candidates)
+        return left_out
+    for grain in _FINER[granularity]:
+        items = _items(candidates, grain)
+        full = False
+        for item in items:
+            floor = scale.at_least(item)
+            added = floor if floor > max_tokens else scale.weigh(item) - scale.token_count
+            if full or scale.token_count + added > max_tokens:
+                left_out |= _shares(item, added)
+                full = full or grain == "document"
+            else:
+                scale.take(item)
+                for candidate in item:
+                    left_out.pop(id(candidate), None)
+        if scale.token_count:
+            break
+        if grain == "document":
+            chosen = {id(candidate) for candidate in items[0]}
+            candidates = [candidate for candidate in candidates if id(candidate) in chosen]
+    return left_out
+
+
+def _items(candidates: Sequence[Candidate], grain: Granularity) -> list[list[Candidate]]:
+    """The candidates in items of that size, by the best candidate in each."""
+    if grain == "chunk":
+        return [[candidate] for candidate in candidates]
+    run_of: dict[int, int] = {}
+    if grain == "passage":
+        run, before = 0, None
+        for candidate in sorted(candidates, key=lambda c: (c.chunk.document_id, c.position)):
+            at = (candidate.chunk.document_id, candidate.position)
+            run += before not in (at, (at[0], at[1] - 1))
+            run_of[id(candidate)] = run
+            before = at
+    items: dict[object, list[Candidate]] = {}
+    for candidate in candidates:
+        key = run_of[id(candidate)] if grain == "passage" else candidate.chunk.document_id
+        items.setdefault(key, []).append(candidate)
+    return list(items.values())
+
+
+def _shares(item: Sequence[Candidate], tokens: int) -> dict[int, int]:
+    """What each candidate has of the item's `tokens`, by the length of its text; the shares add up exactly."""
+    length = sum(len(candidate.chunk.text) for candidate in item)
+    shares: dict[int, int] = {}
+    characters = given = 0
+    for candidate in item:
+        characters += len(candidate.chunk.text)
+        upto = tokens * characters // length
+        shares[id(candidate)] = upto - given
+        given = upto
+    return shares
+
+
+def shorten(scale: Scale, candidate: Candidate, max_tokens: int) -> tuple[Candidate, Header] | None:
+    """The best candidate of a budget in which nothing fits whole, made to fit, and how much header stays.
+
+    The summary goes first, then page and path, then the label, as long as the header takes more than a quarter of the
+    budget; then the text is cut at a sentence, else at a word, else at a character. None if not even one fits.
+    """
+    text = candidate.chunk.text
+
+    def upto(end: int) -> Candidate:
+        if end >= len(text):
+            return candidate
+        return replace(candidate, chunk=replace(candidate.chunk, text=text[:end]), cut=True)
+
+    def fits(end: int, *, level: Header) -> bool:
+        return scale.weigh([upto(end)], level) <= max_tokens
+
+    reach = max_tokens * CHARS_PER_TOKEN
+    while reach < len(text) and fits(reach, level=Header.NONE):
+        reach *= 2
+    for level in Header:
+        if reach >= len(text) and fits(len(text), level=level):
+            return candidate, level
+        if level > Header.FULL and scale.header_cost(upto(1), level) * HEADER_SHARE <= max_tokens:
+            end = _cut(text[:reach], partial(fits, level=level))
+            if end:
+                return upto(end), level
+    return None
+
+
+def _cut(text: str, fits: Callable[[int], bool]) -> int:
+    """Where to cut so that the text up to there fits: at a sentence, else a word, else a character; 0 if nowhere."""
+    begin = len(text) - len(text.lstrip())
+    for ends in (
+        [match.end() for match in _SENTENCE_END.finditer(text, begin)],
+        [match.end() for match in _WORD_END.finditer(text, begin)],
+        range(begin + 1, len(text)),
+    ):
+        if end := _last_fitting(ends, fits):
+            return end
+    return 0
+
+
+def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int:
+    """The last of the ascending `ends` that fits, by halving; 0 if none.
+
+    Where a tokenizer counts a longer text lower than a shorter one, a later end may be missed; what comes back fits.
+    """
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high) // 2
+        if fits(ends[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return ends[low - 1] if low else 0

@@ -1,0 +1,81 @@
+"""Rendered blocks -> one text with its spans, citations and provenance.
+
+Built last, from what was really written, so label n is what the reader sees as n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Source, Span
+
+SNIPPET_CHARS = 200
+"""The published length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A text and the way back from it."""
+
+    text: str
+    blocks: tuple[Block, ...]
+    passages: tuple[Passage, ...]
+    provenance: tuple[Source, ...]
+
+
+def cite(labels: Sequence[Label], blocks: Sequence[Sequence[Part]], separator: str) -> Cited:
+    """The text that `blocks` make, the i-th being that of the i-th label; all but the last end in `separator`."""
+    text = "".join(part.text for block in blocks for part in block)
+    cited: list[Block] = []
+    passages: list[Passage] = []
+    provenance: list[Source] = []
+    at = 0
+    for number, (label, block) in enumerate(zip(labels, blocks, strict=True), start=1):
+        begin = at
+        sources: list[Source] = []
+        spans: dict[int, Span] = {}
+        for part in block:
+            if part.candidate is not None:
+                sources.append(_source(part, part.candidate.chunk, at))
+                first, _ = spans.get(id(part.candidate), (at, at))
+                spans[id(part.candidate)] = (first, at + len(part.text))
+            at += len(part.text)
+        whole = (begin, at - len(separator) if number < len(blocks) else at)
+        # A text of escaped characters alone has no verbatim one: its block stands in for it.
+        span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
+        cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span)))
+        provenance += sources
+        for pieces in label.passages:
+            found = [spans[id(piece.candidate)] for piece in pieces if id(piece.candidate) in spans]
+            reach = (found[0][0], found[-1][1]) if found else span
+            passages.append(Passage(pieces[0].candidate.chunk.document_id, pieces, reach))
+    return Cited(text, tuple(cited), tuple(passages), tuple(provenance))
+
+
+def _source(part: Part, chunk: Chunk, at: int) -> Source:
+    offset = chunk.start
+    return Source(
+        span=(at, at + len(part.text)),
+        chunk_id=chunk.id,
+        document_id=chunk.document_id,
+        start=None if offset is None else offset + part.start,
+        end=None if offset is None else offset + part.end,
+        chunk_span=(part.start, part.end),
+    )
+
+
+def _citation(label: Label, number: int, span: Span) -> Citation:
+    pieces = [piece for passage in label.passages for piece in passage]
+    best = next(piece for piece in pieces if piece.candidate is label.best)
+    chunk = label.best.chunk
+    return Citation(
+        label=str(number),
+        document_id=chunk.document_id,
+        chunk_ids=tuple(piece.candidate.chunk.id for piece in pieces),
+        span=span,
+        snippet=best.text.strip()[:SNIPPET_CHARS],
+        best_chunk_id=chunk.id,
+        score=label.best.score,
+        metadata=dict(chunk.metadata),
+    )

@@ -1,0 +1,51 @@
+"""Everything that ctxassembly raises on purpose.
+
+CtxAssemblyError
+├── ConfigError (ValueError)       a parameter is out of range; raised at construction
+├── InputError (TypeError)         hits or a store of the wrong type
+├── StoreError                     neighbours could not be fetched, and on_store_error="raise"
+├── VocabularyError                the tokenizer's vocabulary can't be had
+└── MissingExtraError (ImportError)   an optional dependency is not installed
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigError",
+    "CtxAssemblyError",
+    "InputError",
+    "MissingExtraError",
+    "StoreError",
+    "VocabularyError",
+]
+
+
+class CtxAssemblyError(Exception):
+    """Base of all errors of this package."""
+
+
+class ConfigError(CtxAssemblyError, ValueError):
+    """A parameter is outside its range."""
+
+    def __init__(self, parameter: str, allowed: str, value: object) -> None:
+        super().__init__(f"{parameter} must be {allowed}, got {value!r}")
+        self.parameter = parameter
+
+
+class InputError(CtxAssemblyError, TypeError):
+    """Something other than what the signature asks for was handed in."""
+
+
+class StoreError(CtxAssemblyError):
+    """The store failed while neighbours were fetched; the store's own error is the cause."""
+
+
+class VocabularyError(CtxAssemblyError):
+    """A tokenizer's vocabulary is neither on this machine nor to be downloaded in time."""
+
+
+class MissingExtraError(CtxAssemblyError, ImportError):
+    """A feature needs an optional dependency."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an optional dependency: pip install 'ctxassembly[{extra}]'")

@@ -1,0 +1,216 @@
+"""The assembly itself: the stages in order, as a generator that asks for I/O instead of doing it.
+
+It yields `FetchChunks` and is sent the chunks, or thrown the store's error. So sync and async callers share every
+line of it, and what a failed store means is decided here once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ctxassembly.admit import admit, admit_fetched
+from ctxassembly.budget import fill, shorten
+from ctxassembly.cite import cite
+from ctxassembly.config import AssemblyConfig
+from ctxassembly.dedup import collapse_exact
+from ctxassembly.errors import StoreError
+from ctxassembly.expand import index_refs, link_refs, neighbours, positions
+from ctxassembly.explain import decide
+from ctxassembly.keys import look_up
+from ctxassembly.layout import Layout
+from ctxassembly.render import SEPARATOR
+from ctxassembly.requests import FetchChunks
+from ctxassembly.tokens import counter_for
+from ctxassembly.types import Candidate, Chunk, ChunkRef, Context, Header, Hit, Stage, Trace
+
+Flow = Generator[FetchChunks, Sequence[Chunk], Context]
+
+
+def assemble_flow(
+    hits: Sequence[Hit],
+    config: AssemblyConfig | None,
+    *,
+    query: str | None,
+    can_fetch: bool,
+    clock: Callable[[], float],
+) -> Flow:
+    """The context for `hits`, once every request was answered. `clock` gives seconds, for the trace alone."""
+    config = config or AssemblyConfig()
+    counter = counter_for(config.encoding)
+    log = _Log(clock)
+
+    admitted = admit(hits)
+    log.notes += admitted.notes
+    log.stage("admit", len(hits), len(admitted.candidates))
+
+    found, copies = admitted.candidates, _Copies()
+    if config.enabled and config.dedup == "exact":
+        found, copies.of = collapse_exact(found, config.keys)
+        log.stage("dedup", len(admitted.candidates), len(found))
+    near: tuple[Candidate, ...] = ()
+    if config.enabled:
+        placed, near = yield from _expand(found, config, can_fetch, log)
+        copies.rename(found, placed)
+        found = placed
+        log.stage("expand", len(found), len(found) + len(near))
+    seen = (*found, *near)
+    usable = seen
+    if near and config.dedup == "exact":
+        usable, of_neighbours = collapse_exact(seen, config.keys)
+        copies.of |= of_neighbours
+        log.stage("dedup", len(seen), len(usable))
+
+    limit = config.token_limit
+    layout = Layout(config, counter, _summaries(usable, config.summary_key))
+    left_out = fill(layout, usable, config.granularity if config.enabled else "chunk", limit)
+    taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
+    level = Header.FULL
+    if usable and not taken:
+        for hit in found:
+            if shortened := shorten(layout, hit, limit):
+                short, level = shortened
+                layout.take((short,))
+                taken = (short,)
+                seen = tuple(short if candidate is hit else candidate for candidate in seen)
+                copies.rename((hit,), (short,))
+                log.notes.append(_shortening(short, level))
+                break
+    log.stage("budget", len(usable), len(taken))
+
+    labels = layout.labels()
+    cited = cite(labels, layout.blocks(level), SEPARATOR)
+    log.stage("render", len(taken), sum(len(passage.pieces) for passage in cited.passages))
+
+    every = (*seen, *(candidate for candidate in admitted.candidates if id(candidate) in copies.of))
+    decisions = decide(every, admitted.empty, copies.of, taken, left_out, labels)
+    documents = {candidate.chunk.document_id for candidate in usable}
+    trace = Trace(
+        decisions=decisions,
+        stages=tuple(log.stages),
+        notes=tuple(log.notes),
+        hits=len(hits),
+        chunks=len(decisions),
+        round_trips=log.round_trips,
+        token_count=layout.weigh((), level),
+        max_tokens=limit,
+        documents_dropped=len(documents - {candidate.chunk.document_id for candidate in taken}),
+    )
+    return Context(
+        text=cited.text,
+        token_count=trace.token_count,
+        passages=cited.passages,
+        citations=tuple(block.citation for block in cited.blocks),
+        blocks=cited.blocks,
+        provenance=cited.provenance,
+        trace=trace,
+        query=query,
+    )
+
+
+_WITHOUT = {
+    Header.FULL: "all of its header",
+    Header.NO_SUMMARY: "no page summary",
+    Header.LABEL: "no summary, source and page",
+    Header.NONE: "no header",
+}
+
+
+def _shortening(candidate: Candidate, level: Header) -> str:
+    cut = ", its text cut" if candidate.cut else ""
+    return f"budget: no item fits whole; {candidate.chunk.id!r} stands alone, with {_WITHOUT[level]}{cut}"
+
+
+def _expand(
+    hits: Sequence[Candidate], config: AssemblyConfig, can_fetch: bool, log: _Log
+) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
+    """The hits with their place in the document, and their neighbours."""
+    chunks = [hit.chunk for hit in hits]
+    known = {chunk.id: chunk for chunk in reversed(chunks)}
+    fetched: list[Chunk] = []
+    asked: set[ChunkRef] = set()
+    while can_fetch and config.window:
+        wanted = (*index_refs(chunks, config.window), *link_refs(chunks, known, config.window))
+        refs = tuple(ref for ref in wanted if ref not in asked)
+        if not refs:
+            break
+        asked.update(refs)
+        log.round_trips += 1
+        try:
+            answer, notes = admit_fetched((yield FetchChunks(refs)))
+        except Exception as error:
+            if config.on_store_error == "raise":
+                raise StoreError(f"neighbours could not be fetched: {type(error).__name__}: {error}") from error
+            log.notes.append(f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them")
+            break
+        log.notes += notes
+        for chunk in answer:
+            if not _was_asked_for(chunk, asked):
+                log.notes.append(f"store: chunk {chunk.id!r} was not asked for, left out")
+            elif chunk.id not in known:
+                known[chunk.id] = chunk
+                fetched.append(chunk)
+    whole = {ref.document_id for ref in asked if ref.index is None and ref.chunk_id is None}
+    by_document: dict[str, list[Chunk]] = defaultdict(list)
+    for chunk in (*chunks, *fetched):
+        by_document[chunk.document_id].append(chunk)
+    places = {
+        (document_id, chunk_id): place
+        for document_id, members in by_document.items()
+        for chunk_id, place in positions(members, document_id in whole).items()
+    }
+    placed = tuple(replace(hit, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits)
+    return placed, neighbours(placed, fetched, places, config.window, config.neighbour_decay)
+
+
+def _was_asked_for(chunk: Chunk, asked: Container[ChunkRef]) -> bool:
+    document_id = chunk.document_id
+    return (
+        ChunkRef(document_id, chunk.index) in asked
+        or ChunkRef(document_id, chunk_id=chunk.id) in asked
+        or ChunkRef(document_id) in asked
+    )
+
+
+def _summaries(candidates: Iterable[Candidate], key: str) -> Mapping[str, str]:
+    """The first summary among each document's chunks, by document id."""
+    found: dict[str, tuple[int, str]] = {}
+    for candidate in candidates:
+        summary = look_up(candidate.chunk.metadata, key)
+        if isinstance(summary, str) and summary.strip():
+            document_id, at = candidate.chunk.document_id, candidate.position
+            if document_id not in found or at < found[document_id][0]:
+                found[document_id] = (at, summary)
+    return {document_id: summary for document_id, (_, summary) in found.items()}
+
+
+@dataclass(slots=True)
+class _Copies:
+    """Which candidate stands for a copy, by the copy's identity."""
+
+    of: dict[int, Candidate] = field(default_factory=dict)
+
+    def rename(self, before: Iterable[Candidate], after: Iterable[Candidate]) -> None:
+        """Let the originals be `after` where they were `before`."""
+        new = {id(old): now for old, now in zip(before, after, strict=True)}
+        self.of = {copy: new.get(id(original), original) for copy, original in self.of.items()}
+
+
+@dataclass(slots=True)
+class _Log:
+    """What the trace needs to know besides the decisions."""
+
+    clock: Callable[[], float]
+    notes: list[str] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    round_trips: int = 0
+    since: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.since = self.clock()
+
+    def stage(self, name: str, chunks_in: int, chunks_out: int) -> None:
+        now = self.clock()
+        self.stages.append(Stage(name, chunks_in, chunks_out, (now - self.since) * 1000))
+        self.since = now

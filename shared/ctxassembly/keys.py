@@ -1,0 +1,59 @@
+"""Under which metadata keys a chunk's particulars are found: one reading for the engine and both adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ctxassembly.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataKeys:
+    """For each particular the keys that may hold it; the first one present and not None wins.
+
+    A key may be a dotted path into nested metadata, `chunk_metadata.page`; a key that itself contains the dot is
+    found first. A single string may be given instead of a tuple.
+    """
+
+    document_id: str | tuple[str, ...] = ("document_id", "ref_doc_id")
+    index: str | tuple[str, ...] = ("chunk_index", "index")
+    start: str | tuple[str, ...] = ("start_index", "start_char_idx")
+    score: str | tuple[str, ...] = ("rerank_score", "relevance_score", "score")
+    source: str | tuple[str, ...] = ("source", "file_name", "source_path")
+    title: str | tuple[str, ...] = ("title",)
+    url: str | tuple[str, ...] = ("url",)
+    section: str | tuple[str, ...] = ("section",)
+    sheet: str | tuple[str, ...] = ("sheet",)
+    page: str | tuple[str, ...] = ("page", "page_number", "page_label")
+    row_number: str | tuple[str, ...] = ("row_number",)
+    start_line: str | tuple[str, ...] = ("start_line",)
+    updated_at: str | tuple[str, ...] = ("updated_at",)
+    content_hash: str | tuple[str, ...] = ("content_hash",)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            names = (value,) if isinstance(value, str) else value
+            if not isinstance(names, tuple) or not names or not all(isinstance(name, str) and name for name in names):
+                raise ConfigError(f"keys.{each.name}", "a key or a non-empty tuple of keys", value)
+            object.__setattr__(self, each.name, names)
+
+    def read(self, metadata: Mapping[str, Any], particular: str) -> Any:
+        """The value of `particular` ("page", "source", ...), or None if no key holds one."""
+        for key in getattr(self, particular):
+            value = look_up(metadata, key)
+            if value is not None:
+                return value
+        return None
+
+
+def look_up(metadata: Mapping[str, Any], key: str) -> Any:
+    """The value under `key`, taken whole or as a dotted path into nested mappings; None if there is none."""
+    value = metadata.get(key)
+    if value is not None or "." not in key:
+        return value
+    head, rest = key.split(".", 1)
+    nested = metadata.get(head)
+    return look_up(nested, rest) if isinstance(nested, Mapping) else None

@@ -1,0 +1,195 @@
+"""The only writer of labels, separators, markers and summaries, and the only place that alters a document's text.
+
+Text from a document must not pass for ours: a label, a tag, a marker or a summary form at the start of a line gets a
+backslash before it, XML gets its entities, and half a surrogate pair, which no API can send, becomes U+FFFD.
+Everything else is verbatim, and every part knows the slice it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from ctxassembly.config import AssemblyConfig, Format
+from ctxassembly.types import Candidate, Chunk, Header, Label, Part, Piece
+
+SEPARATOR = "\n\n"
+GAP = "[...]"
+"""Stands where text of the same document is missing, and at the end of text that was cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of one language."""
+
+    numbered: str
+    """With {label}, {source} and {page}, which is empty or one of the two below."""
+    one_page: str
+    many_pages: str
+    summary: str
+    unknown: str
+
+
+WORDINGS = {
+    "en": Wording("[{label}] Source: {source}{page}", ", page {}", ", pages {}", "[Page context: {}]", "unknown"),
+    "nl": Wording(
+        "[{label}] Uit {source}{page}:", " (pagina {})", " (pagina's {})", "[Pagina context: {}]", "onbekend"
+    ),
+}
+
+_OURS = re.compile(
+    # The blanks at a line's start before a label, a summary or the gap marker; also before a bracket opened at the
+    # very end, since the next piece may complete it.
+    r"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))[ \t]*"
+    r"(?=\[(?:\d+\]|Page context:|Pagina context:|\.\.\.\]|[^\]\n]{0,15}\Z))",
+    re.MULTILINE,
+)
+_XML_OURS = re.compile(_OURS.pattern + r"|[&<>]", re.MULTILINE)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+class Renderer:
+    """Writes blocks of one context. Remembers what it has looked up in a chunk or found harmless."""
+
+    def __init__(self, config: AssemblyConfig) -> None:
+        self._config = config
+        self._wording = WORDINGS[config.language]
+        # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
+        self._slices: dict[tuple[int, int, int], tuple[Candidate, list[Part]]] = {}
+        self._particulars: dict[tuple[int, str], tuple[Chunk, Any]] = {}
+
+    def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
+        """The parts of the block that label `number` stands for: header, summary, passages with markers between."""
+        header, footer = self._around(number, label, level)
+        parts = [Part(header)] if header else []
+        if label.summary and level is Header.FULL and not _says(label.passages[0], label.summary):
+            parts.append(Part(self._wording.summary.format(self._clean_line(label.summary)) + "\n"))
+        for place, passage in enumerate(label.passages):
+            if place:
+                parts.append(Part(f"\n{GAP}\n"))
+            for piece in passage:
+                if piece.glue:
+                    parts.append(Part(piece.glue))
+                parts += self._verbatim(piece if parts else _unindented(piece))
+            if passage[-1].candidate.cut and level < Header.NONE:
+                parts.append(Part(f" {GAP}"))
+        if footer:
+            parts.append(Part(footer))
+        return parts
+
+    def _around(self, number: int, label: Label, level: Header) -> tuple[str, str]:
+        if level is Header.NONE or self._config.format == "minimal":
+            return "", ""
+        source = page = ""
+        if level < Header.LABEL:
+            source, page = self._source(label.best.chunk), _ranges(self._pages(label))
+        if self._config.format == "xml":
+            return self._xml(number, source, page, label.best.score if source else None)
+        return self._numbered(number, source, page), ""
+
+    def _numbered(self, number: int, source: str, page: str) -> str:
+        if not source:
+            return f"[{number}]\n"
+        if page:
+            many = "," in page or "-" in page
+            page = (self._wording.many_pages if many else self._wording.one_page).format(page)
+        return self._wording.numbered.format(label=number, source=source, page=page) + "\n"
+
+    def _xml(self, number: int, source: str, page: str, score: float | None) -> tuple[str, str]:
+        attributes = {"index": str(number), "source": source, "page": page}
+        if score is not None:
+            attributes["score"] = f"{score:.3f}"
+        written = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items() if value)
+        return f"<chunk{written}>\n", "\n</chunk>"
+
+    def _source(self, chunk: Chunk) -> str:
+        """The file, else the title, else the URL, else "unknown", on one line."""
+        for name in ("source", "title", "url"):
+            value = self._particular(chunk, name)
+            if value is not None and (line := _one_line(str(value))):
+                return line
+        return self._wording.unknown
+
+    def _pages(self, label: Label) -> list[Any]:
+        """The pages of the pieces, each once: numbers in ascending order, anything else as it comes."""
+        found: dict[Any, None] = {}
+        for passage in label.passages:
+            for piece in passage:
+                page = self._particular(piece.candidate.chunk, "page")
+                if page is not None:
+                    found[page if isinstance(page, int) else _one_line(str(page))] = None
+        pages = [page for page in found if page != ""]
+        return sorted(pages) if all(isinstance(page, int) for page in pages) else pages
+
+    def _particular(self, chunk: Chunk, name: str) -> Any:
+        key = (id(chunk), name)
+        if key not in self._particulars:
+            self._particulars[key] = (chunk, self._config.keys.read(chunk.metadata, name))
+        return self._particulars[key][1]
+
+    def _verbatim(self, piece: Piece) -> list[Part]:
+        key = (id(piece.candidate), piece.start, piece.end)
+        if key not in self._slices:
+            self._slices[key] = (piece.candidate, list(_split(piece, self._config.format)))
+        return self._slices[key][1]
+
+    def _clean_line(self, text: str) -> str:
+        line = _one_line(text)
+        return "".join(_ENTITIES.get(c, c) for c in line) if self._config.format == "xml" else line
+
+
+def _split(piece: Piece, form: Format) -> Iterator[Part]:
+    """The slice as parts: verbatim ones, and between them what replaces or precedes a character."""
+    text = piece.text
+    found: dict[int, tuple[int, str]] = {}
+    """Where something of ours goes: up to which character it replaces the text (none, if it only precedes it)."""
+    if "[" in text or (form == "xml" and ("&" in text or "<" in text or ">" in text)):
+        for match in (_XML_OURS if form == "xml" else _OURS).finditer(text):
+            entity = _ENTITIES.get(match[0])
+            found[match.start() if entity else match.end()] = (match.end(), entity or "\\")
+    if not text.isascii():
+        found |= {match.start(): (match.end(), "\ufffd") for match in _SURROGATE.finditer(text)}
+    done = 0
+    for at in sorted(found):
+        end, instead = found[at]
+        if at > done:
+            yield Part(text[done:at], piece.candidate, piece.start + done, piece.start + at)
+        yield Part(instead)
+        done = end
+    if done < len(text):
+        yield Part(text[done:], piece.candidate, piece.start + done, piece.end)
+
+
+def _unindented(piece: Piece) -> Piece:
+    """The piece without leading blanks, for a text that begins with it: readers of a context strip its ends."""
+    text = piece.text
+    return piece._replace(start=piece.start + len(text) - len(text.lstrip()))
+
+
+def _says(passage: Sequence[Piece], summary: str) -> bool:
+    text = "".join(piece.glue + piece.text for piece in passage)
+    return _one_line(summary) in _one_line(text)
+
+
+def _one_line(text: str) -> str:
+    return _SURROGATE.sub("\ufffd", " ".join(text.split()))
+
+
+def _ranges(pages: Sequence[Any]) -> str:
+    """Pages as a reader writes them: "3-5, 9". Only whole numbers make ranges."""
+    written: list[str] = []
+    first = last = None
+    for page in (*pages, None):
+        if isinstance(page, int) and last is not None and page == last + 1:
+            last = page
+            continue
+        if last is not None:
+            written.append(str(first) if first == last else f"{first}-{last}")
+        first = last = page if isinstance(page, int) else None
+        if page is not None and last is None:
+            written.append(page)
+    return ", ".join(written)

@@ -1,0 +1,101 @@
+"""Exact token counts, cached by piece and added up where that is proven.
+
+Byte-pair encodings first split a text by a pattern and then merge inside each part. Where the pattern always splits,
+counts on both sides add up: for cl100k and o200k that is so between a newline and a character that is neither white
+space nor "/", between anything but white space and a space or tab, and between a letter or digit and a newline.
+Everywhere else two pieces are counted as one. Other tokenizers promise nothing, so theirs are counted whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache
+
+from ctxassembly.errors import ConfigError
+from ctxassembly.vocabulary import load_encoding
+
+ADDITIVE = ("cl100k_base", "o200k_base")
+LONGEST_TOKEN = 128
+"""Characters of the longest token of either: a run of blanks."""
+CACHED_PIECES = 8_192
+"""About 1,000 hits with their neighbours; with the length limit below, 64 MB at the very most."""
+LONGEST_CACHED = 8_192
+"""Characters; a longer piece is rare and not worth its memory."""
+
+
+class Counter:
+    """Counts tokens of texts, and of texts made of pieces."""
+
+    def __init__(self, count: Callable[[str], int], *, additive: bool) -> None:
+        self._count = count
+        self._cached = lru_cache(maxsize=CACHED_PIECES)(count) if additive else count
+        self.additive = additive
+
+    def count(self, text: str) -> int:
+        """The tokens of `text`."""
+        return self._cached(text) if len(text) <= LONGEST_CACHED else self._count(text)
+
+    def at_least(self, text: str) -> int:
+        """A lower bound of the tokens of `text`, without counting."""
+        return len(text) // LONGEST_TOKEN if self.additive else 0
+
+    def total(self, pieces: Iterable[str]) -> int:
+        """The tokens of the text that `pieces` make together, which is not always the sum of theirs."""
+        if not self.additive:
+            return self._count("".join(pieces))
+        tokens, run = 0, ""
+        for piece in pieces:
+            if not run:
+                run = piece
+            elif piece:
+                if self.adds_up(run[-1], piece[0]):
+                    tokens += self.count(run)
+                    run = piece
+                else:
+                    run += piece
+        return tokens + (self.count(run) if run else 0)
+
+    def adds_up(self, last: str, first: str) -> bool:
+        """Whether counts add up between a text that ends in `last` and one that begins with `first`."""
+        if not self.additive:
+            return False
+        if first in " \t":
+            return not last.isspace()
+        if last == "\n":
+            return first != "/" and not first.isspace()
+        return first == "\n" and last.isalnum()
+
+
+def counter_for(encoding: str | Callable[[str], int]) -> Counter:
+    """The counter of a tiktoken encoding, one for the whole process, or of any function from text to count.
+
+    Raises:
+        VocabularyError: the encoding is unknown or its vocabulary can't be had.
+    """
+    return _tiktoken_counter(encoding) if isinstance(encoding, str) else Counter(_checked(encoding), additive=False)
+
+
+@cache
+def _tiktoken_counter(name: str) -> Counter:
+    encode = load_encoding(name).encode
+
+    def count(text: str) -> int:
+        try:
+            # Markup such as <|endoftext|> in a document is plain text, not a control token.
+            return len(encode(text, disallowed_special=()))
+        except ValueError:
+            # About a million blanks in a row exceed the pattern's stack. A token has at least one byte, so this
+            # is never too low: such a text counts as too large instead of slipping through.
+            return len(text.encode("utf-8", "surrogatepass"))
+
+    return Counter(count, additive=name in ADDITIVE)
+
+
+def _checked(count: Callable[[str], int]) -> Callable[[str], int]:
+    def checked(text: str) -> int:
+        tokens = count(text)
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
+            raise ConfigError("encoding", "a function that returns a non-negative integer", tokens)
+        return tokens
+
+    return checked

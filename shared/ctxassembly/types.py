@@ -1,0 +1,285 @@
+"""The data that goes through the house, in the order in which the stages make it.
+
+Everything is frozen: a stage gets values and returns new ones. Offsets count characters (code points) and are
+half-open, `(start, end)`. Scores are whatever the retriever gave, higher is better; the rank decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal, NamedTuple
+
+Span = tuple[int, int]
+Outcome = Literal["kept", "cut", "contained", "duplicate", "dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stored slice of a document."""
+
+    id: str
+    document_id: str
+    text: str
+    index: int | None = None
+    """Place among the chunks of its document, from 0; None if the store keeps no order."""
+    start: int | None = None
+    """Character offset of `text` in the document, if known. It is verified against the text before it is used."""
+    prev_id: str | None = None
+    next_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A retrieved chunk. Its rank is its place in the list handed in, best first."""
+
+    chunk: Chunk
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRef:
+    """A request for a chunk: by place in its document, by id, or (neither given) all chunks of the document."""
+
+    document_id: str
+    index: int | None = None
+    chunk_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk that may stand in the context: a hit, or a neighbour of one."""
+
+    chunk: Chunk
+    rank: int
+    """Rank of the hit, from 0; a neighbour has the rank of its best hit."""
+    score: float | None = None
+    distance: int = 0
+    """Steps to the nearest hit: 0 for a hit itself."""
+    position: int = 0
+    """Place in the document: the index, or what the links between chunks say. Consecutive means adjacent."""
+    cut: bool = False
+    """Whether the chunk's text was shortened to fit the budget."""
+
+    @property
+    def is_hit(self) -> bool:
+        """Whether it was retrieved, rather than fetched as a neighbour."""
+        return self.distance == 0
+
+
+class Header(IntEnum):
+    """How much is written around the text of a block; a tiny budget takes the later ones."""
+
+    FULL = 0
+    NO_SUMMARY = 1
+    LABEL = 2
+    NONE = 3
+
+
+class Piece(NamedTuple):
+    """The verbatim slice `candidate.chunk.text[start:end]` as it stands in a passage, after `glue`."""
+
+    candidate: Candidate
+    start: int
+    end: int
+    glue: str
+    """What stands between it and the piece before: a newline, or nothing where the two touch."""
+    shared: int = 0
+    """Characters at the chunk's beginning that are left out because the piece before has them."""
+
+    @property
+    def text(self) -> str:
+        """The slice itself."""
+        return self.candidate.chunk.text[self.start : self.end]
+
+
+class Part(NamedTuple):
+    """A stretch of rendered text: the slice `[start:end]` of a candidate's chunk, or ours if there is no candidate."""
+
+    text: str
+    candidate: Candidate | None = None
+    start: int = 0
+    end: int = 0
+
+
+class Label(NamedTuple):
+    """What one label stands for."""
+
+    passages: Sequence[tuple[Piece, ...]]
+    best: Candidate
+    """The best-ranked of its chunks, a hit before a neighbour."""
+    summary: str
+    """The page summary that belongs before it, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A contiguous run of chunks of one document after joining."""
+
+    document_id: str
+    pieces: tuple[Piece, ...]
+    span: Span = (0, 0)
+    """Where it stands in the context's text, from its first source character to its last."""
+
+    @property
+    def text(self) -> str:
+        """The joined text, as the document has it: nothing neutralised or escaped."""
+        return "".join(piece.glue + piece.text for piece in self.pieces)
+
+    @property
+    def chunk_ids(self) -> tuple[str, ...]:
+        """The chunks that it is made of, in order."""
+        return tuple(piece.candidate.chunk.id for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a verbatim run of the context comes from."""
+
+    span: Span
+    """In the context's text."""
+    chunk_id: str
+    document_id: str
+    start: int | None
+    """In the document, half-open with `end`; None if the chunk's offset is unknown."""
+    end: int | None
+    chunk_span: Span
+    """In the chunk's own text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A label's way back to source characters."""
+
+    label: str
+    document_id: str
+    chunk_ids: tuple[str, ...]
+    span: Span
+    """In the context's text, from the first source character to the last; gap markers inside count."""
+    snippet: str
+    """The first 200 characters of the best chunk cited."""
+    best_chunk_id: str
+    score: float | None
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """A copy of the best chunk's metadata."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One label's share of the context: header, summary and passages. Blocks joined by a blank line are the text."""
+
+    text: str
+    span: Span
+    citation: Citation
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What happened to one chunk, and why."""
+
+    chunk_id: str
+    document_id: str
+    rank: int
+    distance: int
+    score: float | None
+    outcome: Outcome
+    reason: str
+    because_of: str | None = None
+    """The kept chunk that made this one unnecessary."""
+    replaced: tuple[str, ...] = ()
+    """The chunks that collapsed onto this one."""
+    stripped_chars: int = 0
+    """Characters left out here because the chunk before has them."""
+    tokens: int | None = None
+    """What it would have added to the context, for a chunk dropped for the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage's count of chunks in and out, and its time."""
+
+    name: str
+    chunks_in: int
+    chunks_out: int
+    elapsed_ms: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Every decision that led to the context."""
+
+    decisions: tuple[Decision, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Fallbacks taken: bad values in chunks, a store that failed, a header that was shortened."""
+    hits: int = 0
+    chunks: int = 0
+    """Hits and neighbours together."""
+    round_trips: int = 0
+    """Calls to the store."""
+    token_count: int = 0
+    max_tokens: int = 0
+    documents_dropped: int = 0
+
+    @property
+    def stripped_chars(self) -> int:
+        """Overlapping characters that stand in the context once instead of twice."""
+        return sum(decision.stripped_chars for decision in self.decisions)
+
+    @property
+    def left_out(self) -> tuple[Decision, ...]:
+        """The chunks that the budget left out."""
+        return tuple(decision for decision in self.decisions if decision.reason == "budget")
+
+    @property
+    def left_out_tokens(self) -> int:
+        """What the chunks left out would have added."""
+        return sum(decision.tokens or 0 for decision in self.left_out)
+
+    @property
+    def left_out_rate(self) -> float:
+        """Share of the chunks that the budget left out, 0 to 1."""
+        return len(self.left_out) / self.chunks if self.chunks else 0.0
+
+    @property
+    def summary(self) -> str:
+        """One line for a log: what came in, what was done, what it cost."""
+        parts = [
+            f"{self.hits:,} -> {self.chunks:,} chunks",
+            f"{self.stripped_chars:,} overlapping characters stripped",
+            _counted(self.documents_dropped, "document") + " dropped for budget",
+            f"{self.token_count:,} of {self.max_tokens:,} tokens",
+            _counted(self.round_trips, "query", "queries"),
+        ]
+        return ", ".join(parts)
+
+    def __str__(self) -> str:
+        return "\n".join((self.summary, *self.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the language model reads, with the way back to its sources and the reasons for everything left out."""
+
+    text: str
+    """Never over the budget."""
+    token_count: int
+    """Exactly the tokens of `text` in the configured encoding."""
+    passages: tuple[Passage, ...] = ()
+    """In rendered order."""
+    citations: tuple[Citation, ...] = ()
+    """One per label, in the order in which they are read."""
+    blocks: tuple[Block, ...] = ()
+    provenance: tuple[Source, ...] = ()
+    """Ascending and disjoint: every verbatim character is in exactly one."""
+    trace: Trace = field(default_factory=Trace)
+    query: str | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

