@@ -1,0 +1,34 @@
+"""ctxassembly for LangChain: a runnable, a retriever and the stores that neighbours come from.
+
+Loaded when first used: LangChain's retriever base alone takes half a second.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_ctxassembly.assembler import ContextAssembler
+    from langchain_ctxassembly.postgres import PGVectorNeighbours
+    from langchain_ctxassembly.retriever import ContextAssemblyRetriever
+    from langchain_ctxassembly.vectorstore import VectorStoreNeighbours
+
+__all__ = ["ContextAssembler", "ContextAssemblyRetriever", "PGVectorNeighbours", "VectorStoreNeighbours"]
+
+_HOMES = {
+    "ContextAssembler": "assembler",
+    "ContextAssemblyRetriever": "retriever",
+    "PGVectorNeighbours": "postgres",
+    "VectorStoreNeighbours": "vectorstore",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

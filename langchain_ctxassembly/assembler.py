@@ -1,0 +1,132 @@
+"""`ContextAssembler`: retrieved documents -> the context that the model reads, wherever LangChain handles documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForChainRun,
+    CallbackManagerForChainRun,
+    Callbacks,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
+from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
+from pydantic import ConfigDict, Field, InstanceOf, model_validator
+from typing_extensions import Self, override
+
+from ctxassembly.config import AssemblyConfig
+from ctxassembly.drive import aassemble, assemble
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.plain import plain, plain_trace
+from ctxassembly.types import Context, Hit
+from langchain_ctxassembly.documents import documents_from, hit_from
+from langchain_ctxassembly.filtered import filtered
+
+EVENT = "context_assembled"
+"""The custom event that carries citations and trace to callbacks and `astream_events`."""
+
+FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...'}"
+
+
+class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTransformer, BaseDocumentCompressor):
+    """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
+
+    Takes a list of documents, or `{"documents": [...], "query": "..."}`. Gives one document per label, in order, as
+    `documents_from` describes them; no documents give none. Inputs are never changed. Each run sends the custom event
+    `context_assembled` with citations and trace as plain dicts.
+    """
+
+    config: InstanceOf[AssemblyConfig] = Field(default_factory=AssemblyConfig)
+    store: Any = None
+    """Where neighbours come from: any object with `fetch(refs)` or `afetch(refs)`; None fetches none."""
+    filter: Any = None
+    """What the retriever filters by (tenant, access group): no neighbour comes in that it excludes."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.store is not None and not (hasattr(self.store, "fetch") or hasattr(self.store, "afetch")):
+            raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", self.store)
+        filtered(self.store, self.filter)
+        return self
+
+    @override
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """The assembled documents, one per label.
+
+        Raises:
+            InputError: `input` has another form.
+        """
+        return self._call_with_config(self._documents, input, config, **kwargs)
+
+    @override
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """The same as `invoke`, awaited."""
+        return await self._acall_with_config(self._adocuments, input, config, **kwargs)
+
+    def as_context(self) -> Runnable[Any, Context]:
+        """A runnable with the same inputs that gives the `Context`, whose `str()` is its text."""
+        return RunnableLambda(self._context, self._acontext, name="ContextAssembler.as_context")
+
+    @override
+    def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
+        """The assembled documents; there is no query here."""
+        return self.invoke(documents)
+
+    @override
+    async def atransform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
+        """The same as `transform_documents`, awaited."""
+        return await self.ainvoke(documents)
+
+    @override
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks = None
+    ) -> list[Document]:
+        """The assembled documents, in a run of their own below `callbacks`."""
+        return self.invoke({"documents": documents, "query": query}, {"callbacks": callbacks})
+
+    @override
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks = None
+    ) -> list[Document]:
+        """The same as `compress_documents`, awaited."""
+        return await self.ainvoke({"documents": documents, "query": query}, {"callbacks": callbacks})
+
+    def _documents(self, given: Any, run_manager: CallbackManagerForChainRun) -> list[Document]:
+        return documents_from(self._context(given, run_manager))
+
+    async def _adocuments(self, given: Any, run_manager: AsyncCallbackManagerForChainRun) -> list[Document]:
+        return documents_from(await self._acontext(given, run_manager))
+
+    def _context(self, given: Any, run_manager: CallbackManagerForChainRun) -> Context:
+        hits, query = self._read(given)
+        context = assemble(hits, self.config, query=query, store=filtered(self.store, self.filter))
+        dispatch_custom_event(EVENT, _event(context), config={"callbacks": run_manager.get_child()})
+        return context
+
+    async def _acontext(self, given: Any, run_manager: AsyncCallbackManagerForChainRun) -> Context:
+        hits, query = self._read(given)
+        context = await aassemble(hits, self.config, query=query, store=filtered(self.store, self.filter))
+        await adispatch_custom_event(EVENT, _event(context), config={"callbacks": run_manager.get_child()})
+        return context
+
+    def _read(self, given: Any) -> tuple[list[Hit], str | None]:
+        """Hits and query, out of either form of input."""
+        documents, query = given, None
+        if isinstance(given, Mapping):
+            if "documents" not in given or not given.keys() <= {"documents", "query"}:
+                raise InputError(f"the input's keys must be 'documents' and maybe 'query', got {list(given)}")
+            documents, query = given["documents"], given.get("query")
+        if not isinstance(documents, (list, tuple)) or not all(isinstance(each, Document) for each in documents):
+            raise InputError(f"{FORMS}, got {documents!r:.200}")
+        if query is not None and not isinstance(query, str):
+            raise InputError(f"the query must be a string, got {query!r:.200}")
+        return [hit_from(document, self.config.keys) for document in documents], query
+
+
+def _event(context: Context) -> dict[str, Any]:
+    return {"citations": plain(context.citations), "trace": plain_trace(context.trace)}

@@ -1,0 +1,56 @@
+"""LangChain documents -> hits and chunks, and a context -> documents."""
+
+from __future__ import annotations
+
+import hashlib
+from copy import deepcopy
+from typing import Any
+
+from langchain_core.documents import Document
+
+from ctxassembly.keys import MetadataKeys
+from ctxassembly.plain import block_metadata
+from ctxassembly.types import Chunk, Context, Hit
+
+
+def hit_from(document: Document, keys: MetadataKeys) -> Hit:
+    """The hit that `document` is; its score is what its metadata says."""
+    return Hit(chunk_from(document, keys), keys.read(document.metadata, "score"))
+
+
+def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
+    """The chunk that `document` is. Odd values pass as they are: the engine mends them and notes it."""
+    metadata = document.metadata
+    document_id, index = keys.read(metadata, "document_id"), keys.read(metadata, "index")
+    return Chunk(
+        id=document.id or _derived_id(document_id, index, document.page_content),
+        document_id=document_id,
+        text=document.page_content,
+        index=index,
+        start=keys.read(metadata, "start"),
+        metadata=metadata,
+    )
+
+
+def documents_from(context: Context) -> list[Document]:
+    """One document per label of `context`, in order; joined by a blank line their contents are `context.text`.
+
+    Each has the id and the metadata of the best chunk that its label covers. To the metadata come `citation`,
+    `chunk_ids`, `scores` and `trace`, as `ctxassembly.plain.block_metadata` describes them.
+    """
+    return [
+        Document(
+            id=block.citation.best_chunk_id,
+            page_content=block.text,
+            # Nested values are shared with the documents handed in, and what is handed out may be changed by others.
+            metadata={**deepcopy(dict(block.citation.metadata)), **added},
+        )
+        for block, added in zip(context.blocks, block_metadata(context), strict=True)
+    ]
+
+
+def _derived_id(document_id: Any, index: Any, text: str) -> str:
+    """An id for a document without one, the same in every run: its place, else a hash of its text."""
+    if document_id is not None and index is not None:
+        return f"{document_id}#{index}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,99 @@
+"""Scores kept from a vector store's search: `VectorStoreRetriever` throws them away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import pairwise
+from typing import Any, Literal
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStore
+from pydantic import ConfigDict, Field, InstanceOf
+from typing_extensions import override
+
+from ctxassembly.keys import MetadataKeys
+from langchain_ctxassembly.detect import unwrapped
+
+SearchType = Literal["similarity", "similarity_score_threshold", "mmr"]
+
+METHODS: dict[SearchType, str] = {
+    "similarity": "similarity_search_with_score",
+    "similarity_score_threshold": "similarity_search_with_relevance_scores",
+    "mmr": "max_marginal_relevance_search",
+}
+SCORE_KEY = "relevance_score"
+"""Where LangChain's rerankers write theirs."""
+
+Scored = Sequence[tuple[Document, float | None]]
+
+
+class ScoredRetriever(BaseRetriever):
+    """The documents that a vector store's search finds, each with its score in its metadata.
+
+    Higher is better, whatever the store's number means: `as_scores` tells the two apart.
+    """
+
+    vectorstore: InstanceOf[VectorStore]
+    search_type: SearchType = "similarity"
+    search_kwargs: dict[str, Any] = Field(default_factory=dict)
+    keys: InstanceOf[MetadataKeys] = Field(default_factory=MetadataKeys)
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    @override
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        method, scored = self._method("")
+        found = getattr(self.vectorstore, method)(query, **self._options())
+        return self._with_scores(found) if scored else found
+
+    @override
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        method, scored = self._method("a")
+        found = await getattr(self.vectorstore, method)(query, **self._options())
+        return self._with_scores(found) if scored else found
+
+    def _method(self, prefix: str) -> tuple[str, bool]:
+        """The name of the search method, and whether it gives scores."""
+        name = METHODS[self.search_type]
+        kind = type(self.vectorstore)
+        if all(getattr(kind, twin + name) is getattr(VectorStore, twin + name) for twin in ("", "a")):
+            # The store has none of its own; the base class only raises.
+            return f"{prefix}similarity_search", False
+        return prefix + name, self.search_type != "mmr"
+
+    def _options(self) -> dict[str, Any]:
+        """The search's arguments. A hybrid config keeps the first query it sees, so each search gets a copy."""
+        hybrid = getattr(unwrapped(self.vectorstore), "hybrid_search_config", None)
+        hybrid = self.search_kwargs.get("hybrid_search_config", hybrid)
+        return self.search_kwargs | ({"hybrid_search_config": deepcopy(hybrid)} if hybrid else {})
+
+    def _with_scores(self, found: Scored) -> list[Document]:
+        scores = as_scores([number for _, number in found])
+        if scores is None:
+            return [document for document, _ in found]
+        key = SCORE_KEY if SCORE_KEY in self.keys.score else self.keys.score[0]
+        return [
+            document.model_copy(update={"metadata": {**document.metadata, key: score}})
+            for (document, _), score in zip(found, scores, strict=True)
+        ]
+
+
+def as_scores(numbers: Sequence[Any]) -> list[float] | None:
+    """`numbers`, of results best first, as scores: higher is better. None where their order doesn't tell what they are.
+
+    Falling numbers are similarities and stay. Rising ones are distances and become 1 - distance, which for a cosine
+    distance is the similarity. A single number, equal ones and a mixed order tell nothing: the rank stands alone.
+    """
+    if any(number is None for number in numbers):
+        return None
+    values = [float(number) for number in numbers]
+    falls = all(first >= second for first, second in pairwise(values))
+    rises = all(first <= second for first, second in pairwise(values))
+    if falls == rises:
+        return None
+    return values if falls else [1 - value for value in values]
