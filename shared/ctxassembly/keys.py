@@ -26,7 +26,8 @@ class MetadataKeys:
     url: str | tuple[str, ...] = ("url",)
     section: str | tuple[str, ...] = ("section",)
     sheet: str | tuple[str, ...] = ("sheet",)
-    page: str | tuple[str, ...] = ("page", "page_number", "page_label")
+    page: str | tuple[str, ...] = ("page_label", "page", "page_number")
+    """The printed label first: `page` counts from 0 in most PDF parsers."""
     row_number: str | tuple[str, ...] = ("row_number",)
     start_line: str | tuple[str, ...] = ("start_line",)
     updated_at: str | tuple[str, ...] = ("updated_at",)

@@ -121,7 +121,8 @@ class Renderer:
             for piece in passage:
                 page = self._particular(piece.candidate.chunk, "page")
                 if page is not None:
-                    found[page if isinstance(page, int) else _one_line(str(page))] = None
+                    text = _one_line(str(page))
+                    found[int(text) if text.isdecimal() else text] = None
         pages = [page for page in found if page != ""]
         return sorted(pages) if all(isinstance(page, int) for page in pages) else pages
 

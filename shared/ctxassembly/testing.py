@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from ctxassembly.types import Chunk, ChunkRef
 
 
 class MemoryStore:
-    """A store of chunks in memory. `round_trips` counts the calls, `requests` keeps what they asked for."""
+    """A store of chunks in memory. `requests` keeps what each call asked for."""
 
     def __init__(self, chunks: Iterable[Chunk]) -> None:
-        self._chunks = tuple(chunks)
         self.requests: list[tuple[ChunkRef, ...]] = []
+        self._chunks: dict[ChunkRef, list[Chunk]] = defaultdict(list)
+        for chunk in chunks:
+            for ref in {
+                ChunkRef(chunk.document_id),
+                ChunkRef(chunk.document_id, chunk.index),
+                ChunkRef(chunk.document_id, chunk_id=chunk.id),
+            }:
+                self._chunks[ref].append(chunk)
 
     @property
     def round_trips(self) -> int:
@@ -20,16 +28,11 @@ class MemoryStore:
         return len(self.requests)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        """The chunks that exist among `refs`, in the order in which they are stored."""
+        """The chunks that exist among `refs`, each once."""
         self.requests.append(tuple(refs))
-        asked = frozenset(refs)
-        return [chunk for chunk in self._chunks if not asked.isdisjoint(_refs_to(chunk))]
+        found = (chunk for ref in refs for chunk in self._chunks.get(ref, ()))
+        return list({id(chunk): chunk for chunk in found}.values())
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The same, awaited."""
         return self.fetch(refs)
-
-
-def _refs_to(chunk: Chunk) -> list[ChunkRef]:
-    refs = [ChunkRef(chunk.document_id), ChunkRef(chunk.document_id, chunk_id=chunk.id)]
-    return refs if chunk.index is None else [*refs, ChunkRef(chunk.document_id, chunk.index)]
