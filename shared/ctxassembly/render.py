@@ -7,8 +7,9 @@ Everything else is verbatim, and every part knows the slice it is.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -84,23 +85,22 @@ class Renderer:
     def _around(self, number: int, label: Label, level: Header) -> tuple[str, str]:
         if level is Header.NONE or self._config.format == "minimal":
             return "", ""
-        source = page = ""
+        source, pages = "", []
         if level < Header.LABEL:
-            source, page = self._source(label.best.chunk), _ranges(self._pages(label))
+            source, pages = self._source(label.best.chunk), self._pages(label)
         if self._config.format == "xml":
-            return self._xml(number, source, page, label.best.score if source else None)
-        return self._numbered(number, source, page), ""
+            return self._xml(number, source, pages, label.best.score if source else None)
+        return self._numbered(number, source, pages), ""
 
-    def _numbered(self, number: int, source: str, page: str) -> str:
+    def _numbered(self, number: int, source: str, pages: list[int | str]) -> str:
         if not source:
             return f"[{number}]\n"
-        if page:
-            many = "," in page or "-" in page
-            page = (self._wording.many_pages if many else self._wording.one_page).format(page)
-        return self._wording.numbered.format(label=number, source=source, page=page) + "\n"
+        page = self._wording.many_pages if len(pages) > 1 else self._wording.one_page
+        written = page.format(_ranges(pages)) if pages else ""
+        return self._wording.numbered.format(label=number, source=source, page=written) + "\n"
 
-    def _xml(self, number: int, source: str, page: str, score: float | None) -> tuple[str, str]:
-        attributes = {"index": str(number), "source": source, "page": page}
+    def _xml(self, number: int, source: str, pages: list[int | str], score: float | None) -> tuple[str, str]:
+        attributes = {"index": str(number), "source": source, "page": _ranges(pages)}
         if score is not None:
             attributes["score"] = f"{score:.3f}"
         written = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items() if value)
@@ -114,17 +114,15 @@ class Renderer:
                 return line
         return self._wording.unknown
 
-    def _pages(self, label: Label) -> list[Any]:
-        """The pages of the pieces, each once: numbers in ascending order, anything else as it comes."""
-        found: dict[Any, None] = {}
+    def _pages(self, label: Label) -> list[int | str]:
+        """The pages of the pieces, each once: whole numbers in ascending order, before others as they come."""
+        found: dict[int | str, None] = {}
         for passage in label.passages:
             for piece in passage:
                 page = self._particular(piece.candidate.chunk, "page")
-                if page is not None:
-                    text = _one_line(str(page))
+                if page is not None and (text := _one_line(str(page))):
                     found[int(text) if text.isdecimal() else text] = None
-        pages = [page for page in found if page != ""]
-        return sorted(pages) if all(isinstance(page, int) for page in pages) else pages
+        return sorted(found, key=lambda page: page if isinstance(page, int) else math.inf)
 
     def _particular(self, chunk: Chunk, name: str) -> Any:
         key = (id(chunk), name)
@@ -180,17 +178,12 @@ def _one_line(text: str) -> str:
     return _SURROGATE.sub("\ufffd", " ".join(text.split()))
 
 
-def _ranges(pages: Sequence[Any]) -> str:
+def _ranges(pages: Iterable[int | str]) -> str:
     """Pages as a reader writes them: "3-5, 9". Only whole numbers make ranges."""
-    written: list[str] = []
-    first = last = None
-    for page in (*pages, None):
-        if isinstance(page, int) and last is not None and page == last + 1:
-            last = page
-            continue
-        if last is not None:
-            written.append(str(first) if first == last else f"{first}-{last}")
-        first = last = page if isinstance(page, int) else None
-        if page is not None and last is None:
-            written.append(page)
-    return ", ".join(written)
+    runs: list[tuple[int | str, int | str]] = []
+    for page in pages:
+        if runs and isinstance(page, int) and runs[-1][1] == page - 1:
+            runs[-1] = (runs[-1][0], page)
+        else:
+            runs.append((page, page))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
