@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from ctxassembly.plain import block_metadata
-from ctxassembly.types import Block, Context, Hit
+from ctxassembly.types import Block, Context
 
 
-def labelled_nodes(context: Context, hits: Sequence[Hit], nodes: Sequence[BaseNode]) -> list[NodeWithScore]:
-    """One node per label, in order, so that `source_nodes[i - 1]` is label i; `nodes` are those of `hits`.
+def labelled_nodes(context: Context, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
+    """One node per label, in order, so that `source_nodes[i - 1]` is label i; `nodes` are those retrieved.
 
     A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
     the hits that it was made of. It has no offsets: its text is more than a slice. To the metadata come `citation`,
     `chunk_ids`, `scores` and `trace`, as `ctxassembly.plain.block_metadata` describes them; none are in the prompt.
     """
-    scores = {hit.chunk.id: hit.score for hit in reversed(hits)}
-    sources = _sources(hits, nodes)
+    sources = _sources(nodes)
     taken: set[str] = set()
     labelled: list[NodeWithScore] = []
-    for block in context.blocks:
+    for block, added in zip(context.blocks, block_metadata(context), strict=True):
         citation = block.citation
         # Two labels may share their best chunk, and sources with one id would be taken for one source.
         shared = citation.best_chunk_id in taken
         node_id = f"{citation.best_chunk_id}#{citation.label}" if shared else citation.best_chunk_id
         taken.add(node_id)
-        node = _node(node_id, context, block, sources.get(citation.document_id))
-        labelled.append(NodeWithScore(node=node, score=_best(scores.get(each) for each in citation.chunk_ids)))
+        node = _node(node_id, block, added, sources.get(citation.document_id))
+        labelled.append(NodeWithScore(node=node, score=max(added["scores"].values(), default=None)))
     return labelled
 
 
@@ -40,9 +38,9 @@ def unread(node: BaseNode) -> BaseNode:
     return node.model_copy(update={"metadata": deepcopy(node.metadata), **_excluded(node.metadata)})
 
 
-def _node(node_id: str, context: Context, block: Block, source: RelatedNodeInfo | None) -> TextNode:
+def _node(node_id: str, block: Block, added: dict[str, Any], source: RelatedNodeInfo | None) -> TextNode:
     # Nested values are the docstore's too, and whoever gets the node may change them.
-    metadata = {**deepcopy(dict(block.citation.metadata)), **block_metadata(context, block)}
+    metadata = {**deepcopy(dict(block.citation.metadata)), **added}
     return TextNode(
         id_=node_id,
         text=block.text,
@@ -56,16 +54,11 @@ def _excluded(metadata: Iterable[str]) -> dict[str, Any]:
     return {"excluded_llm_metadata_keys": list(metadata), "excluded_embed_metadata_keys": list(metadata)}
 
 
-def _sources(hits: Sequence[Hit], nodes: Sequence[BaseNode]) -> dict[str, RelatedNodeInfo]:
+def _sources(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo]:
     """What the nodes say of their documents, by document id; of one document the best-ranked node is believed."""
     found: dict[str, RelatedNodeInfo] = {}
-    for hit, node in zip(hits, nodes, strict=True):
+    for node in nodes:
         source = node.relationships.get(NodeRelationship.SOURCE)
         if isinstance(source, RelatedNodeInfo):
-            found.setdefault(hit.chunk.document_id, source)
+            found.setdefault(source.node_id, source)
     return found
-
-
-def _best(scores: Iterable[Any]) -> float | None:
-    numbers = [score for score in scores if isinstance(score, (int, float)) and math.isfinite(score)]
-    return max(numbers, default=None)

@@ -18,13 +18,7 @@ from ctxassembly.types import Chunk, Hit
 
 
 def to_hit(scored: NodeWithScore, keys: MetadataKeys) -> Hit:
-    """The hit that `scored` is. A score in the metadata counts only where the node has none.
-
-    Raises:
-        InputError: `scored` is not a NodeWithScore.
-    """
-    if not isinstance(scored, NodeWithScore):
-        raise InputError(f"nodes must be a list of NodeWithScore, got {type(scored).__name__}")
+    """The hit that `scored` is. A score in the metadata counts only where the node has none."""
     score = scored.score if scored.score is not None else keys.read(scored.node.metadata, "score")
     return Hit(to_chunk(scored.node, keys), score)
 
@@ -54,8 +48,15 @@ def related_id(node: BaseNode, relationship: NodeRelationship) -> str | None:
     return related.node_id if isinstance(related, RelatedNodeInfo) else None
 
 
-def is_media(node: BaseNode) -> bool:
-    """Whether `node` holds an image, audio or video and nothing to read."""
+def is_media(scored: NodeWithScore) -> bool:
+    """Whether the node holds an image, audio or video and nothing to read.
+
+    Raises:
+        InputError: `scored` is not a NodeWithScore.
+    """
+    if not isinstance(scored, NodeWithScore):
+        raise InputError(f"nodes must be a list of NodeWithScore, got {scored!r:.200}")
+    node = scored.node
     if node.get_content(MetadataMode.NONE).strip():
         return False
     if isinstance(node, ImageNode):

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.schema import BaseNode, TextNode
@@ -13,8 +14,8 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from sqlalchemy import Row, Text, any_, cast, func
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.stores.answers import asked_for
 from ctxassembly.stores.postgres import ChunkTable, aread, json_text, read
 from ctxassembly.types import Chunk, ChunkRef
 from llamaindex_ctxassembly.nodes import to_chunk
@@ -42,30 +43,33 @@ class PGVectorNeighbours:
 
     vector_store: Any
     """A `llama_index.vector_stores.postgres.PGVectorStore`."""
+    _: KW_ONLY
     filter: MetadataFilters | None = None
     """What the retriever filters by."""
+    timeout_seconds: float = 10.0
+    """A fetch that takes longer is cancelled, on the server too."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
-    timeout_seconds: float = 5.0
-    """After which a fetch is given up, on the server too."""
 
     def __post_init__(self) -> None:
+        if not 0 < self.timeout_seconds < math.inf:
+            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
         self._table(())
 
-    def fetch(self, refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter."""
         if not refs:
-            return ()
+            return []
         self.vector_store._initialize()
         with self.vector_store._session() as session:
-            return self._chunks(read(session, self._table(refs).select(refs), self.timeout_seconds), refs)
+            return self._chunks(read(session, self._table(refs).select(refs), self.timeout_seconds))
 
-    async def afetch(self, refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
         if not refs:
-            return ()
+            return []
         self.vector_store._initialize()
         async with self.vector_store._async_session() as session:
-            return self._chunks(await aread(session, self._table(refs).select(refs), self.timeout_seconds), refs)
+            return self._chunks(await aread(session, self._table(refs).select(refs), self.timeout_seconds))
 
     def _table(self, refs: Sequence[ChunkRef]) -> ChunkTable:
         """Where the chunks are, narrowed to the documents of `refs`."""
@@ -82,8 +86,8 @@ class PGVectorNeighbours:
             where=(document_id == any_(cast(documents, ARRAY(Text))), where(self.filter, metadata)),
         )
 
-    def _chunks(self, rows: Sequence[Row[Any]], refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
-        return asked_for((to_chunk(_node(row), self.keys) for row in rows), refs)
+    def _chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
+        return [to_chunk(_node(row), self.keys) for row in rows]
 
 
 def _node(row: Row[Any]) -> BaseNode:

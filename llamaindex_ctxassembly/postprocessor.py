@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 from llama_index_instrumentation import get_dispatcher
@@ -26,17 +25,6 @@ from llamaindex_ctxassembly.nodes import is_media, to_hit
 from llamaindex_ctxassembly.vectorstore import VectorStoreNeighbours
 
 dispatcher = get_dispatcher(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Input:
-    """Retrieved nodes, sorted out."""
-
-    hits: tuple[Hit, ...]
-    nodes: tuple[BaseNode, ...]
-    """Those of the hits, in the same order."""
-    media: tuple[NodeWithScore, ...]
-    query: str | None
 
 
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
@@ -87,14 +75,14 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         if len(given) > 1:
             raise ConfigError("store, docstore and vector_store", "one of the three at most", " and ".join(given))
         if self.vector_store is not None and _is_postgres(self.vector_store):
-            from llamaindex_ctxassembly.postgres import PGVectorNeighbours  # noqa: PLC0415 - needs SQLAlchemy
+            from llamaindex_ctxassembly.postgres import PGVectorNeighbours
 
-            return PGVectorNeighbours(self.vector_store, self.filter, self.config.keys)
+            return PGVectorNeighbours(self.vector_store, filter=self.filter, keys=self.config.keys)
         store = self.store
         if self.docstore is not None:
-            store = DocstoreNeighbours(self.docstore, self.config.keys)
+            store = DocstoreNeighbours(self.docstore, keys=self.config.keys)
         elif self.vector_store is not None:
-            store = VectorStoreNeighbours(self.vector_store, self.config.keys)
+            store = VectorStoreNeighbours(self.vector_store, keys=self.config.keys)
         elif store is not None and not (hasattr(store, "fetch") or hasattr(store, "afetch")):
             raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", store)
         return store if store is None or self.filter is None else FilteredStore(store, self.filter)
@@ -102,35 +90,30 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        given = self._sorted_out(nodes, query_bundle)
-        context = assemble(given.hits, self.config, query=given.query, store=self._neighbours)
-        return _result(given, context)
+        hits, query = self._hits(nodes), _words(query_bundle)
+        return _answer(nodes, assemble(hits, self.config, query=query, store=self._neighbours))
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        given = self._sorted_out(nodes, query_bundle)
-        context = await aassemble(given.hits, self.config, query=given.query, store=self._neighbours)
-        return _result(given, context)
+        hits, query = self._hits(nodes), _words(query_bundle)
+        return _answer(nodes, await aassemble(hits, self.config, query=query, store=self._neighbours))
 
-    def _sorted_out(self, nodes: Sequence[NodeWithScore], query_bundle: QueryBundle | None) -> _Input:
-        hits = [to_hit(each, self.config.keys) for each in nodes]
-        read = [(hit, each.node) for hit, each in zip(hits, nodes, strict=True) if not is_media(each.node)]
-        return _Input(
-            hits=tuple(hit for hit, _ in read),
-            nodes=tuple(node for _, node in read),
-            media=tuple(each for each in nodes if is_media(each.node)),
-            query=None if query_bundle is None else query_bundle.query_str,
-        )
+    def _hits(self, nodes: Iterable[NodeWithScore]) -> list[Hit]:
+        return [to_hit(each, self.config.keys) for each in nodes if not is_media(each)]
 
 
-def _result(given: _Input, context: Context) -> list[NodeWithScore]:
+def _answer(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithScore]:
     dispatcher.event(
-        ContextAssembledEvent(query=given.query, citations=plain(context.citations), trace=plain_trace(context.trace))
+        ContextAssembledEvent(query=context.query, citations=plain(context.citations), trace=plain_trace(context.trace))
     )
-    media = [NodeWithScore(node=unread(each.node), score=each.score) for each in given.media]
-    return labelled_nodes(context, given.hits, given.nodes) + media
+    media = [NodeWithScore(node=unread(each.node), score=each.score) for each in nodes if is_media(each)]
+    return labelled_nodes(context, [each.node for each in nodes]) + media
+
+
+def _words(query_bundle: QueryBundle | None) -> str | None:
+    return None if query_bundle is None else query_bundle.query_str
 
 
 def _is_postgres(vector_store: BasePydanticVectorStore) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from llama_index.core.schema import BaseNode
@@ -16,10 +16,8 @@ from llama_index.core.vector_stores.types import (
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.stores.answers import asked_for
 from ctxassembly.types import Chunk, ChunkRef
-from llamaindex_ctxassembly.docstore import documents_to_search
-from llamaindex_ctxassembly.nodes import to_chunk
+from llamaindex_ctxassembly.refs import asked_for, documents_to_search, named_ids
 
 
 @dataclass(frozen=True)
@@ -31,6 +29,7 @@ class VectorStoreNeighbours:
     """
 
     vector_store: BasePydanticVectorStore
+    _: KW_ONLY
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:
@@ -38,22 +37,25 @@ class VectorStoreNeighbours:
             allowed = "a vector store that stores text (for another, pass the docstore of its index)"
             raise ConfigError("vector_store", allowed, type(self.vector_store).__name__)
 
-    def fetch(self, refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs`."""
-        return self._chunks([self.vector_store.get_nodes(**query) for query in _queries(refs)], refs)
+        nodes: list[BaseNode] = []
+        for query in _queries(refs):
+            nodes += self.vector_store.get_nodes(**query)
+        return asked_for(nodes, refs, self.keys)
 
-    async def afetch(self, refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
-        return self._chunks([await self.vector_store.aget_nodes(**query) for query in _queries(refs)], refs)
-
-    def _chunks(self, answers: Iterable[Iterable[BaseNode]], refs: Sequence[ChunkRef]) -> tuple[Chunk, ...]:
-        return asked_for((to_chunk(node, self.keys) for answer in answers for node in answer), refs)
+        nodes: list[BaseNode] = []
+        for query in _queries(refs):
+            nodes += await self.vector_store.aget_nodes(**query)
+        return asked_for(nodes, refs, self.keys)
 
 
 def _queries(refs: Sequence[ChunkRef]) -> list[dict[str, Any]]:
     """Arguments for `get_nodes`: never an empty list of ids, which some stores answer with their whole table."""
     queries: list[dict[str, Any]] = []
-    if ids := list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id is not None)):
+    if ids := named_ids(refs):
         queries.append({"node_ids": ids})
     if documents := documents_to_search(refs):
         one_of: list[MetadataFilter | MetadataFilters] = [

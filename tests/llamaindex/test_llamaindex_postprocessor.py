@@ -1,0 +1,356 @@
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
+from llama_index.core.schema import ImageNode, MetadataMode, NodeRelationship, NodeWithScore, TextNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores import SimpleVectorStore
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from llamaindex_samples import HOSTILE, TEXTS, TextVectorStore, document, scored
+from pydantic import ValidationError
+
+import llamaindex_ctxassembly
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, MetadataKeys, assemble
+from ctxassembly.errors import ConfigError, InputError, StoreError
+from llamaindex_ctxassembly import ContextAssembledEvent, ContextAssemblyPostprocessor
+from llamaindex_ctxassembly.nodes import to_chunk
+
+KEYS = MetadataKeys()
+
+
+def read_by_llm(nodes: Sequence[NodeWithScore]) -> str:
+    """What `compact` makes of the nodes."""
+    return "\n\n".join(each.node.get_content(MetadataMode.LLM).strip() for each in nodes)
+
+
+def stored(*nodes: TextNode) -> SimpleDocumentStore:
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    return docstore
+
+
+def chunks_of(nodes: Sequence[TextNode]) -> list[Chunk]:
+    return [to_chunk(node, KEYS) for node in nodes]
+
+
+# What the LLM reads
+
+
+@pytest.mark.parametrize("form", ["numbered", "xml", "minimal"])
+@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
+def test_the_nodes_joined_are_the_context_of_the_bare_engine_byte_for_byte(form: Any, cite: Any) -> None:
+    a, b = document("A", metadata=HOSTILE), document("B", [text[::-1] for text in TEXTS], metadata=HOSTILE)
+    for node in (*a, *b):
+        node.text_template = "{metadata_str} !! {content} !!"
+        node.metadata_template = "{key}"
+    hits = scored(a[5], b[2], a[1], a[6])
+    config = AssemblyConfig(format=form, cite=cite)
+    bare = assemble(
+        [Hit(to_chunk(each.node, KEYS), each.score) for each in hits],
+        config,
+        query="dye",
+        store=MemoryStore(chunks_of([*a, *b])),
+    )
+
+    postprocessor = ContextAssemblyPostprocessor(config=config, docstore=stored(*a, *b))
+    nodes = postprocessor.postprocess_nodes(hits, query_str="dye")
+
+    assert read_by_llm(nodes) == bare.text
+    assert len(bare.citations) > 1
+    assert [node.node.metadata["citation"]["label"] for node in nodes] == [each.label for each in bare.citations]
+
+
+def test_no_metadata_key_reaches_the_llm_or_the_embedding() -> None:
+    (node,) = ContextAssemblyPostprocessor().postprocess_nodes(scored(document(metadata=HOSTILE)[0]))
+
+    assert node.node.get_content(MetadataMode.LLM) == node.node.get_content(MetadataMode.NONE)
+    assert node.node.get_content(MetadataMode.EMBED) == node.node.get_content(MetadataMode.NONE)
+
+
+def test_no_nodes_give_no_nodes() -> None:
+    assert ContextAssemblyPostprocessor().postprocess_nodes([]) == []
+
+
+# The labelled nodes
+
+
+def test_a_label_has_the_best_hits_id_and_metadata_its_document_and_the_best_score() -> None:
+    nodes = document("A")
+    nodes[2].metadata = {"page": 3, "nested": {"deep": [1]}}
+    nodes[2].start_char_idx, nodes[2].end_char_idx = 10, 20
+    # A reranker's order stands: the best hit is the first, even with a lower score.
+    hits = [NodeWithScore(node=nodes[2], score=0.4), NodeWithScore(node=nodes[5], score=0.7)]
+
+    (labelled,) = ContextAssemblyPostprocessor(docstore=stored(*nodes)).postprocess_nodes(hits)
+
+    node = labelled.node
+    assert labelled.score == 0.7
+    assert node.node_id == "A-2"
+    assert node.metadata["page"] == 3
+    assert node.metadata["chunk_ids"] == ["A-1", "A-2", "A-3", "A-4", "A-5", "A-6"]
+    assert node.metadata["scores"] == {"A-2": 0.4, "A-5": 0.7}
+    assert (node.start_char_idx, node.end_char_idx) == (None, None)
+    assert list(node.relationships) == [NodeRelationship.SOURCE]
+    assert node.ref_doc_id == "A"
+
+
+def test_without_scores_the_label_has_none() -> None:
+    (labelled,) = ContextAssemblyPostprocessor().postprocess_nodes([NodeWithScore(node=document()[0])])
+
+    assert labelled.score is None
+
+
+def test_a_score_that_is_no_number_is_left_out_and_noted() -> None:
+    (labelled,) = ContextAssemblyPostprocessor().postprocess_nodes(
+        [NodeWithScore(node=document()[0], score=float("nan"))]
+    )
+
+    assert labelled.score is None
+    assert "not finite" in labelled.metadata["trace"]["notes"][0]
+
+
+def test_citation_scores_and_trace_are_builtins_that_survive_json() -> None:
+    nodes = document(metadata={"nested": {"deep": ["value"]}})
+    (labelled,) = ContextAssemblyPostprocessor(docstore=stored(*nodes)).postprocess_nodes(scored(nodes[3]))
+
+    added = {key: labelled.metadata[key] for key in ("citation", "chunk_ids", "scores", "trace")}
+    assert json.loads(json.dumps(added)) == added
+    assert added["citation"]["chunk_ids"] == ["A-2", "A-3", "A-4"]
+    assert added["trace"]["summary"].startswith("1 -> 3 chunks")
+    assert TextNode.from_json(labelled.node.to_json()).metadata == labelled.metadata
+
+
+def test_two_labels_never_share_an_id() -> None:
+    twins = [TextNode(id_="same", text=text) for text in TEXTS[:2]]
+
+    config = AssemblyConfig(enabled=False)
+    nodes = ContextAssemblyPostprocessor(config=config).postprocess_nodes(scored(*twins))
+
+    assert [node.node_id for node in nodes] == ["same", "same#2"]
+
+
+def test_inputs_and_stored_nodes_are_unchanged_even_if_the_answer_is_changed() -> None:
+    nodes = document(metadata=copy.deepcopy(HOSTILE))
+    docstore, hits = stored(*nodes), scored(nodes[3], nodes[1])
+    before = copy.deepcopy([each.model_dump() for each in hits])
+    stored_before = copy.deepcopy([docstore.get_node(node.node_id).model_dump() for node in nodes])
+
+    (labelled,) = ContextAssemblyPostprocessor(docstore=docstore).postprocess_nodes(hits)
+    labelled.metadata["nested"]["deep"].append("changed")
+    labelled.node.relationships[NodeRelationship.SOURCE].metadata["changed"] = True  # type: ignore[union-attr]
+
+    assert [each.model_dump() for each in hits] == before
+    assert [docstore.get_node(node.node_id).model_dump() for node in nodes] == stored_before
+
+
+# Media
+
+
+def test_an_image_without_text_follows_the_labels_and_leaves_the_prompt_alone() -> None:
+    image = ImageNode(id_="image", image="aGVsbG8=", metadata={"file_name": "loom.png"})
+    text = document()[0]
+    hits = [NodeWithScore(node=image, score=0.9), NodeWithScore(node=text, score=0.8)]
+
+    labelled, media = ContextAssemblyPostprocessor().postprocess_nodes(hits)
+
+    assert labelled.text.startswith("[1] Source:")
+    assert (media.node_id, media.score, media.metadata) == ("image", 0.9, {"file_name": "loom.png"})
+    assert isinstance(media.node, ImageNode)
+    assert media.node.image == image.image
+    assert read_by_llm([labelled, media]).strip() == labelled.text
+    assert image.excluded_llm_metadata_keys == []
+
+
+def test_a_node_without_anything_is_left_out_and_in_the_trace() -> None:
+    hits = scored(TextNode(id_="empty", text=" \n"), document()[0])
+
+    (labelled,) = ContextAssemblyPostprocessor().postprocess_nodes(hits)
+
+    outcomes = {each["chunk_id"]: each["outcome"] for each in labelled.metadata["trace"]["decisions"]}
+    assert outcomes == {"empty": "dropped", "A-0": "kept"}
+
+
+# Construction
+
+
+def test_an_unknown_parameter_is_an_error() -> None:
+    with pytest.raises(ValidationError, match="windw"):
+        ContextAssemblyPostprocessor(windw=2)
+
+
+@pytest.mark.parametrize("other", [{"vector_store": TextVectorStore()}, {"store": MemoryStore(())}])
+def test_two_stores_are_an_error_that_names_both(other: dict[str, Any]) -> None:
+    (name,) = other
+    with pytest.raises(ConfigError, match=f"one of the three at most.*docstore.*{name}"):
+        ContextAssemblyPostprocessor(docstore=SimpleDocumentStore(), **other)
+
+
+def test_a_vector_store_without_text_is_an_error_that_points_to_the_docstore() -> None:
+    with pytest.raises(ConfigError, match=r"stores text.*docstore.*SimpleVectorStore"):
+        ContextAssemblyPostprocessor(vector_store=SimpleVectorStore())
+
+
+def test_a_store_that_cannot_fetch_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"fetch\(refs\)"):
+        ContextAssemblyPostprocessor(store=object())
+
+
+def test_a_setting_cannot_be_changed_behind_the_checks() -> None:
+    postprocessor = ContextAssemblyPostprocessor()
+
+    with pytest.raises(ValidationError, match="frozen"):
+        postprocessor.docstore = SimpleDocumentStore()
+
+
+def test_something_other_than_scored_nodes_is_an_error() -> None:
+    with pytest.raises(InputError, match="NodeWithScore"):
+        ContextAssemblyPostprocessor().postprocess_nodes(document())  # type: ignore[arg-type]
+
+
+# Serialization
+
+
+def test_json_keeps_config_and_filter_and_leaves_out_the_store() -> None:
+    nodes = document()
+    filters = MetadataFilters(filters=[MetadataFilter(key="tenant", value="x")])
+    config = AssemblyConfig(window=2, keys=MetadataKeys(document_id="file_path"))
+    original = ContextAssemblyPostprocessor(config=config, filter=filters, docstore=stored(*nodes))
+
+    docstore = stored(*nodes)
+    restored = ContextAssemblyPostprocessor.from_json(original.to_json(), docstore=docstore)
+
+    assert "docstore" not in original.to_dict()
+    assert (restored.config, restored.filter, restored.docstore) == (config, filters, docstore)
+
+
+def test_a_pickled_copy_has_its_store_and_assembles_the_same() -> None:
+    nodes = document()
+    original = ContextAssemblyPostprocessor(config=AssemblyConfig(window=2), docstore=stored(*nodes))
+
+    restored = pickle.loads(pickle.dumps(original))
+
+    assert restored.postprocess_nodes(scored(nodes[3]))[0].text == original.postprocess_nodes(scored(nodes[3]))[0].text
+    assert len(restored.postprocess_nodes(scored(nodes[3]))[0].metadata["chunk_ids"]) == 5
+
+
+def test_what_cannot_be_pickled_is_an_error_and_not_a_silent_default() -> None:
+    postprocessor = ContextAssemblyPostprocessor(config=AssemblyConfig(encoding=lambda text: len(text) // 4))
+
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(postprocessor)
+
+
+# Instrumentation
+
+
+class Recorder(BaseEventHandler):
+    events: list[Any]
+
+    def handle(self, event: Any, **kwargs: Any) -> None:
+        self.events.append(event)
+
+
+@pytest.fixture
+def instruments() -> Any:
+    dispatcher = get_dispatcher()
+    events, spans = Recorder(events=[]), SimpleSpanHandler()
+    before = (list(dispatcher.event_handlers), list(dispatcher.span_handlers))
+    dispatcher.add_event_handler(events)
+    dispatcher.add_span_handler(spans)
+    yield events.events, spans
+    dispatcher.event_handlers, dispatcher.span_handlers = before
+
+
+async def test_each_run_sends_its_trace_and_has_a_span(instruments: Any) -> None:
+    events, spans = instruments
+    nodes = document()
+    postprocessor = ContextAssemblyPostprocessor(docstore=stored(*nodes))
+
+    postprocessor.postprocess_nodes(scored(nodes[3]), query_str="strike")
+    await postprocessor.apostprocess_nodes(scored(nodes[3]), query_str="strike")
+
+    sent = [event for event in events if isinstance(event, ContextAssembledEvent)]
+    assert len(sent) == 2
+    for event in sent:
+        assert event.query == "strike"
+        assert event.citations[0]["chunk_ids"] == ["A-2", "A-3", "A-4"]
+        assert json.loads(json.dumps(event.trace))["summary"].endswith("1 query")
+    names = {span.id_.split("-")[0] for span in spans.completed_spans}
+    assert {
+        "ContextAssemblyPostprocessor._postprocess_nodes",
+        "ContextAssemblyPostprocessor._apostprocess_nodes",
+    } <= names
+
+
+# Async
+
+
+class AsyncOnly:
+    """A store that can only be awaited."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._memory = MemoryStore(chunks)
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        return self._memory.fetch(refs)
+
+
+async def test_async_gives_what_sync_gives_and_awaits_the_store() -> None:
+    nodes = document()
+    hits = scored(nodes[5], nodes[1])
+    sync = ContextAssemblyPostprocessor(docstore=stored(*nodes)).postprocess_nodes(hits)
+
+    awaited = await ContextAssemblyPostprocessor(store=AsyncOnly(chunks_of(nodes))).apostprocess_nodes(hits)
+    from_docstore = await ContextAssemblyPostprocessor(docstore=stored(*nodes)).apostprocess_nodes(hits)
+
+    assert read_by_llm(awaited) == read_by_llm(from_docstore) == read_by_llm(sync)
+    assert "A-0" in awaited[0].metadata["chunk_ids"]
+
+
+# A store that fails
+
+
+class Broken:
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        raise ConnectionError("no route to host")
+
+
+def test_when_the_store_fails_the_hits_stand_and_the_trace_says_why() -> None:
+    (labelled,) = ContextAssemblyPostprocessor(store=Broken()).postprocess_nodes(scored(document()[3]))
+
+    assert labelled.metadata["chunk_ids"] == ["A-3"]
+    assert "no route to host" in labelled.metadata["trace"]["notes"][0]
+
+
+def test_when_the_store_fails_and_it_shall_be_known_one_clear_error_is_raised() -> None:
+    postprocessor = ContextAssemblyPostprocessor(store=Broken(), config=AssemblyConfig(on_store_error="raise"))
+
+    with pytest.raises(StoreError, match="no route to host"):
+        postprocessor.postprocess_nodes(scored(document()[3]))
+
+
+def test_importing_the_package_imports_no_framework() -> None:
+    code = "import sys, llamaindex_ctxassembly as it; print('llama_index.core' in sys.modules, *dir(it))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    loaded, *names = done.stdout.split()
+    assert loaded == "False"
+    assert {"ContextAssemblyPostprocessor", "PGVectorNeighbours"} <= set(names)
+
+
+def test_every_public_name_loads() -> None:
+    for name in llamaindex_ctxassembly.__all__:
+        assert getattr(llamaindex_ctxassembly, name).__name__ == name
+
+
+def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="Nothing"):
+        _ = llamaindex_ctxassembly.Nothing

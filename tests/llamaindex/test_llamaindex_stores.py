@@ -1,0 +1,307 @@
+"""Neighbours from docstores and vector stores: which, in how many calls, and under whose filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from llama_index.core.postprocessor import PrevNextNodePostprocessor
+from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
+from llamaindex_samples import TextVectorStore, document, scored
+
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryStore, MetadataKeys
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbours, VectorStoreNeighbours
+from llamaindex_ctxassembly.filters import allows
+from llamaindex_ctxassembly.nodes import to_chunk
+
+
+class CountingDocstore(SimpleDocumentStore):
+    """Keeps what each `get_nodes` asked for."""
+
+    def __init__(self, nodes: Sequence[BaseNode]) -> None:
+        super().__init__()
+        self.add_documents(nodes)
+        self.asked: list[list[str]] = []
+
+    def get_nodes(self, node_ids: list[str], raise_error: bool = True) -> list[BaseNode]:
+        self.asked.append(node_ids)
+        return super().get_nodes(node_ids, raise_error)
+
+    async def aget_nodes(self, node_ids: list[str], raise_error: bool = True) -> list[BaseNode]:
+        self.asked.append(node_ids)
+        return await super().aget_nodes(node_ids, raise_error)
+
+
+def text_store(nodes: Sequence[BaseNode]) -> TextVectorStore:
+    store = TextVectorStore()
+    store.add(nodes)
+    return store
+
+
+def ids(labelled: Sequence[NodeWithScore]) -> list[str]:
+    return [chunk_id for each in labelled for chunk_id in each.metadata["chunk_ids"]]
+
+
+STORES: dict[str, Any] = {
+    "docstore": lambda nodes: {"docstore": CountingDocstore(nodes)},
+    "vector_store": lambda nodes: {"vector_store": text_store(nodes)},
+}
+
+
+@pytest.fixture(params=STORES)
+def kind(request: pytest.FixtureRequest) -> Any:
+    return STORES[request.param]
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request: pytest.FixtureRequest) -> Any:
+    async def call(postprocessor: ContextAssemblyPostprocessor, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        if request.param == "sync":
+            return postprocessor.postprocess_nodes(nodes)
+        return await postprocessor.apostprocess_nodes(nodes)
+
+    return call
+
+
+# Which neighbours, in how many calls
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+async def test_links_take_one_call_a_step_for_all_hits_together(kind: Any, run: Any, window: int) -> None:
+    a, b = document("A"), document("B", [f"{number} is a number." for number in range(8)])
+    store = kind([*a, *b])
+    (asked,) = (each.asked for each in store.values())
+
+    labelled = await run(
+        ContextAssemblyPostprocessor(config=AssemblyConfig(window=window), **store), scored(a[3], b[4], best=0.9)
+    )
+
+    assert len(asked) == window
+    assert ids(labelled) == [
+        *(f"A-{place}" for place in range(3 - window, 4 + window)),
+        *(f"B-{place}" for place in range(4 - window, min(8, 5 + window))),
+    ]
+
+
+@pytest.mark.parametrize("links", ["previous", "none"])
+async def test_one_sided_or_absent_links_take_the_document_whole(kind: Any, run: Any, links: Any) -> None:
+    nodes = document(links=links)
+    store = kind(nodes)
+
+    labelled = await run(ContextAssemblyPostprocessor(**store), scored(nodes[3]))
+
+    assert ids(labelled) == ["A-2", "A-3", "A-4"]
+
+
+async def test_an_index_in_the_metadata_is_used_however_it_is_written(kind: Any, run: Any) -> None:
+    nodes = document(links="none")
+    for place, node in enumerate(nodes):
+        node.start_char_idx = None
+        node.metadata["chunk_index"] = (place, f"{place}", float(place))[place % 3]
+
+    labelled = await run(ContextAssemblyPostprocessor(**kind(nodes)), scored(nodes[3], nodes[6]))
+
+    assert ids(labelled) == ["A-2", "A-3", "A-4", "A-5", "A-6", "A-7"]
+    assert labelled[0].metadata["trace"]["round_trips"] == 1
+    assert labelled[0].metadata["trace"]["notes"] == []
+
+
+async def test_a_neighbour_that_is_gone_is_left_out(kind: Any, run: Any) -> None:
+    nodes = document()
+
+    labelled = await run(ContextAssemblyPostprocessor(**kind([*nodes[:3], nodes[4]])), scored(nodes[3], nodes[5]))
+
+    assert ids(labelled) == ["A-2", "A-3", "A-4", "A-5"]
+
+
+async def test_no_store_is_asked_where_there_is_nothing_to_ask_for(kind: Any, run: Any) -> None:
+    nodes = document()[:1]
+    nodes[0].relationships = {}
+    store = kind([nodes[0], *document("B")])
+
+    labelled = await run(ContextAssemblyPostprocessor(config=AssemblyConfig(window=0), **store), scored(*nodes))
+
+    assert ids(labelled) == ["A-0"]
+    assert [each.asked for each in store.values()] == [[]]
+
+
+def test_a_vector_store_is_never_asked_for_no_ids_which_would_mean_all() -> None:
+    store = text_store(document())
+
+    assert len(store.get_nodes(node_ids=[])) == 8
+    assert VectorStoreNeighbours(store).fetch([]) == []
+    assert VectorStoreNeighbours(store).fetch([ChunkRef("none")]) == []
+    assert all(node_ids != [] for node_ids, _ in store.asked[1:])
+
+
+@pytest.mark.parametrize("store", [DocstoreNeighbours, VectorStoreNeighbours])
+async def test_a_store_answers_all_three_forms_of_reference(store: Any) -> None:
+    a, b, c = document("A"), document("B", ["B zero.", "B one."], metadata={}), document("C", ["C zero.", "C one."])
+    for place, node in enumerate(c):
+        node.metadata["place"] = place
+    nodes = [*a, *b, *c]
+    made = store(
+        CountingDocstore(nodes) if store is DocstoreNeighbours else text_store(nodes), keys=MetadataKeys(index="place")
+    )
+    refs = [
+        ChunkRef("A", chunk_id="A-6"),
+        ChunkRef("A", chunk_id="gone"),
+        ChunkRef("B"),
+        ChunkRef("C", 1),
+        ChunkRef("C", 7),
+        ChunkRef("nowhere"),
+    ]
+
+    fetched = made.fetch(refs)
+
+    assert sorted(chunk.id for chunk in fetched) == ["A-6", "B-0", "B-1", "C-1"]
+    assert await made.afetch(refs) == fetched
+    assert fetched[0] == to_chunk(a[6], MetadataKeys(index="place"))
+
+
+# What PrevNextNodePostprocessor gets wrong
+
+
+def test_scores_of_hits_in_overlapping_windows_are_kept() -> None:
+    nodes = document()
+    hits = scored(nodes[3], nodes[4])
+
+    theirs = PrevNextNodePostprocessor(docstore=CountingDocstore(nodes), num_nodes=1, mode="both")
+    assert {each.node_id: each.score for each in theirs.postprocess_nodes(hits)}["A-3"] is None
+    (ours,) = ContextAssemblyPostprocessor(docstore=CountingDocstore(nodes)).postprocess_nodes(hits)
+
+    assert ours.metadata["scores"] == {"A-3": 0.9, "A-4": 0.8}
+    assert ours.score == 0.9
+
+
+def test_a_document_is_in_its_own_order_whatever_the_rank() -> None:
+    nodes = document()
+    hits = scored(nodes[3], nodes[0])
+
+    theirs = PrevNextNodePostprocessor(docstore=CountingDocstore(nodes), num_nodes=1, mode="both")
+    assert [each.node_id for each in theirs.postprocess_nodes(hits)] != [f"A-{place}" for place in range(5)]
+    ours = ContextAssemblyPostprocessor(docstore=CountingDocstore(nodes)).postprocess_nodes(hits)
+
+    assert ids(ours) == [f"A-{place}" for place in range(5)]
+
+
+def test_a_missing_neighbour_is_no_error() -> None:
+    nodes = document()
+    incomplete = [nodes[3]]
+
+    theirs = PrevNextNodePostprocessor(docstore=CountingDocstore(incomplete), num_nodes=1, mode="both")
+    with pytest.raises(ValueError, match="not found"):
+        theirs.postprocess_nodes(scored(nodes[3]))
+    ours = ContextAssemblyPostprocessor(docstore=CountingDocstore(incomplete)).postprocess_nodes(scored(nodes[3]))
+
+    assert ids(ours) == ["A-3"]
+
+
+def test_overlap_is_read_once() -> None:
+    shared = "This sentence stands in both of the two chunks."
+    nodes = document("A", [f"First. {shared}", f"{shared} Last."])
+    nodes[1].start_char_idx = len("First. ")
+
+    (ours,) = ContextAssemblyPostprocessor(docstore=CountingDocstore(nodes)).postprocess_nodes(scored(nodes[0]))
+
+    assert ours.text.count(shared) == 1
+    assert ours.text.endswith(f"First. {shared} Last.")
+
+
+# The caller's filter
+
+
+def tenants(*names: str) -> list[TextNode]:
+    nodes = document("A")
+    for place, node in enumerate(nodes):
+        node.metadata["tenant"] = names[place % len(names)]
+    return nodes
+
+
+MINE = MetadataFilters(filters=[MetadataFilter(key="tenant", value="mine")])
+
+
+async def test_what_the_filter_excludes_does_not_come_in_as_a_neighbour(kind: Any, run: Any) -> None:
+    nodes = tenants("mine", "mine", "other")
+
+    without = await run(ContextAssemblyPostprocessor(**kind(nodes)), scored(nodes[1]))
+    labelled = await run(ContextAssemblyPostprocessor(filter=MINE, **kind(nodes)), scored(nodes[1]))
+
+    assert ids(without) == ["A-0", "A-1", "A-2"]
+    assert ids(labelled) == ["A-0", "A-1"]
+    assert nodes[2].text not in labelled[0].text
+
+
+async def test_nothing_excluded_comes_in_by_way_of_something_excluded(kind: Any, run: Any) -> None:
+    nodes = tenants("mine", "other")
+
+    labelled = await run(
+        ContextAssemblyPostprocessor(filter=MINE, config=AssemblyConfig(window=3), **kind(nodes)), scored(nodes[2])
+    )
+
+    assert all(int(each[2:]) % 2 == 0 for each in ids(labelled))
+
+
+class SyncOnly:
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._memory = MemoryStore(chunks)
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        return self._memory.fetch(refs)
+
+
+@pytest.mark.parametrize("own", [MemoryStore, SyncOnly])
+async def test_the_filter_holds_for_a_store_of_your_own_too(own: Any, run: Any) -> None:
+    nodes = tenants("mine", "mine", "other")
+    store = own([to_chunk(node, MetadataKeys()) for node in nodes])
+
+    labelled = await run(ContextAssemblyPostprocessor(filter=MINE, store=store), scored(nodes[1]))
+
+    assert ids(labelled) == ["A-0", "A-1"]
+
+
+def compare(key: str, operator: FilterOperator, value: Any) -> MetadataFilters:
+    return MetadataFilters(filters=[MetadataFilter(key=key, operator=operator, value=value)])
+
+
+CHUNK = Chunk("n", "D", "Text.", metadata={"tenant": "a", "year": 2020, "groups": ["x", "y"], "document_id": "mine"})
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (MetadataFilters(filters=[]), True),
+        (MetadataFilters(filters=[], condition=FilterCondition.OR), True),
+        (compare("tenant", FilterOperator.EQ, "a"), True),
+        (compare("tenant", FilterOperator.EQ, "b"), False),
+        (compare("gone", FilterOperator.EQ, "a"), False),
+        (compare("year", FilterOperator.GTE, 2020), True),
+        (compare("year", FilterOperator.LT, 2020), False),
+        (compare("tenant", FilterOperator.IN, ["a", "b"]), True),
+        (compare("groups", FilterOperator.ANY, ["y", "z"]), True),
+        (compare("groups", FilterOperator.ALL, ["y", "z"]), False),
+        # What vector stores keep under these keys is the document.
+        (compare("ref_doc_id", FilterOperator.EQ, "D"), True),
+        (compare("document_id", FilterOperator.EQ, "mine"), False),
+        (MetadataFilters(filters=[MINE, compare("year", FilterOperator.EQ, 2020)], condition=FilterCondition.OR), True),
+        (MetadataFilters(filters=[MINE, compare("year", FilterOperator.EQ, 2020)]), False),
+        (MetadataFilters(filters=[MINE], condition=FilterCondition.NOT), True),
+    ],
+)
+def test_a_filter_means_what_it_means_to_a_simple_vector_store(filters: MetadataFilters, expected: bool) -> None:
+    assert allows(filters, CHUNK) is expected
+
+
+async def test_hits_without_a_source_can_be_linked_by_a_document_id_in_their_metadata(kind: Any, run: Any) -> None:
+    nodes = document(metadata={"document_id": "handbook"})
+    for node in nodes:
+        del node.relationships[NodeRelationship.SOURCE]
+    nodes[2].relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id="A-3")
+
+    labelled = await run(ContextAssemblyPostprocessor(**kind(nodes)), scored(nodes[2]))
+
+    assert ids(labelled) == ["A-1", "A-2", "A-3"]
+    assert labelled[0].metadata["citation"]["document_id"] == "handbook"
