@@ -1,0 +1,1 @@
+"""The demo: Python's own language reference, asked a question. `make demo Q="..."`."""

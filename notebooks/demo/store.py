@@ -1,0 +1,151 @@
+"""The store: langchain-postgres' PGVectorStore, in the database of DATABASE_URL or in an embedded server."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from ctxassembly.stores.embedded import embedded_postgres
+from langchain_core.documents import Document
+from langchain_postgres import Column, PGEngine, PGVectorStore
+from rich.console import Console
+from rich.progress import track
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from demo.embedding import DIMENSIONS, MODEL, SentenceEncoder
+
+SCHEMA = "ctxassembly_demo"
+"""Everything that the demo stores is in this schema, so that in a database of the user's it touches nothing else."""
+TABLE = "chunks"
+BATCH = 32
+CONNECT_SECONDS = 10
+
+
+class DatabaseError(Exception):
+    """The database can't be used; the message is for the one who runs the demo."""
+
+
+@contextmanager
+def database() -> Iterator[URL]:
+    """The database of DATABASE_URL, or an embedded one that keeps its files for the next run."""
+    given = os.environ.get("DATABASE_URL")
+    if given:
+        yield as_psycopg(given)
+        return
+    # Below the temporary folder: as root the server runs as another user, who may not pass through root's home.
+    with embedded_postgres(Path(tempfile.gettempdir(), f"ctxassembly-demo-{os.geteuid()}")) as url:
+        yield make_url(url)
+
+
+def as_psycopg(given: str) -> URL:
+    """The URL for the driver that the demo uses, from `postgres://`, `postgresql://` or any `postgresql+driver://`."""
+    try:
+        url = make_url(given)
+    except ArgumentError as error:
+        raise DatabaseError("DATABASE_URL must be a URL such as postgresql://user:password@host/database") from error
+    if url.drivername.partition("+")[0] not in ("postgres", "postgresql"):
+        raise DatabaseError(f"DATABASE_URL must begin with postgresql://, got {url.drivername}://")
+    return url.set(drivername="postgresql+psycopg")
+
+
+@contextmanager
+def vector_store(url: URL, chunks: Sequence[Document], console: Console) -> Iterator[PGVectorStore]:
+    """The store with all of `chunks` in it. It is filled unless an earlier run has filled it with the same.
+
+    Raises:
+        DatabaseError: the database is out of reach, or pgvector or a privilege is missing.
+    """
+    embedding = SentenceEncoder()
+    engine = PGEngine.from_connection_string(url)
+    try:
+        try:
+            with _connection(url) as connection:
+                # One demo fills at a time; the lock goes with the connection.
+                connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [SCHEMA])
+                if _fingerprint_of_table(connection) != fingerprint(chunks):
+                    _create(connection, engine)
+                    _fill(_opened(engine, embedding), chunks, console)
+                    _seal(connection, fingerprint(chunks))
+        except (psycopg.Error, DBAPIError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise DatabaseError(f"The database {url.render_as_string()} can't be used: {reason}") from error
+        yield _opened(engine, embedding)
+    finally:
+        asyncio.run(engine.close())
+
+
+def fingerprint(chunks: Sequence[Document]) -> str:
+    """A digest of all that decides what the store holds: the model, and each chunk's id, metadata and text."""
+    digest = hashlib.sha256(MODEL.encode())
+    for chunk in chunks:
+        digest.update(repr((chunk.id, sorted(chunk.metadata.items()), chunk.page_content)).encode())
+    return digest.hexdigest()
+
+
+def _connection(url: URL) -> psycopg.Connection:
+    plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    return psycopg.connect(plain, autocommit=True, connect_timeout=CONNECT_SECONDS)
+
+
+def _fingerprint_of_table(connection: psycopg.Connection) -> str | None:
+    """What `_seal` wrote; None if there is no table, or only what an interrupted run left of it."""
+    row = connection.execute("SELECT obj_description(to_regclass(%s), 'pg_class')", [f"{SCHEMA}.{TABLE}"]).fetchone()
+    return row and row[0]
+
+
+def _create(connection: psycopg.Connection, engine: PGEngine) -> None:
+    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    engine.init_vectorstore_table(
+        TABLE,
+        DIMENSIONS,
+        schema_name=SCHEMA,
+        id_column=Column("chunk_id", "text"),
+        metadata_columns=[
+            Column("document_id", "text", nullable=False),
+            Column("chunk_index", "int", nullable=False),
+            Column("start_index", "int"),
+        ],
+        overwrite_existing=True,
+    )
+    # The vector store makes no such index; without it fetching neighbours reads the whole table.
+    connection.execute(f"CREATE UNIQUE INDEX ON {SCHEMA}.{TABLE} (document_id, chunk_index)")
+
+
+def _opened(engine: PGEngine, embedding: SentenceEncoder) -> PGVectorStore:
+    return PGVectorStore.create_sync(
+        engine,
+        embedding,
+        TABLE,
+        schema_name=SCHEMA,
+        id_column="chunk_id",
+        metadata_columns=["document_id", "chunk_index", "start_index"],
+    )
+
+
+def _fill(store: PGVectorStore, chunks: Sequence[Document], console: Console) -> None:
+    starts = track(
+        range(0, len(chunks), BATCH),
+        f"Embedding and storing {len(chunks)} chunks",
+        console=console,
+        disable=not console.is_terminal,
+    )
+    for start in starts:
+        batch = chunks[start : start + BATCH]
+        texts = [chunk.page_content for chunk in batch]
+        # Embedded here and not by add_documents, which does it in a thread: Ctrl-C would start pg_ctl, a fork, while
+        # that thread computes, and OpenBLAS never returns from a computation during which its process forked.
+        vectors = store.embeddings.embed_documents(texts)
+        store.add_embeddings(texts, vectors, [chunk.metadata for chunk in batch], [str(chunk.id) for chunk in batch])
+
+
+def _seal(connection: psycopg.Connection, digest: str) -> None:
+    """Mark the table as complete, last of all."""
+    connection.execute(f"COMMENT ON TABLE {SCHEMA}.{TABLE} IS '{digest}'")
