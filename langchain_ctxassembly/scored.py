@@ -59,12 +59,14 @@ class ScoredRetriever(BaseRetriever):
 
     def _method(self, prefix: str) -> tuple[str, bool]:
         """The name of the search method, and whether it gives scores."""
-        name = METHODS[self.search_type]
         kind = type(self.vectorstore)
-        if all(getattr(kind, twin + name) is getattr(VectorStore, twin + name) for twin in ("", "a")):
+        if self.search_type == "similarity" and all(
+            getattr(kind, name) is getattr(VectorStore, name)
+            for name in ("similarity_search_with_score", "asimilarity_search_with_score")
+        ):
             # The store has none of its own; the base class only raises.
             return f"{prefix}similarity_search", False
-        return prefix + name, self.search_type != "mmr"
+        return prefix + METHODS[self.search_type], self.search_type != "mmr"
 
     def _options(self) -> dict[str, Any]:
         """The search's arguments. A hybrid config keeps the first query it sees, so each search gets a copy."""

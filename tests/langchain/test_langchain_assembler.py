@@ -1,0 +1,270 @@
+import asyncio
+import copy
+import json
+import math
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_classic.retrievers import ContextualCompressionRetriever
+from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
+from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+from langchain_samples import Recorder, chunks, document, documents, memory_store, vector_store
+from pydantic import ValidationError
+
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, assemble
+from ctxassembly.errors import InputError, StoreError
+from langchain_ctxassembly import ContextAssembler
+
+HITS = [document("A", 5, score=0.9), document("B", 2, score=0.8), document("A", 1, score=0.7)]
+CORPUS = documents("A", "B")
+
+
+def bare(hits: list[Document], config: AssemblyConfig | None = None, **options: Any) -> Context:
+    scored = [Hit(chunk, hit.metadata.get("score")) for chunk, hit in zip(chunks(hits), hits, strict=True)]
+    return assemble(scored, config, store=memory_store(CORPUS), **options)
+
+
+# What comes out
+
+
+@pytest.mark.parametrize("form", ["numbered", "xml", "minimal"])
+@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
+def test_the_documents_joined_by_a_blank_line_are_the_text_of_the_bare_engine(form: Any, cite: Any) -> None:
+    config = AssemblyConfig(format=form, cite=cite)
+    found = ContextAssembler(config=config, store=memory_store(CORPUS)).invoke(HITS)
+    context = bare(HITS, config)
+    assert "\n\n".join(each.page_content for each in found) == context.text
+    assert len(found) == len(context.citations)
+
+
+def test_neighbours_are_fetched_in_one_round_trip_and_overlap_is_stripped() -> None:
+    store = memory_store(CORPUS)
+    found = ContextAssembler(store=store).invoke(HITS)
+    assert store.round_trips == 1
+    text = found[0].page_content
+    assert text.count("In A the copper is described in paragraph 5.") == 1
+    assert "paragraph 4" in text
+    assert "paragraph 8" not in text
+
+
+def test_each_document_has_the_id_and_metadata_of_its_best_hit_and_the_way_back() -> None:
+    first, second = ContextAssembler(store=memory_store(CORPUS)).invoke(HITS)
+    assert (first.id, second.id) == ("A#5", "B#2")
+    assert first.metadata["source"] == "A.pdf"
+    assert first.metadata["chunk_index"] == 5
+    assert first.metadata["citation"]["label"] == "1"
+    assert first.metadata["citation"]["best_chunk_id"] == "A#5"
+    assert first.metadata["chunk_ids"] == ["A#0", "A#1", "A#2", "A#4", "A#5", "A#6"]
+    assert first.metadata["scores"] == {"A#5": 0.9, "A#1": 0.7}
+    assert first.metadata["trace"]["summary"].startswith("3 -> 9 chunks")
+    assert {each["chunk_id"] for each in second.metadata["trace"]["decisions"]} >= {"A#5", "B#2"}
+
+
+def test_the_added_metadata_survive_json() -> None:
+    hits = [document("A", 5, score=np.float32(0.5)), document("B", 2, score="0.25"), document("B", 7, score=math.nan)]
+    for each in ContextAssembler(store=memory_store(CORPUS)).invoke(hits):
+        added = {key: each.metadata[key] for key in ("citation", "chunk_ids", "scores", "trace")}
+        assert json.loads(json.dumps(added, allow_nan=False)) == added
+
+
+def test_inputs_are_not_changed_and_not_shared_with_the_output() -> None:
+    hits = [document("A", 5, nested={"tags": ["x"]}), document("B", 2)]
+    before = copy.deepcopy(hits)
+    found = ContextAssembler(store=memory_store(CORPUS)).invoke(hits)
+    found[0].metadata["nested"]["tags"].append("y")
+    found[0].metadata["citation"]["label"] = "9"
+    assert hits == before
+    assert [each.id for each in hits] == [each.id for each in before]
+
+
+def test_no_documents_give_no_documents() -> None:
+    assert ContextAssembler().invoke([]) == []
+    assert ContextAssembler().invoke({"documents": [], "query": "q"}) == []
+    assert list(ContextAssembler().compress_documents([], "q")) == []
+
+
+def test_the_order_handed_in_stands_against_the_scores() -> None:
+    hits = [document("B", 2, score=0.1), document("A", 5, score=0.9)]
+    assert [each.id for each in ContextAssembler().invoke(hits)] == ["B#2", "A#5"]
+
+
+@pytest.mark.parametrize("key", ["score", "relevance_score", "rerank_score"])
+def test_scores_are_read_from_where_retrievers_and_rerankers_write_them(key: str) -> None:
+    (found,) = ContextAssembler().invoke([document("A", 5, **{key: np.float32(0.5)})])
+    assert found.metadata["citation"]["score"] == 0.5
+    assert type(found.metadata["citation"]["score"]) is float
+
+
+def test_every_key_name_can_be_set() -> None:
+    hits = [Document(id=str(at), page_content=f"part {at}", metadata={"file": {"id": "F"}, "no": at}) for at in (2, 1)]
+    keys = MetadataKeys(document_id="file.id", index="no")
+    (found,) = ContextAssembler(config=AssemblyConfig(keys=keys)).invoke(hits)
+    assert found.metadata["chunk_ids"] == ["1", "2"]
+
+
+@pytest.mark.parametrize("index", ["5", 5.0])
+def test_odd_indexes_are_mended(index: Any) -> None:
+    hits = [Document(id="h", page_content="the fifth part", metadata={"document_id": "A", "chunk_index": index})]
+    (found,) = ContextAssembler(store=memory_store(CORPUS)).invoke(hits)
+    assert found.metadata["chunk_ids"] == ["A#4", "h", "A#6"]
+
+
+def test_documents_without_an_id_get_one_that_is_the_same_in_every_run() -> None:
+    placed = Document(page_content="placed", metadata={"document_id": "A", "chunk_index": 5})
+    loose, other = Document(page_content="loose"), Document(page_content="other")
+    first = ContextAssembler().invoke([placed, loose, other])
+    assert [each.id for each in first] == [each.id for each in ContextAssembler().invoke([placed, loose, other])]
+    assert first[0].id == "A#5"
+    assert len({each.id for each in first}) == 3
+
+
+# What goes in
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["text", None, document("A", 1), ["text"], [document("A", 1), None], {"context": []}, {"query": "q"},
+     {"documents": "text"}, {"documents": [], "query": 3}, {"documents": [], "question": "q"}],
+)  # fmt: skip
+def test_anything_else_is_a_clear_error(given: Any) -> None:
+    with pytest.raises(InputError, match=r"documents|query"):
+        ContextAssembler().invoke(given)
+
+
+def test_wrong_parameters_are_errors_at_construction() -> None:
+    with pytest.raises(ValidationError, match=r"store must be an object with fetch\(refs\) or afetch\(refs\), got 3"):
+        ContextAssembler(store=3)
+    with pytest.raises(ValidationError, match="windw"):
+        ContextAssembler(windw=1)  # type: ignore[call-arg]
+    with pytest.raises(ValidationError, match="config"):
+        ContextAssembler(config={"window": 1})  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="filter must be a function"):
+        ContextAssembler(store=memory_store([]), filter=3)
+
+
+# LangChain's interfaces
+
+
+def test_it_is_a_runnable_a_transformer_and_a_compressor() -> None:
+    assembler = ContextAssembler(store=memory_store(CORPUS))
+    for kind in (Runnable, BaseDocumentTransformer, BaseDocumentCompressor):
+        assert isinstance(assembler, kind)
+    expected = assembler.invoke(HITS)
+    assert (RunnableLambda(lambda _: HITS) | assembler).invoke("q")[0].page_content == expected[0].page_content
+    for found in (
+        assembler.transform_documents(HITS),
+        assembler.compress_documents(HITS, "q"),
+        asyncio.run(assembler.atransform_documents(HITS)),
+        asyncio.run(assembler.acompress_documents(HITS, "q")),
+        assembler.batch([HITS, HITS])[1],
+        asyncio.run(assembler.abatch([HITS]))[0],
+        next(iter(assembler.stream(HITS))),
+    ):
+        assert [each.page_content for each in found] == [each.page_content for each in expected]
+
+
+async def test_it_works_in_the_compression_retriever_and_in_the_pipeline() -> None:
+    retriever = vector_store(CORPUS).as_retriever(search_kwargs={"k": 3})
+    assembler = ContextAssembler(store=memory_store(CORPUS))
+    expected = assembler.invoke(retriever.invoke("the falcon"))
+    compressing = ContextualCompressionRetriever(base_retriever=retriever, base_compressor=assembler)
+    pipeline = DocumentCompressorPipeline(transformers=[assembler])
+    piped = ContextualCompressionRetriever(base_retriever=retriever, base_compressor=pipeline)
+    for chain in (compressing, piped):
+        for found in (chain.invoke("the falcon"), await chain.ainvoke("the falcon")):
+            assert [each.page_content for each in found] == [each.page_content for each in expected]
+
+
+def test_as_context_gives_the_context_and_its_text_as_a_string() -> None:
+    assembler = ContextAssembler(store=memory_store(CORPUS))
+    context = assembler.as_context().invoke({"documents": HITS, "query": "the falcon"})
+    assert isinstance(context, Context)
+    assert context.query == "the falcon"
+    assert context.text == bare(HITS).text
+    retriever = RunnableLambda(lambda _: HITS)
+    chain: Any = {"context": retriever | assembler.as_context() | str, "question": RunnablePassthrough()}
+    assert (chain | RunnablePassthrough()).invoke("why?") == {"context": context.text, "question": "why?"}
+
+
+async def test_the_trace_is_a_custom_event() -> None:
+    assembler = ContextAssembler(store=memory_store(CORPUS))
+    for run in (assembler, assembler.as_context()):
+        recorder = Recorder()
+        run.invoke(HITS, {"callbacks": [recorder]})
+        await run.ainvoke(HITS, {"callbacks": [recorder]})
+        (name, data), (_, again) = recorder.events
+        assert name == "context_assembled"
+        assert data["trace"]["summary"].startswith("3 -> 9 chunks")
+        assert [each["label"] for each in data["citations"]] == ["1", "2"]
+        assert data["citations"][0]["metadata"]["source"] == "A.pdf"
+        assert json.loads(json.dumps(data)) == data
+        assert again["citations"] == data["citations"]
+    chain = RunnableLambda(lambda _: HITS) | assembler
+    events = [event async for event in chain.astream_events("q", version="v2")]
+    (custom,) = [event for event in events if event["event"] == "on_custom_event"]
+    (started,) = [e for e in events if e["event"] == "on_chain_start" and e["name"] == "ContextAssembler"]
+    assert custom["run_id"] == started["run_id"]
+
+
+# Stores
+
+
+class SlowStore:
+    def fetch(self, refs: Any) -> list[Chunk]:
+        time.sleep(0.3)
+        return []
+
+
+async def test_a_slow_sync_store_does_not_stall_the_event_loop() -> None:
+    assembler = ContextAssembler(store=SlowStore(), filter={"tenant": "a"})
+    assembler.invoke(HITS[:1])  # loads the tokenizer
+    running = asyncio.ensure_future(assembler.ainvoke(HITS))
+    longest, last = 0.0, time.perf_counter()
+    while not running.done():
+        await asyncio.sleep(0.005)
+        longest, last = max(longest, time.perf_counter() - last), time.perf_counter()
+    assert await running
+    assert longest < 0.15
+
+
+class AwaitedStore:
+    def __init__(self, found: list[Document]) -> None:
+        self.inner = memory_store(found)
+
+    async def afetch(self, refs: Any) -> Any:
+        await asyncio.sleep(0)
+        return self.inner.fetch(refs)
+
+
+async def test_async_is_native_and_gives_the_same() -> None:
+    found = await ContextAssembler(store=AwaitedStore(CORPUS)).ainvoke(HITS)
+    expected = ContextAssembler(store=memory_store(CORPUS)).invoke(HITS)
+    assert [each.page_content for each in found] == [each.page_content for each in expected]
+
+
+class BrokenStore:
+    def fetch(self, refs: Any) -> Any:
+        raise ConnectionError("the line is dead")
+
+
+async def test_a_failing_store_leaves_the_hits_and_a_note() -> None:
+    for assembler in (ContextAssembler(store=BrokenStore()), ContextAssembler(store=BrokenStore(), filter={"a": 1})):
+        for found in (assembler.invoke(HITS), await assembler.ainvoke(HITS)):
+            assert found[0].metadata["chunk_ids"] == ["A#1", "A#5"]
+            assert "the line is dead" in found[0].metadata["trace"]["notes"][0]
+    strict = ContextAssembler(config=AssemblyConfig(on_store_error="raise"), store=BrokenStore())
+    with pytest.raises(StoreError, match="the line is dead"):
+        strict.invoke(HITS)
+
+
+@pytest.mark.parametrize("store", [memory_store, AwaitedStore])
+async def test_the_filter_holds_for_the_neighbours_of_any_store(store: Any) -> None:
+    corpus = [document("A", at, tenant="ours" if at != 6 else "theirs") for at in range(9)]
+    for condition in ({"tenant": "ours"}, lambda each: each.metadata["tenant"] == "ours"):
+        (found,) = await ContextAssembler(store=store(corpus), filter=condition).ainvoke(HITS[:1])
+        assert found.metadata["chunk_ids"] == ["A#4", "A#5"]
+    (found,) = await ContextAssembler(store=store(corpus)).ainvoke(HITS[:1])
+    assert found.metadata["chunk_ids"] == ["A#4", "A#5", "A#6"]

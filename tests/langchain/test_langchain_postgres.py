@@ -1,0 +1,338 @@
+"""Against a real PostgreSQL: langchain-postgres as it is used, and its own SQL seen by SQLAlchemy's events."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_core.documents import Document
+from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
+from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
+from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, reciprocal_rank_fusion
+from langchain_samples import WordEmbeddings, document, documents, vector_store
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
+from ctxassembly.errors import ConfigError, InputError
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbours
+
+HOSTILE = ("O'Brien", "x' OR '1'='1", '%(a)s :b "c" \\ $1 ✓')
+CORPUS = [
+    document(document_id, at, tenant="theirs" if at == 6 else "ours")
+    for document_id in ("A", "B", *HOSTILE)
+    for at in range(9)
+]
+KINDS = ["columns", "json", "old"]
+FILTER = {"tenant": "ours"}
+
+
+class Database:
+    """Makes vector stores of each kind over one database, and disposes of their engines."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.engines: list[Any] = []
+
+    def engine(self) -> PGEngine:
+        engine = PGEngine.from_connection_string(self.url)
+        self.engines.append(engine)
+        return engine
+
+    def store(self, kind: str, corpus: list[Document] = CORPUS, **options: Any) -> Any:
+        if kind == "old":
+            connection = create_engine(self.url)
+            self.engines.append(connection)
+            store: Any = PGVector(WordEmbeddings(), connection=connection, **options)
+        else:
+            engine = self.engine()
+            columns = [Column("document_id", "text"), Column("chunk_index", "integer")] if kind == "columns" else []
+            engine.init_vectorstore_table(
+                "chunks", 64, id_column=Column("id", "text"), metadata_columns=list(columns),
+                hybrid_search_config=options.get("hybrid_search_config"),
+            )  # fmt: skip
+            names = [column.name for column in columns]
+            store = PGVectorStore.create_sync(
+                engine, WordEmbeddings(), "chunks", id_column="id", metadata_columns=names, **options
+            )
+        store.add_documents(corpus)
+        return store
+
+    def dispose(self) -> None:
+        for engine in self.engines:
+            if isinstance(engine, PGEngine):
+                asyncio.run(engine.close())
+            else:
+                engine.dispose()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    database = Database(database_url)
+    yield database
+    database.dispose()
+
+
+def engine_of(store: Any) -> Engine:
+    return store._engine if isinstance(store, PGVector) else store._engine._pool.sync_engine
+
+
+@contextmanager
+def statements(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
+    """What goes to the database, statement and parameters."""
+    seen: list[tuple[str, Any]] = []
+
+    def note(connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
+        seen.append((statement, parameters))
+
+    event.listen(engine, "before_cursor_execute", note)
+    yield seen
+    event.remove(engine, "before_cursor_execute", note)
+
+
+@contextmanager
+def locked(url: str, kind: str) -> Iterator[None]:
+    """Nobody can read the chunks meanwhile."""
+    table = "langchain_pg_embedding" if kind.startswith("old") else "chunks"
+    with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:
+        connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+def running_queries(url: str) -> int:
+    with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        ).fetchone()
+    assert row
+    return int(row[0])
+
+
+REFS = [ChunkRef("A", 1), ChunkRef("A", 6), ChunkRef("B", 8), ChunkRef("B", 9), ChunkRef("C", 1)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_one_statement_for_all_documents_and_the_embedding_stays_there(database: Database, kind: str) -> None:
+    store = await asyncio.to_thread(database.store, kind)
+    neighbours = PGVectorNeighbours(store)
+    with statements(engine_of(store)) as seen:
+        found = await asyncio.to_thread(neighbours.fetch, REFS)
+        assert {chunk.id for chunk in found} == {"A#1", "A#6", "B#8"}
+        assert len(seen) == 1
+        again = await neighbours.afetch(REFS)
+        assert {chunk.id for chunk in again} == {"A#1", "A#6", "B#8"}
+        assert len(seen) == 2
+        assert not any("embedding" in statement.split("FROM")[0].replace("_pg_embedding", "") for statement, _ in seen)
+        assert neighbours.fetch([]) == []
+        assert await neighbours.afetch([]) == []
+        assert len(seen) == 2
+    chunk = next(chunk for chunk in found if chunk.id == "A#1")
+    assert (chunk.document_id, chunk.index, chunk.text) == ("A", 1, CORPUS[1].page_content)
+    assert chunk.metadata == CORPUS[1].metadata
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_chunks_by_id_and_whole_documents_in_the_same_statement(database: Database, kind: str) -> None:
+    store = database.store(kind)
+    with statements(engine_of(store)) as seen:
+        found = PGVectorNeighbours(store, filter=FILTER).fetch(
+            [ChunkRef("A", 1), ChunkRef("A", chunk_id="A#2"), ChunkRef("A", chunk_id="A#6"), ChunkRef("B")]
+        )
+    assert len(seen) == 1
+    assert {chunk.id for chunk in found} == {"A#1", "A#2", *(f"B#{at}" for at in range(9) if at != 6)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("document_id", HOSTILE)
+def test_hostile_document_ids_are_values_and_nothing_else(database: Database, kind: str, document_id: str) -> None:
+    neighbours = PGVectorNeighbours(database.store(kind), filter=FILTER)
+    found = neighbours.fetch([ChunkRef(document_id, 3), ChunkRef(document_id, 6)])
+    assert [(chunk.document_id, chunk.index) for chunk in found] == [(document_id, 3)]
+    assert neighbours.fetch([ChunkRef(document_id + "'", 3)]) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", ["x' OR '1'='1", "ours' --", {"$in": ["x') OR ('1'='1"]}])
+def test_hostile_filter_values_open_nothing(database: Database, kind: str, value: Any) -> None:
+    neighbours = PGVectorNeighbours(database.store(kind), filter={"tenant": value})
+    assert neighbours.fetch([*REFS, ChunkRef("A")]) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_filter_holds_in_the_database(database: Database, kind: str) -> None:
+    store = database.store(kind)
+    for condition in (FILTER, {"$and": [{"tenant": {"$in": ["ours"]}}, {"source": {"$like": "A%"}}]}):
+        with statements(engine_of(store)) as seen:
+            found = PGVectorNeighbours(store, filter=condition).fetch([ChunkRef("A", 5), ChunkRef("A", 6)])
+        assert [chunk.id for chunk in found] == ["A#5"]
+        assert len(seen) == 1
+    assert len(PGVectorNeighbours(store).fetch([ChunkRef("A", 5), ChunkRef("A", 6)])) == 2
+
+
+@pytest.mark.parametrize("kind", ["json", "old"])
+def test_json_may_hold_the_index_in_any_form_and_odd_values_beside_it(database: Database, kind: str) -> None:
+    forms = [0, "1", 2.0, "3.0", "four", None, {"at": 6}, 7]
+    corpus = [
+        Document(id=f"c{at}", page_content=f"part {at}", metadata={"document_id": "A", "chunk_index": form})
+        for at, form in enumerate(forms)
+    ]
+    neighbours = PGVectorNeighbours(database.store(kind, corpus))
+    found = neighbours.fetch([ChunkRef("A", at) for at in range(9)])
+    assert sorted(chunk.id for chunk in found) == ["c0", "c1", "c2", "c3", "c7"]
+
+
+@pytest.mark.parametrize("kind", ["json", "old"])
+def test_other_keys_and_dotted_paths_can_be_set(database: Database, kind: str) -> None:
+    metadata = [{"file": {"it's": "A"}, "no": at} for at in range(3)]
+    if kind == "json":  # its own filter takes identifiers alone
+        metadata = [{"file": {"key": "A"}, "no": at} for at in range(3)]
+    corpus = [Document(id=str(at), page_content=f"part {at}", metadata=each) for at, each in enumerate(metadata)]
+    keys = MetadataKeys(document_id="file.key" if kind == "json" else "file.it's", index="no")
+    found = PGVectorNeighbours(database.store(kind, corpus), keys=keys).fetch([ChunkRef("A", 1)])
+    assert [chunk.id for chunk in found] == ["1"]
+    assert found[0].document_id == "A"
+
+
+def test_collections_of_one_database_stay_apart(database: Database) -> None:
+    first = database.store("old", documents("A"), collection_name="first")
+    database.store("old", [document("B", 1)], collection_name="second")
+    found = PGVectorNeighbours(first).fetch([ChunkRef("A", 1), ChunkRef("B", 1), ChunkRef("B", chunk_id="B#1")])
+    assert [chunk.id for chunk in found] == ["A#1"]
+
+
+def test_ten_thousand_hits_are_one_statement(database: Database) -> None:
+    store = database.store("old")
+    with statements(engine_of(store)) as seen:
+        found = PGVectorNeighbours(store).fetch([ChunkRef("A", at) for at in range(20_000)])
+    assert len(found) == 9
+    assert len(seen) == 1
+
+
+# Set up for async use alone
+
+
+@pytest.fixture
+async def async_store(database: Database, request: pytest.FixtureRequest) -> AsyncIterator[Any]:
+    url = database.url
+    if request.param == "old":
+        engine = create_async_engine(url)
+        store: Any = PGVector(WordEmbeddings(), connection=engine)
+        await store.aadd_documents(CORPUS)
+        # A fresh one, as a service would have it: its lazy set-up must not be missed.
+        store = PGVector(WordEmbeddings(), connection=engine, create_extension=False)
+    else:
+        await asyncio.to_thread(database.store, "columns")
+        engine = create_async_engine(url.replace("+psycopg", "+asyncpg") if request.param == "asyncpg" else url)
+        store = await AsyncPGVectorStore.create(
+            PGEngine.from_engine(engine), WordEmbeddings(), "chunks", id_column="id",
+            metadata_columns=["document_id", "chunk_index"],
+        )  # fmt: skip
+    yield store
+    await engine.dispose()
+
+
+@pytest.mark.parametrize("async_store", ["old", "async", "asyncpg"], indirect=True)
+async def test_async_stores_answer_async_and_say_so_when_asked_otherwise(async_store: Any) -> None:
+    neighbours = PGVectorNeighbours(async_store, filter=FILTER)
+    found = await neighbours.afetch([*REFS, ChunkRef("O'Brien", 2), ChunkRef("B", chunk_id="B#0")])
+    assert {chunk.id for chunk in found} == {"A#1", "B#8", "O'Brien#2", "B#0"}
+    with pytest.raises(InputError, match="use the async methods"):
+        neighbours.fetch(REFS)
+
+
+# Time
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_fetch_that_takes_too_long_is_cancelled_on_the_server_too(database: Database, kind: str) -> None:
+    store = await asyncio.to_thread(database.store, kind)
+    neighbours = PGVectorNeighbours(store, timeout_seconds=0.3)
+    with locked(database.url, kind):
+        for fetch in (lambda: asyncio.to_thread(neighbours.fetch, REFS), lambda: neighbours.afetch(REFS)):
+            began = time.perf_counter()
+            with pytest.raises(TimeoutError, match=r"no answer from Postgres within 0\.3 s"):
+                await fetch()
+            assert time.perf_counter() - began < 3
+        assert running_queries(database.url) == 0
+        (found,) = await ContextAssembler(store=neighbours).ainvoke([document("A", 4)])
+        assert found.metadata["chunk_ids"] == ["A#4"]
+        assert "TimeoutError" in found.metadata["trace"]["notes"][0]
+    assert len(await neighbours.afetch(REFS)) == 3
+    assert len(await asyncio.to_thread(neighbours.fetch, REFS)) == 3
+
+
+@pytest.mark.parametrize("async_store", ["old", "asyncpg"], indirect=True)
+async def test_an_async_store_times_out_and_goes_on(database: Database, async_store: Any) -> None:
+    neighbours = PGVectorNeighbours(async_store, timeout_seconds=0.3)
+    assert len(await neighbours.afetch(REFS)) == 3
+    with locked(database.url, "old" if isinstance(async_store, PGVector) else "columns"):
+        with pytest.raises(TimeoutError, match="no answer from Postgres"):
+            await neighbours.afetch(REFS)
+        assert running_queries(database.url) == 0
+    assert len(await neighbours.afetch(REFS)) == 3
+
+
+def test_the_servers_own_errors_are_not_called_a_timeout(database: Database) -> None:
+    neighbours = PGVectorNeighbours(database.store("old"), filter={"no field": 1})
+    with pytest.raises(ValueError, match="Invalid field name"):
+        neighbours.fetch(REFS)
+    (found,) = ContextAssembler(store=neighbours).invoke([document("A", 4)])
+    assert "Invalid field name" in found.metadata["trace"]["notes"][0]
+
+
+def test_wrong_parameters_are_errors_at_construction(database: Database) -> None:
+    store = database.store("old")
+    with pytest.raises(ConfigError, match="vectorstore must be a PGVectorStore, AsyncPGVectorStore or PGVector"):
+        PGVectorNeighbours(vector_store([]))  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="filter must be a dict"):
+        PGVectorNeighbours(store, filter=lambda _: True)  # type: ignore[arg-type]
+    for wrong in (0, -1, float("inf"), float("nan")):
+        with pytest.raises(ConfigError, match="timeout_seconds must be a finite number above 0"):
+            PGVectorNeighbours(store, timeout_seconds=wrong)
+
+
+# The retriever
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_from_vectorstore_takes_neighbours_and_filter_from_the_store_itself(
+    database: Database, kind: str
+) -> None:
+    store = await asyncio.to_thread(database.store, kind)
+    retriever = ContextAssemblyRetriever.from_vectorstore(store, search_kwargs={"filter": FILTER}, hits=2)
+    query = "In A the ember is described in paragraph 8."
+    found = await asyncio.to_thread(retriever.invoke, query)
+    if kind != "old":
+        assert [each.page_content for each in await retriever.ainvoke(query)] == [each.page_content for each in found]
+    best = found[0].metadata
+    assert best["citation"]["document_id"] == "A"
+    assert {"A#7", "A#8"} <= set(best["chunk_ids"])
+    assert "A#6" not in {chunk_id for each in found for chunk_id in each.metadata["chunk_ids"]}
+    # Distances became scores: the nearest has the highest.
+    scores = [score for each in found for score in each.metadata["scores"].values()]
+    assert best["citation"]["score"] == max(scores)
+    assert 0 < max(scores) <= 1
+
+
+def test_a_hybrid_search_keeps_its_scores_and_takes_each_query_afresh(database: Database) -> None:
+    hybrid = HybridSearchConfig(
+        tsv_lang="pg_catalog.simple",
+        fusion_function=reciprocal_rank_fusion,
+        fusion_function_parameters={"rrf_k": 60},
+        primary_top_k=4,
+        secondary_top_k=4,
+    )
+    store = database.store("columns", hybrid_search_config=hybrid)
+    retriever = ContextAssemblyRetriever.from_vectorstore(store, hits=4, config=AssemblyConfig(window=0))
+    with statements(engine_of(store)) as seen:
+        for query in ("the lantern in A", "the willow in B"):
+            found = retriever.invoke(query)
+            scores = [score for each in found for score in each.metadata["scores"].values()]
+            assert found[0].metadata["citation"]["score"] == max(scores)
+            assert max(scores) <= 2 / 60  # reciprocal ranks, not turned around
+    asked = [parameters["fts_query"] for _, parameters in seen if "fts_query" in parameters]
+    assert asked == ["the lantern in A", "the willow in B"]
+    assert hybrid.fts_query == ""

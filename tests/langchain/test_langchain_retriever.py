@@ -1,0 +1,243 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStore
+from langchain_samples import Recorder, document, documents, memory_store, vector_store
+from langchain_tests.integration_tests import RetrieversIntegrationTests
+from pydantic import ValidationError
+
+from ctxassembly import AssemblyConfig, MetadataKeys
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
+from langchain_ctxassembly.scored import as_scores
+
+CORPUS = documents("A", "B", "C", "D")
+QUERY = "the falcon in C, the granite in A and B, the ember in D"
+
+
+class TestStandard(RetrieversIntegrationTests):
+    @property
+    def retriever_constructor(self) -> type[BaseRetriever]:
+        return ContextAssemblyRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {"retriever": vector_store(CORPUS).as_retriever(search_kwargs={"k": 20})}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return QUERY
+
+
+def test_k_counts_labels_and_a_call_may_set_its_own() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=20, k=2)
+    assert [each.metadata["citation"]["label"] for each in retriever.invoke(QUERY)] == ["1", "2"]
+    assert len(retriever.invoke(QUERY, k=3)) == 3
+    for wrong in ({"k": 0}, {"k": -1}):
+        with pytest.raises(ValidationError, match="greater than or equal to 1"):
+            ContextAssemblyRetriever(retriever=retriever, **wrong)
+    with pytest.raises(ConfigError, match="k must be an integer of at least 1, got 0"):
+        retriever.invoke(QUERY, k=0)
+
+
+def test_unknown_parameters_are_errors() -> None:
+    retriever = vector_store(CORPUS).as_retriever()
+    with pytest.raises(ValidationError, match="asembler"):
+        ContextAssemblyRetriever(retriever=retriever, asembler=ContextAssembler())  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="kk"):
+        ContextAssemblyRetriever(retriever=retriever).invoke(QUERY, kk=3)
+    assembler = ContextAssembler()
+    with pytest.raises(ConfigError, match="assembler must be given without config and store"):
+        ContextAssemblyRetriever.from_vectorstore(vector_store([]), assembler=assembler, config=AssemblyConfig())
+
+
+async def test_callbacks_reach_the_children_and_the_query_the_assembler() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS))
+    for _ in range(2):
+        recorder = Recorder()
+        if _:
+            await retriever.ainvoke(QUERY, {"callbacks": [recorder]})
+        else:
+            retriever.invoke(QUERY, {"callbacks": [recorder]})
+        assert recorder.parents() == {
+            "ContextAssemblyRetriever": None,
+            "ScoredRetriever": "ContextAssemblyRetriever",
+            "ContextAssembler": "ContextAssemblyRetriever",
+        }
+        assert [name for name, _ in recorder.events] == ["context_assembled"]
+
+
+class Listening(ContextAssembler):
+    def _read(self, given: Any) -> Any:
+        assert given["query"] == QUERY
+        return super()._read(given)
+
+
+async def test_the_query_reaches_the_assembler() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), assembler=Listening())
+    assert retriever.invoke(QUERY)
+    assert await retriever.ainvoke(QUERY)
+
+
+# Scores
+
+
+@pytest.mark.parametrize(
+    ("numbers", "scores"),
+    [
+        ([0.9, 0.5, 0.5], [0.9, 0.5, 0.5]),  # similarities fall
+        ([0.25, 0.5, 0.5], [0.75, 0.5, 0.5]),  # distances rise
+        ([-0.5, 3], [1.5, -2]),
+        ([np.float32(0.25), np.float32(0.5)], [0.75, 0.5]),
+        ([0.5, 0.9, 0.7], None),  # neither: the rank stands alone
+        ([0.4], None),
+        ([0.4, 0.4], None),
+        ([], None),
+        ([0.4, None], None),
+        ([0.4, math.nan], None),
+    ],
+)
+def test_the_order_of_the_numbers_tells_distance_from_similarity(numbers: Any, scores: Any) -> None:
+    assert as_scores(numbers) == scores
+    assert scores is None or all(type(score) is float for score in as_scores(numbers) or [])
+
+
+class Fixed(VectorStore):
+    """Finds two documents with the numbers it was given, and notes what it was asked."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers = numbers
+        self.asked: list[dict[str, Any]] = []
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+        self.asked.append({"k": k, **kwargs})
+        return [(document("A", at), number) for at, number in zip((1, 5), self.numbers, strict=True)]
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        raise NotImplementedError
+
+    @classmethod
+    def from_texts(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+async def test_a_distance_becomes_a_score_and_never_turns_the_order() -> None:
+    for numbers, scores in (((0.25, 0.5), [0.75, 0.5]), ((0.5, 0.25), [0.5, 0.25])):
+        retriever = ContextAssemblyRetriever.from_vectorstore(Fixed(*numbers))
+        for (found,) in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
+            assert found.metadata["scores"] == dict(zip(("A#1", "A#5"), scores, strict=True))
+            assert found.id == "A#1"
+    (found,) = ContextAssemblyRetriever.from_vectorstore(Fixed(0.5, 0.5)).invoke(QUERY)
+    assert found.metadata["scores"] == {}
+
+
+def test_the_score_goes_where_the_config_reads_it() -> None:
+    config = AssemblyConfig(keys=MetadataKeys(score="grade"))
+    (found,) = ContextAssemblyRetriever.from_vectorstore(Fixed(0.9, 0.2), config=config).invoke(QUERY)
+    assert found.metadata["scores"] == {"A#1": 0.9, "A#5": 0.2}
+    assert found.metadata["grade"] == 0.9
+
+
+def test_search_kwargs_reach_the_search() -> None:
+    store = Fixed(0.9, 0.2)
+    ContextAssemblyRetriever.from_vectorstore(store).invoke(QUERY)
+    ContextAssemblyRetriever.from_vectorstore(store, hits=5, search_kwargs={"fetch_k": 9}).invoke(QUERY)
+    ContextAssemblyRetriever.from_vectorstore(store, search_kwargs={"k": 3}).invoke(QUERY)
+    assert store.asked == [{"k": 8}, {"k": 5, "fetch_k": 9}, {"k": 3}]
+
+
+@pytest.mark.parametrize("search_type", ["similarity", "mmr"])
+async def test_a_search_in_memory(search_type: Any) -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), search_type=search_type)
+    found = retriever.invoke(QUERY)
+    assert [each.page_content for each in found] == [each.page_content for each in await retriever.ainvoke(QUERY)]
+    best = found[0].metadata
+    assert len(best["chunk_ids"]) > len(best["scores"])
+    scores = [score for each in found for score in each.metadata["scores"].values()]
+    assert best["citation"]["score"] == max(scores, default=None)
+    assert len(scores) == (0 if search_type == "mmr" else 8)
+
+
+class Thresholded(Fixed):
+    def _select_relevance_score_fn(self) -> Any:
+        return lambda distance: 1 - distance
+
+
+async def test_a_search_with_a_threshold_gives_relevance_scores() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(
+        Thresholded(0.25, 0.5), search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.3}
+    )
+    for (found,) in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
+        assert found.metadata["scores"] == {"A#1": 0.75, "A#5": 0.5}
+
+
+class Scoreless(Fixed):
+    similarity_search_with_score = VectorStore.similarity_search_with_score
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        return [document("A", 1), document("A", 5)]
+
+
+async def test_a_store_without_scores_is_searched_all_the_same() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(Scoreless())
+    for (found,) in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
+        assert found.metadata["chunk_ids"] == ["A#1", "A#5"]
+
+
+def test_found_documents_are_not_changed() -> None:
+    corpus = vector_store(CORPUS)
+    ContextAssemblyRetriever.from_vectorstore(corpus).invoke(QUERY)
+    assert all("relevance_score" not in entry["metadata"] for entry in corpus.store.values())
+
+
+# Neighbours and the search's filter
+
+
+def test_neighbours_come_from_the_vector_store_itself() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=1)
+    (found,) = retriever.invoke("In A the falcon is described in paragraph 7.")
+    assert found.metadata["chunk_ids"] == ["A#6", "A#7", "A#8"]
+    assert isinstance(retriever.assembler.store, VectorStoreNeighbours)
+
+
+def test_a_store_or_an_assembler_of_ones_own_is_used() -> None:
+    store = memory_store(CORPUS)
+    by_store = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), store=store)
+    assembler = ContextAssembler(store=store, config=AssemblyConfig(format="minimal"))
+    by_assembler = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), assembler=assembler)
+    assert by_store.invoke(QUERY)
+    assert by_assembler.invoke(QUERY)
+    assert store.round_trips == 2
+    assert by_assembler.assembler.config.format == "minimal"
+
+
+def ours(found: Document) -> bool:
+    return bool(found.metadata["tenant"] == "ours")
+
+
+@pytest.mark.parametrize("own_store", [False, True])
+async def test_the_filter_of_the_search_holds_for_the_neighbours(own_store: bool) -> None:
+    corpus = [document("A", at, tenant="theirs" if at == 6 else "ours") for at in range(9)]
+    store = memory_store(corpus) if own_store else None
+    query = "In A the ember is described in paragraph 8."
+    for options, expected in (({"filter": ours}, ["A#7", "A#8"]), ({}, ["A#6", "A#7", "A#8"])):
+        retriever = ContextAssemblyRetriever.from_vectorstore(
+            vector_store(corpus), store=store, search_kwargs=options, hits=1
+        )
+        for (found,) in (retriever.invoke(query), await retriever.ainvoke(query)):
+            assert found.metadata["scores"].keys() <= {"A#7"}
+            assert found.metadata["chunk_ids"] == expected
+
+
+def test_a_filter_that_the_neighbours_cannot_be_held_to_is_an_error() -> None:
+    corpus = vector_store(CORPUS)
+    with pytest.raises(ConfigError, match="filter must be a function Document -> bool, or a mapping"):
+        ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"filter": "tenant = 'ours'"})
+    with pytest.raises(ConfigError, match=r"search_kwargs must be .* unless store= is given.*\['where'\]"):
+        ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"where": {"tenant": "ours"}})
+    store = VectorStoreNeighbours(corpus, filter={"tenant": "ours"})
+    assert ContextAssemblyRetriever.from_vectorstore(corpus, store=store, search_kwargs={"where": {}})

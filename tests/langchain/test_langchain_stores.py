@@ -1,0 +1,133 @@
+import datetime
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_samples import document, documents, vector_store
+
+from ctxassembly import ChunkRef
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbours
+from langchain_ctxassembly.filters import as_predicate
+
+METADATA = {
+    "tenant": "ours", "level": 3, "groups": ["x"], "open": False, "day": datetime.date(2024, 5, 1),
+    "chunk": {"page": 7}, "nothing": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({}, True),
+        (None, True),
+        ({"tenant": "ours"}, True),
+        ({"tenant": "theirs"}, False),
+        ({"tenant": "ours", "level": 4}, False),
+        ({"tenant": {"$eq": "ours"}}, True),
+        ({"tenant": {"$ne": "theirs"}}, True),
+        ({"tenant": {"$ne": "ours"}}, False),
+        ({"open": False}, True),
+        ({"level": {"$gt": 2, "$lt": 4}}, True),
+        ({"level": {"$gt": 3}}, False),
+        ({"level": {"$gte": 3, "$lte": 3}}, True),
+        ({"level": {"$lt": 3}}, False),
+        ({"level": {"$lt": "4"}}, False),
+        ({"day": {"$gte": datetime.date(2024, 1, 1)}}, True),
+        ({"tenant": {"$in": ["ours", "all"]}}, True),
+        ({"tenant": {"$in": []}}, False),
+        ({"groups": {"$in": [["x"]]}}, True),
+        ({"tenant": {"$nin": ["theirs"]}}, True),
+        ({"tenant": {"$nin": ["ours"]}}, False),
+        ({"chunk.page": 7}, True),
+        ({"tenant": {"$exists": True}}, True),
+        ({"absent": {"$exists": False}}, True),
+        ({"nothing": {"$exists": True}}, False),
+        ({"$and": [{"tenant": "ours"}, {"level": 3}]}, True),
+        ({"$and": [{"tenant": "ours"}, {"level": 4}]}, False),
+        ({"$or": [{"tenant": "theirs"}, {"level": 3}]}, True),
+        ({"$or": [{"tenant": "theirs"}, {"level": 4}]}, False),
+        ({"tenant": "theirs", "$or": [{"level": 3}, {"level": 4}]}, False),
+        # What has no value under the key passes no comparison, the negative ones included.
+        *[({"absent": {name: 1}}, False) for name in ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")],
+        ({"absent": {"$in": [1]}}, False),
+        ({"absent": {"$nin": [1]}}, False),
+        ({"nothing": {"$ne": 1}}, False),
+        (lambda each: each.metadata["level"] == 3, True),
+    ],
+)
+def test_a_filter_as_a_test(condition: Any, expected: bool) -> None:
+    assert as_predicate(condition)(Document(page_content="", metadata=METADATA)) is expected
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "tenant = 'ours'", 3, ["tenant"], {3: "x"}, {"$not": {"tenant": "ours"}}, {"tenant": {"$like": "o%"}},
+        {"tenant": {"name": "ours"}}, {"tenant": {}}, {"tenant": {"$in": "ours"}}, {"tenant": {"$in": 3}},
+        {"tenant": None}, {"tenant": {"$eq": {"a": 1}}}, {"tenant": {"$exists": "yes"}}, {"$and": []},
+        {"$or": {"tenant": "ours"}}, {"$and": ["tenant"]}, {"": 1},
+    ],
+)  # fmt: skip
+def test_a_filter_that_cannot_be_evaluated_is_an_error_at_construction(condition: Any) -> None:
+    with pytest.raises(ConfigError, match="^filter"):
+        VectorStoreNeighbours(vector_store([]), filter=condition)
+
+
+# VectorStoreNeighbours
+
+
+async def test_neighbours_are_got_by_id_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = vector_store(documents("A", "B"))
+    asked: list[list[str]] = []
+    get = corpus.get_by_ids
+    monkeypatch.setattr(corpus, "get_by_ids", lambda ids: asked.append(ids) or get(ids))
+    store = VectorStoreNeighbours(corpus)
+    refs = [ChunkRef("A", 1), ChunkRef("B", 8), ChunkRef("B", 9), ChunkRef("B", chunk_id="B#0"), ChunkRef("A")]
+    expected = ["A#1", "B#8", "B#0"]
+    assert [chunk.id for chunk in store.fetch(refs)] == expected
+    assert [chunk.id for chunk in await store.afetch(refs)] == expected
+    assert asked == [["A#1", "B#8", "B#9", "B#0"]] * 2
+    assert store.fetch([]) == []
+    assert store.fetch([ChunkRef("A")]) == []
+    assert len(asked) == 2
+
+
+def test_ids_may_be_made_in_any_way() -> None:
+    stored = [
+        Document(id=f"a-{at:03}", page_content=f"part {at}", metadata=document("A", at).metadata) for at in (6, 7)
+    ]
+    store = VectorStoreNeighbours(
+        vector_store(stored), id_of=lambda document_id, index: f"{document_id.lower()}-{index:03}"
+    )
+    assert [chunk.id for chunk in store.fetch([ChunkRef("A", 6), ChunkRef("A", 7)])] == ["a-006", "a-007"]
+
+
+def test_what_is_not_the_chunk_that_the_id_promises_stays_out() -> None:
+    stored = documents("A")
+    stored[4] = Document(id="A#4", page_content="another document", metadata={"document_id": "B", "chunk_index": 4})
+    stored[6] = Document(id="A#6", page_content="another place", metadata={"document_id": "A", "chunk_index": 16})
+    store = VectorStoreNeighbours(vector_store(stored))
+    (found,) = ContextAssembler(store=store).invoke([document("A", 5)])
+    assert found.metadata["chunk_ids"] == ["A#5"]
+    assert len(found.metadata["trace"]["notes"]) == 2
+
+
+async def test_its_filter_holds() -> None:
+    corpus = [document("A", at, tenant="theirs" if at == 6 else "ours") for at in range(9)]
+    store = VectorStoreNeighbours(vector_store(corpus), filter={"tenant": "ours"})
+    refs = [ChunkRef("A", 4), ChunkRef("A", 6), ChunkRef("A", chunk_id="A#6")]
+    assert [chunk.id for chunk in store.fetch(refs)] == ["A#4"]
+    assert [chunk.id for chunk in await store.afetch(refs)] == ["A#4"]
+    # On top of its own, a filter of the assembler.
+    both = ContextAssembler(store=store, filter={"chunk_index": {"$gt": 4}})
+    (found,) = both.invoke([document("A", 5)])
+    assert found.metadata["chunk_ids"] == ["A#5"]
+
+
+def test_it_needs_a_vector_store_that_has_documents_by_id() -> None:
+    for wrong in (object(), None):
+        with pytest.raises(ConfigError, match="vectorstore must be a vector store with get_by_ids"):
+            VectorStoreNeighbours(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="id_of must be a function"):
+        VectorStoreNeighbours(vector_store([]), id_of="x")  # type: ignore[arg-type]
