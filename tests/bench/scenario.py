@@ -1,0 +1,81 @@
+"""What is measured: hits on real text, cut by tokens as splitters cut it, and the store that holds their neighbours.
+
+Scenario S is 20 hits of 350 tokens (70 of them overlap) from 6 documents; with a window of 1 that is about 49 chunks,
+of which about half fit a budget of 8,000 tokens. More hits come from proportionally more documents.
+The text is the Python documentation that ships with the interpreter, its paragraphs drawn anew for each document, so
+that no two chunks are equal.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pydoc_data.topics import topics
+
+from ctxassembly import Chunk, ChunkRef, Hit
+from ctxassembly.vocabulary import load_encoding
+
+ENCODING = "cl100k_base"
+BUDGET = 8_000
+CHUNK_TOKENS = 350
+OVERLAP_TOKENS = 70
+CHUNKS_A_DOCUMENT = 16
+"""So that 20 hits from 6 documents bring about 29 neighbours."""
+PARAGRAPHS = 250
+"""Drawn for a document; a third of them is enough."""
+SEED = 20
+
+
+@dataclass(frozen=True)
+class PlaceStore:
+    """A store whose look-up costs next to nothing, so that the assembly is what is measured."""
+
+    chunks: dict[tuple[str, int], Chunk]
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        return [self.chunks[place] for ref in refs if (place := (ref.document_id, ref.index or 0)) in self.chunks]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    hits: tuple[Hit, ...]
+    store: PlaceStore
+
+
+def scenario(hits: int = 20, seed: int = SEED) -> Scenario:
+    """`hits` hits, best first, with scores, pages and no offsets: the overlap must be searched for."""
+    draw = random.Random(seed)
+    documents = max(1, hits * 6 // 20)
+    chunks = {
+        (chunk.document_id, index): chunk
+        for number in range(documents)
+        for index, chunk in enumerate(_document(f"doc-{number:04}", draw))
+    }
+    found = draw.sample(list(chunks.values()), hits)
+    return Scenario(tuple(Hit(chunk, 0.95 - 0.6 * rank / hits) for rank, chunk in enumerate(found)), PlaceStore(chunks))
+
+
+def _document(document_id: str, draw: random.Random) -> list[Chunk]:
+    tokens = [token for paragraph in draw.sample(_paragraphs(), PARAGRAPHS) for token in paragraph]
+    decode = load_encoding(ENCODING).decode
+    step = CHUNK_TOKENS - OVERLAP_TOKENS
+    return [
+        Chunk(
+            id=f"{document_id}-{index}",
+            document_id=document_id,
+            text=decode(tokens[index * step : index * step + CHUNK_TOKENS]),
+            index=index,
+            metadata={"source": f"{document_id}.rst", "page": 1 + index // 2},
+        )
+        for index in range(CHUNKS_A_DOCUMENT)
+    ]
+
+
+@cache
+def _paragraphs() -> list[list[int]]:
+    """The paragraphs of the documentation, each as its tokens. Footnotes look like labels and would be escaped."""
+    encode = load_encoding(ENCODING).encode_ordinary
+    paragraphs = (paragraph for name in sorted(topics) for paragraph in topics[name].split("\n\n"))
+    return [encode(f"{paragraph}\n\n") for paragraph in paragraphs if not paragraph.startswith("[")]

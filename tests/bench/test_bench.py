@@ -1,0 +1,49 @@
+"""The benchmark's own check: both assemblies do the same job, and ours is the faster one by far.
+
+The factors are loose on purpose, so that they hold on a busy machine; `speed.py` prints the real ones.
+"""
+
+from __future__ import annotations
+
+import pytest
+from reference import assemble_reference
+from scenario import BUDGET, scenario
+from speed import CONFIGS, measure
+
+from ctxassembly import AssemblyConfig, assemble
+from ctxassembly.tokens import counter_for
+
+
+def test_scenario_is_the_one_that_is_described() -> None:
+    case = scenario()
+    context = assemble(case.hits, CONFIGS["default"], store=case.store)
+    assert len(case.hits) == 20
+    assert len({hit.chunk.document_id for hit in case.hits}) == 6
+    assert 45 <= context.trace.chunks <= 53
+    assert context.trace.left_out
+    assert scenario() == case
+    assert scenario(seed=1) != case
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_both_stay_within_budget_by_an_independent_count(config: AssemblyConfig) -> None:
+    case = scenario()
+    count = counter_for("cl100k_base").count
+    for context in (
+        assemble(case.hits, config, store=case.store),
+        assemble_reference(case.hits, case.store.chunks, BUDGET),
+    ):
+        assert BUDGET * 0.8 < context.token_count <= BUDGET
+        assert count(context.text) == context.token_count
+
+
+def test_without_a_limit_both_write_the_same_text() -> None:
+    case = scenario()
+    ours = assemble(case.hits, AssemblyConfig(max_tokens=1_000_000), store=case.store)
+    assert ours.text == assemble_reference(case.hits, case.store.chunks, 1_000_000).text
+
+
+def test_warm_assembly_is_faster_than_the_reference() -> None:
+    times = measure(scenario(), CONFIGS["five-stage"], repeats=7)
+    assert times.reference / times.warm >= 3
+    assert times.reference / times.cold >= 1
