@@ -19,18 +19,22 @@ from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbours
 
 
-@pytest.fixture(params=["json", "jsonb"])
+@pytest.fixture
 def store(database_url: str, request: pytest.FixtureRequest) -> PGVectorStore:
+    """An empty store, whose metadata are JSON unless a test asks for "jsonb"."""
     url = make_url(database_url)
     return PGVectorStore(
         connection_string=url.set(drivername="postgresql+psycopg2"),
         async_connection_string=url.set(drivername="postgresql+asyncpg"),
         table_name="chunks",
         embed_dim=2,
-        use_jsonb=request.param == "jsonb",
+        use_jsonb=getattr(request, "param", "json") == "jsonb",
         create_engine_kwargs={"poolclass": NullPool},
         initialization_fail_on_error=True,
     )
+
+
+both_kinds_of_json = pytest.mark.parametrize("store", ["json", "jsonb"], indirect=True)
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -125,6 +129,7 @@ async def test_an_index_in_the_metadata_takes_one_statement_for_all_hits(
     assert labelled[0].metadata["trace"]["notes"] == []
 
 
+@both_kinds_of_json
 async def test_all_three_forms_of_reference_take_one_statement(store: PGVectorStore, statements: list[Any]) -> None:
     nodes = [*document("A"), *document("B", ["B zero.", "B one."]), *document("C", ["C zero.", "C one."])]
     for node in nodes[-2:]:
@@ -181,6 +186,7 @@ async def test_a_row_that_llamaindex_did_not_write_is_a_chunk_too(store: PGVecto
     assert (chunk.id, chunk.document_id, chunk.text, chunk.index) == ("x", "A", "Text.", 4)
 
 
+@both_kinds_of_json
 async def test_the_index_that_the_store_makes_is_the_one_used(store: PGVectorStore, statements: list[Any]) -> None:
     fill(store, [*document("A"), *document("B", [f"{number} is a number." for number in range(3_000)])])
     neighbours = PGVectorNeighbours(store)
@@ -202,22 +208,25 @@ async def test_the_index_that_the_store_makes_is_the_one_used(store: PGVectorSto
 TENANTS = ("mine", "O'Brien", "x' OR '1'='1", '"; DROP TABLE data_chunks; --', "%", "a:b", "é{}\\")
 
 
-@pytest.mark.parametrize("tenant", TENANTS)
+@both_kinds_of_json
 async def test_a_filter_value_is_a_value_whatever_is_in_it(
-    store: PGVectorStore, run: Any, statements: list[tuple[str, Any]], tenant: str
+    store: PGVectorStore, run: Any, statements: list[tuple[str, Any]]
 ) -> None:
-    nodes = document()
-    for place, node in enumerate(nodes):
-        node.metadata["tenant"] = tenant if place in (2, 3, 5) else "somebody else"
-    fill(store, nodes)
-    statements.clear()
+    for number, tenant in enumerate(TENANTS):
+        nodes = document(f"{number}")
+        for place, node in enumerate(nodes):
+            node.metadata["tenant"] = tenant if place in (2, 3, 5) else "somebody else"
+        fill(store, nodes)
+    for number, tenant in enumerate(TENANTS):
+        statements.clear()
+        filters = only("tenant", FilterOperator.EQ, tenant)
+        postprocessor = ContextAssemblyPostprocessor(
+            vector_store=store, filter=filters, config=AssemblyConfig(window=3)
+        )
+        labelled = await run(postprocessor, scored(document(f"{number}")[3]))
 
-    filters = only("tenant", FilterOperator.EQ, tenant)
-    postprocessor = ContextAssemblyPostprocessor(vector_store=store, filter=filters, config=AssemblyConfig(window=3))
-    labelled = await run(postprocessor, scored(nodes[3]))
-
-    assert ids(labelled) == ["A-2", "A-3"]
-    assert all(tenant == "%" or tenant not in statement for statement, _ in statements)
+        assert ids(labelled) == [f"{number}-2", f"{number}-3"]
+        assert all(tenant == "%" or tenant not in statement for statement, _ in statements)
 
 
 async def test_a_document_id_or_a_key_is_a_value_too(store: PGVectorStore, run: Any) -> None:
@@ -297,6 +306,7 @@ def rows_as_nodes() -> list[TextNode]:
     return nodes
 
 
+@both_kinds_of_json
 async def test_each_operator_lets_through_what_it_says(store: PGVectorStore) -> None:
     fill(store, rows_as_nodes())
     for filters, expected in EVERY:
@@ -306,6 +316,7 @@ async def test_each_operator_lets_through_what_it_says(store: PGVectorStore) -> 
         assert {chunk.id for chunk in fetched} == {chunk.id for chunk in awaited} == expected, filters
 
 
+@both_kinds_of_json
 def test_no_operator_lets_through_what_the_store_itself_would_not(store: PGVectorStore) -> None:
     # The store fails as a whole where a row's value is no number and one is asked for.
     fill(store, [node for node in rows_as_nodes() if node.node_id not in ("words", "huge")])
