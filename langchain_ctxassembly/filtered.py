@@ -16,7 +16,7 @@ from langchain_ctxassembly.filters import Filter, as_predicate
 def filtered(store: Any, condition: Filter | None) -> Any:
     """`store` under `condition`, on top of a filter of its own.
 
-    A store that has a field `filter` and leaves it empty applies the condition itself, in its query. For another it is
+    A store that is a dataclass with a field `filter` applies the condition itself, in its query. For another it is
     applied to what it answers, and must have a form that `as_predicate` can evaluate.
 
     Raises:
@@ -24,9 +24,14 @@ def filtered(store: Any, condition: Filter | None) -> Any:
     """
     if not condition or store is None:
         return store
-    filters_itself = is_dataclass(store) and any(each.name == "filter" for each in fields(store))
-    if filters_itself and not store.filter:
+    names = {each.name for each in fields(store)} if is_dataclass(store) else set()
+    if "filter" not in names:
+        return FilteredStore(store, condition)
+    own = store.filter
+    if not own or own == condition:
         return replace(store, filter=condition)
+    if isinstance(own, dict) and isinstance(condition, dict):
+        return replace(store, filter={"$and": [own, condition]})
     return FilteredStore(store, condition)
 
 

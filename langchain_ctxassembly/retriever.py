@@ -10,12 +10,13 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, Field, InstanceOf
+from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.assembler import ContextAssembler
+from langchain_ctxassembly.filtered import filtered
 from langchain_ctxassembly.neighbours import neighbours_of
 from langchain_ctxassembly.scored import ScoredRetriever, SearchType
 
@@ -23,7 +24,8 @@ from langchain_ctxassembly.scored import ScoredRetriever, SearchType
 class ContextAssemblyRetriever(BaseRetriever):
     """Retrieves with `retriever`, assembles with `assembler`, and gives one document per label.
 
-    The query reaches both, and so do the callbacks, as children of this retriever's run.
+    The query reaches both, and so do the callbacks, as children of this retriever's run. A `filter` in the
+    `search_kwargs` of `retriever` holds for the neighbours too.
     """
 
     retriever: InstanceOf[Runnable[str, list[Document]]]
@@ -55,22 +57,33 @@ class ContextAssemblyRetriever(BaseRetriever):
             config: as for `ContextAssembler`.
             store: where neighbours come from; None means the vector store itself, as `neighbours_of` describes it.
             search_type: as in `vectorstore.as_retriever()`; "mmr" has no scores.
-            search_kwargs: for every search. Its `filter` holds for the neighbours too.
+            search_kwargs: for every search.
             hits: the number of chunks to retrieve.
             k: the most labels to return.
 
         Raises:
-            ConfigError: both `assembler` and `config` or `store` are given, or the search filters in a way that the
+            ValueError: both `assembler` and `config` or `store` are given, or the search filters in a way that the
                 neighbours can't be held to.
         """
         if assembler is not None and not (config is None and store is None):
             raise ConfigError("assembler", "given without config and store, which are its own", assembler)
         assembler = assembler or ContextAssembler(config=config or AssemblyConfig(), store=store)
         options = {"k": hits, **(search_kwargs or {})}
-        keys = assembler.config.keys
-        neighbours = neighbours_of(vectorstore, assembler.store, options, keys)
-        retriever = ScoredRetriever(vectorstore=vectorstore, search_type=search_type, search_kwargs=options, keys=keys)
-        return cls(retriever=retriever, assembler=assembler.model_copy(update={"store": neighbours}), k=k)
+        if assembler.store is None:
+            neighbours = neighbours_of(vectorstore, options, assembler.config.keys)
+            assembler = assembler.model_copy(update={"store": neighbours})
+        retriever = ScoredRetriever(
+            vectorstore=vectorstore, search_type=search_type, search_kwargs=options, keys=assembler.config.keys
+        )
+        return cls(retriever=retriever, assembler=assembler, k=k)
+
+    @model_validator(mode="after")
+    def _hold_neighbours_to_the_filter(self) -> Self:
+        options = getattr(self.retriever, "search_kwargs", None)
+        if isinstance(options, Mapping):
+            store = filtered(self.assembler.store, options.get("filter"))
+            self.assembler = self.assembler.model_copy(update={"store": store})
+        return self
 
     @override
     def _get_relevant_documents(

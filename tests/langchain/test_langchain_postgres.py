@@ -170,6 +170,10 @@ def test_the_filter_holds_in_the_database(database: Database, kind: str) -> None
         assert [chunk.id for chunk in found] == ["A#5"]
         assert len(seen) == 1
     assert len(PGVectorNeighbours(store).fetch([ChunkRef("A", 5), ChunkRef("A", 6)])) == 2
+    # A second filter is added to the statement, even one that only the database can evaluate.
+    both = ContextAssembler(store=PGVectorNeighbours(store, filter=FILTER), filter={"source": {"$like": "B%"}})
+    found, _ = both.invoke([document("B", 5), document("A", 5)])
+    assert found.metadata["chunk_ids"] == ["B#4", "B#5"]
 
 
 @pytest.mark.parametrize("kind", ["json", "old"])

@@ -220,22 +220,30 @@ def ours(found: Document) -> bool:
 
 
 @pytest.mark.parametrize("own_store", [False, True])
-async def test_the_filter_of_the_search_holds_for_the_neighbours(own_store: bool) -> None:
+@pytest.mark.parametrize("condition", [ours, None])
+async def test_the_filter_of_the_search_holds_for_the_neighbours(own_store: bool, condition: Any) -> None:
     corpus = [document("A", at, tenant="theirs" if at == 6 else "ours") for at in range(9)]
     store = memory_store(corpus) if own_store else None
-    query = "In A the ember is described in paragraph 8."
-    for options, expected in (({"filter": ours}, ["A#7", "A#8"]), ({}, ["A#6", "A#7", "A#8"])):
-        retriever = ContextAssemblyRetriever.from_vectorstore(
-            vector_store(corpus), store=store, search_kwargs=options, hits=1
-        )
+    options = {"filter": condition} if condition else {}
+    scored = ContextAssemblyRetriever.from_vectorstore(vector_store(corpus), store=store, search_kwargs=options, hits=1)
+    neighbours = store or VectorStoreNeighbours(vector_store(corpus))
+    plain = ContextAssemblyRetriever(
+        retriever=vector_store(corpus).as_retriever(search_kwargs={**options, "k": 1}),
+        assembler=ContextAssembler(store=neighbours),
+    )
+    again = ContextAssemblyRetriever(retriever=plain.retriever, assembler=plain.assembler)
+    for retriever in (scored, plain, again):
+        query = "In A the ember is described in paragraph 8."
         for (found,) in (retriever.invoke(query), await retriever.ainvoke(query)):
-            assert found.metadata["scores"].keys() <= {"A#7"}
-            assert found.metadata["chunk_ids"] == expected
+            assert found.metadata["citation"]["best_chunk_id"] == "A#7"
+            assert found.metadata["chunk_ids"] == (["A#7", "A#8"] if condition else ["A#6", "A#7", "A#8"])
+    assert isinstance(neighbours, VectorStoreNeighbours) is not own_store
+    assert getattr(neighbours, "filter", None) is None
 
 
 def test_a_filter_that_the_neighbours_cannot_be_held_to_is_an_error() -> None:
     corpus = vector_store(CORPUS)
-    with pytest.raises(ConfigError, match="filter must be a function Document -> bool, or a mapping"):
+    with pytest.raises(ValidationError, match="filter must be a function Document -> bool, or a mapping"):
         ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"filter": "tenant = 'ours'"})
     with pytest.raises(ConfigError, match=r"search_kwargs must be .* unless store= is given.*\['where'\]"):
         ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"where": {"tenant": "ours"}})

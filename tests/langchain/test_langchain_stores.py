@@ -1,4 +1,4 @@
-import datetime
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbours
 from langchain_ctxassembly.filters import as_predicate
 
 METADATA = {
-    "tenant": "ours", "level": 3, "groups": ["x"], "open": False, "day": datetime.date(2024, 5, 1),
+    "tenant": "ours", "level": 3, "groups": ["x"], "open": False, "day": dt.date(2024, 5, 1),
     "chunk": {"page": 7}, "nothing": None,
 }  # fmt: skip
 
@@ -33,7 +33,7 @@ METADATA = {
         ({"level": {"$gte": 3, "$lte": 3}}, True),
         ({"level": {"$lt": 3}}, False),
         ({"level": {"$lt": "4"}}, False),
-        ({"day": {"$gte": datetime.date(2024, 1, 1)}}, True),
+        ({"day": {"$gte": dt.date(2024, 1, 1)}}, True),
         ({"tenant": {"$in": ["ours", "all"]}}, True),
         ({"tenant": {"$in": []}}, False),
         ({"groups": {"$in": [["x"]]}}, True),
@@ -70,7 +70,7 @@ def test_a_filter_as_a_test(condition: Any, expected: bool) -> None:
     ],
 )  # fmt: skip
 def test_a_filter_that_cannot_be_evaluated_is_an_error_at_construction(condition: Any) -> None:
-    with pytest.raises(ConfigError, match="^filter"):
+    with pytest.raises(ConfigError, match=r"^filter"):
         VectorStoreNeighbours(vector_store([]), filter=condition)
 
 
