@@ -15,7 +15,11 @@ from llamaindex_ctxassembly.refs import asked_for, documents_to_search, named_id
 
 @dataclass(frozen=True)
 class DocstoreNeighbours:
-    """A store of neighbours over a docstore: one `get_nodes` a fetch, for all documents together."""
+    """A store of neighbours over a docstore: one `get_nodes` a fetch, for all documents together.
+
+    A docstore keeps no places: for a chunk by its index, as for a whole document, it is asked which nodes the document
+    has, and all of them are read.
+    """
 
     docstore: BaseDocumentStore
     _: KW_ONLY

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import zlib
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -13,6 +14,8 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters, VectorStoreQueryResult
 from pydantic import PrivateAttr
+
+from ctxassembly import Chunk
 
 HOSTILE = {
     "{metadata_str}": "{content}",
@@ -51,6 +54,23 @@ def document(
         if links == "both":
             first.relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id=second.node_id)
     return nodes
+
+
+def bare(nodes: Sequence[TextNode]) -> list[Chunk]:
+    """What somebody without LlamaIndex would hand to the engine for the linked nodes of one `document`."""
+    ids = [node.node_id for node in nodes]
+    return [
+        Chunk(
+            id=node.node_id,
+            document_id=node.node_id.partition("-")[0],
+            text=node.text,
+            start=node.start_char_idx,
+            prev_id=previous,
+            next_id=following,
+            metadata=node.metadata,
+        )
+        for node, previous, following in zip(nodes, [None, *ids], [*ids[1:], None], strict=False)
+    ]
 
 
 def scored(*nodes: BaseNode, best: float = 0.9) -> list[NodeWithScore]:

@@ -12,11 +12,11 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from llamaindex_samples import HOSTILE, document
 
 from ctxassembly import MetadataKeys
 from ctxassembly.errors import InputError
 from llamaindex_ctxassembly.nodes import is_media, to_chunk, to_hit
+from llamaindex_samples import HOSTILE, document
 
 KEYS = MetadataKeys()
 

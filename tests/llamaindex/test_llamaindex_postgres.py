@@ -11,12 +11,12 @@ import sqlalchemy
 from llama_index.core.schema import NodeRelationship, NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 from llama_index.vector_stores.postgres import PGVectorStore
-from llamaindex_samples import document, scored
 from sqlalchemy import NullPool, make_url
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbours
+from llamaindex_samples import document, scored
 
 
 @pytest.fixture
@@ -355,6 +355,19 @@ def test_a_filter_that_is_not_translated_is_an_error_at_construction(filters: Me
 def test_a_timeout_out_of_range_is_an_error(timeout: float) -> None:
     with pytest.raises(ConfigError, match="timeout_seconds"):
         PGVectorNeighbours(None, timeout_seconds=timeout)
+
+
+async def test_a_fetch_that_takes_too_long_is_given_up_and_the_store_goes_on(store: PGVectorStore) -> None:
+    fill(store, document())
+    neighbours = PGVectorNeighbours(store, timeout_seconds=0.2)
+    with store._session() as locker:  # type: ignore[operator]
+        locker.execute(sqlalchemy.text("LOCK TABLE data_chunks IN ACCESS EXCLUSIVE MODE"))
+        with pytest.raises(TimeoutError, match=r"0\.2 s"):
+            neighbours.fetch([ChunkRef("A")])
+        with pytest.raises(TimeoutError, match=r"0\.2 s"):
+            await neighbours.afetch([ChunkRef("A")])
+
+    assert len(neighbours.fetch([ChunkRef("A")])) == len(await neighbours.afetch([ChunkRef("A")])) == 8
 
 
 async def test_a_database_that_cannot_be_reached_leaves_the_hits_standing(run: Any) -> None:

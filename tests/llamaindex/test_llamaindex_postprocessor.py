@@ -14,16 +14,13 @@ from llama_index.core.schema import ImageNode, MetadataMode, NodeRelationship, N
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
-from llamaindex_samples import HOSTILE, TEXTS, TextVectorStore, document, scored
 from pydantic import ValidationError
 
 import llamaindex_ctxassembly
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, MetadataKeys, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from llamaindex_ctxassembly import ContextAssembledEvent, ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.nodes import to_chunk
-
-KEYS = MetadataKeys()
+from llamaindex_samples import HOSTILE, TEXTS, TextVectorStore, bare, document, scored
 
 
 def read_by_llm(nodes: Sequence[NodeWithScore]) -> str:
@@ -35,10 +32,6 @@ def stored(*nodes: TextNode) -> SimpleDocumentStore:
     docstore = SimpleDocumentStore()
     docstore.add_documents(nodes)
     return docstore
-
-
-def chunks_of(nodes: Sequence[TextNode]) -> list[Chunk]:
-    return [to_chunk(node, KEYS) for node in nodes]
 
 
 # What the LLM reads
@@ -53,19 +46,20 @@ def test_the_nodes_joined_are_the_context_of_the_bare_engine_byte_for_byte(form:
         node.metadata_template = "{key}"
     hits = scored(a[5], b[2], a[1], a[6])
     config = AssemblyConfig(format=form, cite=cite)
-    bare = assemble(
-        [Hit(to_chunk(each.node, KEYS), each.score) for each in hits],
+    chunks = {chunk.id: chunk for chunk in (*bare(a), *bare(b))}
+    expected = assemble(
+        [Hit(chunks[each.node_id], each.score) for each in hits],
         config,
         query="dye",
-        store=MemoryStore(chunks_of([*a, *b])),
+        store=MemoryStore(chunks.values()),
     )
 
     postprocessor = ContextAssemblyPostprocessor(config=config, docstore=stored(*a, *b))
     nodes = postprocessor.postprocess_nodes(hits, query_str="dye")
 
-    assert read_by_llm(nodes) == bare.text
-    assert len(bare.citations) > 1
-    assert [node.node.metadata["citation"]["label"] for node in nodes] == [each.label for each in bare.citations]
+    assert read_by_llm(nodes) == expected.text
+    assert len(expected.citations) > 1
+    assert [node.node.metadata["citation"]["label"] for node in nodes] == [each.label for each in expected.citations]
 
 
 def test_no_metadata_key_reaches_the_llm_or_the_embedding() -> None:
@@ -308,7 +302,7 @@ async def test_async_gives_what_sync_gives_and_awaits_the_store() -> None:
     hits = scored(nodes[5], nodes[1])
     sync = ContextAssemblyPostprocessor(docstore=stored(*nodes)).postprocess_nodes(hits)
 
-    awaited = await ContextAssemblyPostprocessor(store=AsyncOnly(chunks_of(nodes))).apostprocess_nodes(hits)
+    awaited = await ContextAssemblyPostprocessor(store=AsyncOnly(bare(nodes))).apostprocess_nodes(hits)
     from_docstore = await ContextAssemblyPostprocessor(docstore=stored(*nodes)).apostprocess_nodes(hits)
 
     assert read_by_llm(awaited) == read_by_llm(from_docstore) == read_by_llm(sync)

@@ -13,13 +13,10 @@ from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import SimpleDocumentStore
-from llamaindex_samples import HOSTILE, TEXTS, RecordingLLM, TextVectorStore, WordEmbedding, document, scored
 
-from ctxassembly import AssemblyConfig, Hit, MemoryStore, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Hit, MemoryStore, assemble
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.nodes import to_hit
-
-KEYS = MetadataKeys()
+from llamaindex_samples import HOSTILE, TEXTS, RecordingLLM, TextVectorStore, WordEmbedding, bare, document, scored
 
 
 class Fixed(BaseRetriever):
@@ -63,8 +60,10 @@ async def test_the_prompt_holds_the_context_verbatim_whatever_the_metadata(form:
     config = AssemblyConfig(format=form, window=window, cite="passage")
     docstore = SimpleDocumentStore()
     docstore.add_documents([*a, *b])
-    store = MemoryStore([to_hit(each, KEYS).chunk for each in scored(*a, *b)])
-    context = assemble([to_hit(each, KEYS) for each in hits], config, store=store)
+    chunks = {chunk.id: chunk for chunk in (*bare(a), *bare(b))}
+    context = assemble(
+        [Hit(chunks[each.node_id], each.score) for each in hits], config, store=MemoryStore(chunks.values())
+    )
     made, llm = engine(Fixed(hits), ContextAssemblyPostprocessor(config=config, docstore=docstore))
 
     response = made.query("Who lifted the tax?")
@@ -145,7 +144,7 @@ def test_it_comes_last_in_a_row_of_postprocessors() -> None:
 def test_what_a_budget_leaves_is_what_is_read() -> None:
     nodes = document()
     config = AssemblyConfig(max_tokens=40)
-    context = assemble([Hit(to_hit(each, KEYS).chunk, each.score) for each in scored(*nodes)], config)
+    context = assemble([Hit(chunk, score=1.0) for chunk in bare(nodes)], config)
     made, llm = engine(Fixed(scored(*nodes)), ContextAssemblyPostprocessor(config=config))
 
     made.query("Who?")

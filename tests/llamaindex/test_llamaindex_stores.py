@@ -10,12 +10,12 @@ from llama_index.core.postprocessor import PrevNextNodePostprocessor
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
-from llamaindex_samples import TextVectorStore, document, scored
 
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryStore, MetadataKeys
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbours, VectorStoreNeighbours
 from llamaindex_ctxassembly.filters import allows
 from llamaindex_ctxassembly.nodes import to_chunk
+from llamaindex_samples import TextVectorStore, bare, document, scored
 
 
 class CountingDocstore(SimpleDocumentStore):
@@ -94,6 +94,7 @@ async def test_one_sided_or_absent_links_take_the_document_whole(kind: Any, run:
     labelled = await run(ContextAssemblyPostprocessor(**store), scored(nodes[3]))
 
     assert ids(labelled) == ["A-2", "A-3", "A-4"]
+    assert labelled[0].metadata["trace"]["round_trips"] == {"previous": 2, "none": 1}[links]
 
 
 async def test_an_index_in_the_metadata_is_used_however_it_is_written(kind: Any, run: Any) -> None:
@@ -256,7 +257,7 @@ class SyncOnly:
 @pytest.mark.parametrize("own", [MemoryStore, SyncOnly])
 async def test_the_filter_holds_for_a_store_of_your_own_too(own: Any, run: Any) -> None:
     nodes = tenants("mine", "mine", "other")
-    store = own([to_chunk(node, MetadataKeys()) for node in nodes])
+    store = own(bare(nodes))
 
     labelled = await run(ContextAssemblyPostprocessor(filter=MINE, store=store), scored(nodes[1]))
 
