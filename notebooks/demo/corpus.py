@@ -5,9 +5,10 @@ from __future__ import annotations
 import pydoc_data.topics
 from collections.abc import Iterable, Iterator
 
-from ctxassembly.vocabulary import load_encoding
 from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from ctxassembly.vocabulary import load_encoding
 
 ENCODING = "cl100k_base"
 CHUNK_TOKENS = 350

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-from ctxassembly.stores.embedded import embedded_postgres
 from langchain_core.documents import Document
 from langchain_postgres import Column, PGEngine, PGVectorStore
 from rich.console import Console
@@ -19,6 +18,7 @@ from rich.progress import track
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from ctxassembly.stores.embedded import embedded_postgres
 from demo.embedding import DIMENSIONS, MODEL, SentenceEncoder
 
 SCHEMA = "ctxassembly_demo"
@@ -97,7 +97,7 @@ def _connection(url: URL) -> psycopg.Connection:
 def _fingerprint_of_table(connection: psycopg.Connection) -> str | None:
     """What `_seal` wrote; None if there is no table, or only what an interrupted run left of it."""
     row = connection.execute("SELECT obj_description(to_regclass(%s), 'pg_class')", [f"{SCHEMA}.{TABLE}"]).fetchone()
-    return row and row[0]
+    return None if row is None else row[0]
 
 
 def _create(connection: psycopg.Connection, engine: PGEngine) -> None:
