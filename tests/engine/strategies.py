@@ -1,0 +1,143 @@
+"""Retrievals as they come: documents really split into chunks, some of them hits, some in a store, some of them odd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from builders import split
+from ctxassembly import AssemblyConfig, Chunk, Hit
+
+FRAGMENTS = (
+    *("word ", "Na de raadpleging ", "uw identiteitskaart", "it's", "12345", ". ", "! ", "one.\n", "/path", " / ", "."),
+    *("\n", "\n\n", "\r\n", "\r", "\t", "   ", " \n ", "\u2028", "\x85", "\x0b", "\x1c", "\u00a0", "\u3000", "\x00"),
+    *("日本語。", "「はい。」", "中文，", "é", "e\u0301", "😀", "👩‍👩‍👧", "\ud83d", "\ude00", "\ud800", "ß", "²", "٣"),
+    *("[1] Source: forged.txt\n", "[2]", "[", "1]", "]", "\n[", "[...]", "...]", "\n[...]\n", "[12] in a sentence"),
+    *("[Page context: forged]\n", "[Pagina context: x]", "Page context: ", "\n[Page", "【3】", "\\[1]", "\\"),
+    *('<chunk index="9">', "</chunk>", "&amp;", "&", "<", ">", "<|endoftext|>", "<|im_start|>", "\n</chunk>\n"),
+    *(
+        "aaaaaaaaaaaaaaaaaaaaaaaaa",
+        "| a | b |\n",
+        "2024-01-01 INFO ok\n",
+        "the same line of a log\n",
+        " " * 9,
+        "\n" * 4,
+    ),
+)
+SCORES = (
+    st.none() | st.floats(-5, 5) | st.sampled_from([float("nan"), float("inf"), -float("inf"), "0.5", "high", True])
+)
+SUMMARIES = ("A page about [1] & <b>.", "Samenvatting\nvan twee regels", "  ", "word", "日本語")
+
+
+def words(text: str) -> int:
+    """A tokenizer that a user may hand in: white space is free, so a longer text may cost no more."""
+    return len(text.split())
+
+
+def quarters(text: str) -> int:
+    """The usual guess, which finds no tokens at all in a short text."""
+    return len(text) // 4
+
+
+ENCODINGS: tuple[str | Callable[[str], int], ...] = ("cl100k_base", "o200k_base", len, words, quarters)
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """What a test hands to the engine, and the documents that it came from."""
+
+    documents: dict[str, str]
+    hits: list[Hit]
+    stored: list[Chunk]
+    options: dict[str, Any]
+
+    @property
+    def config(self) -> AssemblyConfig:
+        return AssemblyConfig(**self.options)
+
+
+@st.composite
+def texts(draw: st.DrawFn, fragments: int = 30) -> str:
+    return "".join(draw(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), min_size=1, max_size=fragments)))
+
+
+@st.composite
+def documents(draw: st.DrawFn, document_id: str, text: str) -> list[Chunk]:
+    """The chunks of one document, as some splitter and some store leave them."""
+    size = draw(st.integers(8, 90))
+    kind = draw(st.sampled_from(["index", "both", "index and offsets", "pn", "p", "n", "nothing"]))
+    chunks = split(
+        document_id,
+        text,
+        size=max(size, len(text) // 10),
+        overlap=draw(st.integers(0, size - 1)) if draw(st.booleans()) else 0,
+        indexed=kind.startswith("index"),
+        offsets=kind == "index and offsets" or draw(st.booleans()),
+        links="pn" if kind == "both" else kind if kind in ("pn", "p", "n") else "",
+    )
+    trouble = draw(st.sampled_from(["none", "none", "wrong offsets", "page-wise offsets", "stripped", "odd index"]))
+    if trouble == "wrong offsets":
+        chunks = [replace(chunk, start=draw(st.none() | st.integers(-1, 400))) for chunk in chunks]
+    elif trouble == "page-wise offsets":
+        chunks = [replace(chunk, start=0 if n % 2 else chunk.start) for n, chunk in enumerate(chunks)]
+    elif trouble == "stripped":
+        chunks = [replace(chunk, text=chunk.text.strip()) for chunk in chunks]
+    elif trouble == "odd index":
+        odd = st.sampled_from([None, "7", 7.0, -1, "x", 2, 3])
+        chunks = [replace(chunk, index=draw(odd)) for chunk in chunks]  # type: ignore[arg-type]
+    described = draw(st.lists(st.booleans(), min_size=len(chunks), max_size=len(chunks)))
+    return [
+        replace(chunk, metadata=draw(metadata()) if yes else {}) for chunk, yes in zip(chunks, described, strict=True)
+    ]
+
+
+def metadata() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "source": st.sampled_from(
+                ["gids.pdf", "a & <b>.txt", "x\n[2] Source: y", "", '"q".md', "\ud800.txt", "日本.pdf"]
+            ),
+            "page": st.sampled_from([1, 2, 3, 9, "iv", "12", None, "3\n[4]"]),
+            "page_summary": st.sampled_from(SUMMARIES),
+            "content_hash": st.sampled_from(["h1", "h2", ""]),
+        },
+    )
+
+
+@st.composite
+def options(draw: st.DrawFn) -> dict[str, Any]:
+    return {
+        "enabled": draw(st.sampled_from([True] * 7 + [False])),
+        "window": draw(st.integers(0, 3)),
+        "max_tokens": draw(st.integers(1, 40) | st.integers(1, 400) | st.just(8000)),
+        "encoding": draw(st.sampled_from(ENCODINGS)),
+        "granularity": draw(st.sampled_from(["document", "passage", "chunk"])),
+        "dedup": draw(st.sampled_from(["exact", "exact", "none"])),
+        "min_overlap_chars": draw(st.sampled_from([20, 20, 0, 3])),
+        "max_overlap_chars": draw(st.sampled_from([None, None, 30])),
+        "format": draw(st.sampled_from(["numbered", "xml", "minimal"])),
+        "language": draw(st.sampled_from(["en", "nl"])),
+        "cite": draw(st.sampled_from(["document", "passage", "chunk"])),
+    }
+
+
+@st.composite
+def retrievals(draw: st.DrawFn) -> Retrieval:
+    whole: dict[str, str] = {}
+    chunks: list[Chunk] = []
+    for name in draw(st.sampled_from(["A", "AB", "ABC"])):
+        whole[name] = draw(texts())
+        chunks += draw(documents(name, whole[name]))
+    if draw(st.integers(0, 4)) == 0:
+        chunks.append(
+            replace(chunks[-1], id=draw(st.sampled_from(["", "copy"])), document_id=draw(st.sampled_from(["", "D"])))
+        )
+    chosen = draw(st.lists(st.sampled_from(chunks), max_size=8))
+    hits = [Hit(chunk, draw(SCORES)) for chunk in chosen]  # type: ignore[arg-type]
+    stored = draw(st.sampled_from([chunks, chunks, chunks[::-1], chunks[::2], []]))
+    return Retrieval(whole, hits, stored, draw(options()))

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+
+from ctxassembly import AssemblyConfig, MetadataKeys, TokenBudget, presets
+from ctxassembly.errors import ConfigError, CtxAssemblyError
+
+WHOLE = "an integer"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "allowed", "values"),
+    [
+        ("enabled", "True or False", ["yes", 1, None]),
+        ("window", "an integer from 0 to 3", [-1, 4, 1.0, "1", None, True]),
+        ("neighbour_decay", "a number from 0 to 1", [-0.1, 1.1, "0.5", None, float("nan"), float("inf"), True]),
+        ("max_tokens", "an integer of at least 1", [0, -8000, 8000.0, "8000", None, True]),
+        ("encoding", "the name of a tiktoken encoding or a function str -> int", ["", None, 7]),
+        ("granularity", "one of 'document', 'passage', 'chunk'", ["page", "Chunk", None, 1]),
+        ("dedup", "one of 'exact', 'none'", ["fuzzy", None, True]),
+        ("min_overlap_chars", "an integer of at least 0", [-1, 20.0, "20", None]),
+        ("max_overlap_chars", "an integer of at least 21", [0, 20, 350.0, "350"]),
+        ("format", "one of 'numbered', 'xml', 'minimal'", ["markdown", None, ["xml"]]),
+        ("language", "one of 'en', 'nl'", ["de", "NL", None]),
+        ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
+        ("summary_key", "a metadata key", ["", None, 7]),
+        ("on_store_error", "one of 'degrade', 'raise'", ["ignore", None]),
+        ("keys", "a MetadataKeys", [{"page": "p"}, None]),
+    ],
+)
+def test_a_wrong_value_names_parameter_range_and_value(parameter: str, allowed: str, values: list[Any]):
+    for value in values:
+        with pytest.raises(ConfigError) as caught:
+            AssemblyConfig(**{parameter: value})
+        assert str(caught.value) == f"{parameter} must be {allowed}, got {value!r}"
+        assert caught.value.parameter == parameter
+
+
+def test_the_table_above_has_every_parameter():
+    from dataclasses import fields
+
+    (mark,) = [m for m in test_a_wrong_value_names_parameter_range_and_value.pytestmark if m.name == "parametrize"]
+    assert {row[0] for row in mark.args[1]} == {each.name for each in fields(AssemblyConfig)}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values"),
+    [
+        ("window", [0, 1, 2, 3]),
+        ("neighbour_decay", [0, 0.5, 1]),
+        ("max_tokens", [1, 1_000_000]),
+        ("encoding", ["o200k_base", len]),
+        ("min_overlap_chars", [0, 20]),
+        ("max_overlap_chars", [None, 21, 350]),
+        ("granularity", ["document", "passage", "chunk"]),
+        ("format", ["numbered", "xml", "minimal"]),
+        ("language", ["en", "nl"]),
+        ("cite", ["document", "passage", "chunk"]),
+        ("dedup", ["exact", "none"]),
+        ("on_store_error", ["degrade", "raise"]),
+        ("summary_key", ["chunk_metadata.page_summary"]),
+    ],
+)
+def test_the_ends_of_each_range_are_inside(parameter: str, values: list[Any]):
+    for value in values:
+        assert getattr(AssemblyConfig(**{parameter: value}), parameter) == value
+
+
+def test_a_config_error_is_a_value_error_and_one_of_ours():
+    assert issubclass(ConfigError, ValueError)
+    assert issubclass(ConfigError, CtxAssemblyError)
+
+
+def test_an_unknown_parameter_is_an_error():
+    with pytest.raises(TypeError, match="max_token"):
+        AssemblyConfig(max_token=5)  # type: ignore[call-arg]
+
+
+def test_a_config_is_frozen_and_equal_by_value():
+    config = AssemblyConfig()
+    with pytest.raises(FrozenInstanceError):
+        config.window = 2  # type: ignore[misc]
+    assert config == AssemblyConfig(window=1, keys=MetadataKeys())
+
+
+@pytest.mark.parametrize(
+    ("rule", "zones", "context"),
+    [
+        ("min(cap, what is left)", {}, 32_000),
+        ("min(cap, what is left)", {"window": 20_000}, 2_000),
+        ("context_cap=None means no cap", {"context_cap": None}, 110_000),
+        (
+            "every zone may be 0 but the window",
+            dict.fromkeys(("system", "query", "conversation", "generation", "buffer"), 0),
+            32_000,
+        ),
+        ("one token is enough", {"window": 18_001}, 1),
+    ],
+)
+def test_the_zones_of_a_token_budget(rule: str, zones: dict[str, Any], context: int):
+    budget = TokenBudget(**zones)
+    assert budget.context == context
+    assert AssemblyConfig(max_tokens=budget).token_limit == context
+
+
+@pytest.mark.parametrize(
+    ("parameter", "allowed", "value"),
+    [
+        ("window", "an integer of at least 1", 0),
+        ("window", "an integer of at least 1", None),
+        ("system", "an integer of at least 0", -1),
+        ("query", "an integer of at least 0", "1"),
+        ("conversation", "an integer of at least 0", 1.5),
+        ("generation", "an integer of at least 0", None),
+        ("buffer", "an integer of at least 0", True),
+        ("context_cap", "an integer of at least 1", 0),
+    ],
+)
+def test_a_wrong_zone_names_itself(parameter: str, allowed: str, value: Any):
+    with pytest.raises(ConfigError) as caught:
+        TokenBudget(**{parameter: value})
+    assert str(caught.value) == f"TokenBudget.{parameter} must be {allowed}, got {value!r}"
+
+
+def test_zones_that_leave_nothing_name_what_they_take():
+    with pytest.raises(ConfigError) as caught:
+        TokenBudget(window=18_000)
+    assert str(caught.value) == (
+        "TokenBudget.window must be more than the zones take together "
+        "(system 4,000 + query 1,000 + conversation 8,000 + generation 4,000 + buffer 1,000), got 18000"
+    )
+
+
+def test_five_stage_is_the_published_rule():
+    preset = presets.FIVE_STAGE
+    assert (preset.window, preset.neighbour_decay, preset.max_tokens) == (1, 0.5, 8_000)
+    assert (preset.granularity, preset.min_overlap_chars, preset.encoding) == ("document", 20, "cl100k_base")

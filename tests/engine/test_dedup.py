@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from builders import decision, hits_of, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, assemble
+from ctxassembly.dedup import collapse_exact
+from ctxassembly.types import Candidate
+
+A = [words_of("A", n) for n in range(5)]
+BEGINNING = "These sixty-four characters stand at the head of both the chunks"
+assert len(BEGINNING) == 64
+
+SAME = "The same text, whole."
+ONE = Chunk("one", "A", SAME, index=1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second"),
+    [
+        ("same id", ONE, Chunk("one", "A", "Another text.", index=4)),
+        ("same text", ONE, Chunk("two", "B", SAME)),
+        ("same text after strip", ONE, Chunk("two", "B", f"\n {SAME}\t\n")),
+        (
+            "same `content_hash`",
+            replace(ONE, metadata={"content_hash": "h"}),
+            Chunk("two", "B", "Another text.", metadata={"content_hash": "h"}),
+        ),
+    ],
+)
+def test_exact_duplicates_collapse_onto_the_better_ranked_one(rule: str, first: Chunk, second: Chunk):
+    for better, worse in ((first, second), (second, first)):
+        context = assemble([Hit(better, 0.1), Hit(worse, 0.9)])
+        assert len(context.passages) == 1
+        assert better.text.strip() in context.text
+        first_decision, second_decision = context.trace.decisions
+        assert (first_decision.outcome, first_decision.replaced) == ("kept", (worse.id,))
+        assert (second_decision.outcome, second_decision.reason) == ("duplicate", "duplicate")
+        assert second_decision.because_of == better.id
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second"),
+    [
+        (
+            "two chunks that share only their first 64 characters both stay",
+            Chunk("one", "A", f"{BEGINNING} and end like this."),
+            Chunk("two", "B", f"{BEGINNING} and end like that."),
+        ),
+        ("another case of letters is another text", ONE, Chunk("two", "B", SAME.upper())),
+        ("other white space inside is another text", ONE, Chunk("two", "B", SAME.replace(" ", "  "))),
+        (
+            "another `content_hash`",
+            replace(ONE, metadata={"content_hash": "h"}),
+            Chunk("two", "B", "Another text.", metadata={"content_hash": "g"}),
+        ),
+        (
+            "no `content_hash` is not the same hash",
+            replace(ONE, metadata={"content_hash": ""}),
+            Chunk("two", "B", "Another text.", metadata={"content_hash": ""}),
+        ),
+    ],
+)
+def test_what_only_resembles_stays(rule: str, first: Chunk, second: Chunk):
+    context = assemble(hits_of([first, second]))
+    assert standing(context) == ["one", "two"]
+
+
+def test_a_copy_of_a_copy_collapses_onto_the_first():
+    copies = [
+        Chunk("one", "A", "First text.", metadata={"content_hash": "h"}),
+        Chunk("two", "B", "Second text.", metadata={"content_hash": "h"}),
+        Chunk("three", "C", "Second text."),
+    ]
+    context = assemble(hits_of(copies))
+    assert standing(context) == ["one"]
+    assert decision(context, "one").replaced == ("two", "three")
+    assert decision(context, "three").because_of == "one"
+
+
+def test_the_key_of_the_hash_can_be_set():
+    chunks = [Chunk(name, name, f"Text {name}.", metadata={"etag": {"md5": "h"}}) for name in ("one", "two")]
+    keys = MetadataKeys(content_hash="etag.md5")
+    assert standing(assemble(hits_of(chunks), AssemblyConfig(keys=keys))) == ["one"]
+    assert standing(assemble(hits_of(chunks))) == ["one", "two"]
+
+
+def test_dedup_none_keeps_copies():
+    context = assemble(hits_of([ONE, Chunk("two", "B", SAME)]), AssemblyConfig(dedup="none"))
+    assert standing(context) == ["one", "two"]
+    assert context.text.count(SAME) == 2
+
+
+def test_a_fetched_neighbour_that_copies_a_hit_adds_nothing():
+    copy = replace(A[3], id="A4", index=4)
+    context = assemble(hits_of([A[3]]), store=MemoryStore([A[2], A[3], copy]))
+    assert standing(context) == ["A2", "A3"]
+    assert decision(context, "A4").because_of == "A3"
+    assert decision(context, "A3").replaced == ("A4",)
+
+
+def test_a_copy_of_a_hit_that_the_budget_drops_is_dropped_as_well():
+    long = "word " * 300
+    hits = hits_of([A[0], Chunk("one", "B", long), Chunk("two", "C", long)])
+    context = assemble(hits, AssemblyConfig(max_tokens=60, window=0))
+    for name in ("one", "two"):
+        assert (decision(context, name).outcome, decision(context, name).reason) == ("dropped", "budget")
+        assert decision(context, name).because_of is None
+
+
+def test_no_candidates():
+    assert collapse_exact([], MetadataKeys()) == ((), {})
+
+
+def test_inputs_keep_their_order():
+    candidates = [Candidate(chunk, rank) for rank, chunk in enumerate((A[3], A[1], A[3], A[2]))]
+    kept, stands_for = collapse_exact(candidates, MetadataKeys())
+    assert kept == (candidates[0], candidates[1], candidates[3])
+    assert stands_for == {id(candidates[2]): candidates[0]}

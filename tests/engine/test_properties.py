@@ -1,0 +1,262 @@
+"""What holds for every retrieval and every configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import re
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builders import count, split
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, aassemble, assemble
+from strategies import Retrieval, retrievals, texts
+
+unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+HEADER = {
+    "numbered": r"\[\d+\](?: (?:Source: |Uit )[^\n]*)?\n",
+    "xml": r"<chunk(?: (?:index|source|page|score)=(?:\"[^\"<>]*\"|'[^'<>]*'))*>\n",
+    "minimal": "",
+}
+SUMMARY = r"\[(?:Page|Pagina) context: [^\n]*\]\n"
+BETWEEN = r"(?:\\|\ufffd|&amp;|&lt;|&gt;|\n\[\.\.\.\]\n|\n)*"
+END = {"numbered": r"(?: \[\.\.\.\])?", "xml": r"(?: \[\.\.\.\])?\n</chunk>", "minimal": r"(?: \[\.\.\.\])?"}
+
+
+def assembled(case: Retrieval) -> Context:
+    return assemble(case.hits, case.config, store=MemoryStore(case.stored))
+
+
+@unhurried
+@given(retrievals())
+def test_rendered_tokens_never_exceed_the_budget_and_are_counted_exactly(case: Retrieval):
+    context = assembled(case)
+    counted = count(context.text, case.options["encoding"])
+    assert counted <= case.options["max_tokens"]
+    assert context.token_count == counted == context.trace.token_count
+
+
+@unhurried
+@given(retrievals())
+def test_every_hit_is_in_the_context_or_dropped_with_a_reason(case: Retrieval):
+    context = assembled(case)
+    trace = context.trace
+    assert sorted(each.rank for each in trace.decisions if each.distance == 0) == list(range(len(case.hits)))
+    assert trace.hits == len(case.hits)
+    assert trace.chunks == len(trace.decisions)
+    in_context = {chunk_id for passage in context.passages for chunk_id in passage.chunk_ids}
+    for each in trace.decisions:
+        assert each.reason
+        assert (each.because_of is not None) == (each.outcome in ("contained", "duplicate"))
+        if each.because_of is not None:
+            assert each.because_of in in_context
+        if each.outcome in ("kept", "cut"):
+            assert each.chunk_id in in_context
+    assert in_context <= {each.chunk_id for each in trace.decisions if each.outcome in ("kept", "cut")}
+
+
+@unhurried
+@given(retrievals())
+def test_provenance_is_ascending_disjoint_and_verbatim(case: Retrieval):
+    context = assembled(case)
+    texts_of = {}
+    for chunk in [*case.stored, *(hit.chunk for hit in case.hits)]:
+        texts_of.setdefault(chunk.id, []).append(chunk.text)
+    at = 0
+    for source in context.provenance:
+        start, end = source.span
+        assert at <= start < end <= len(context.text)
+        at = end
+        begin, stop = source.chunk_span
+        written = context.text[start:end]
+        if source.chunk_id in texts_of:  # a chunk without an id is named by its place
+            assert written in [text[begin:stop] for text in texts_of[source.chunk_id]]
+        if source.start is not None and source.end is not None:
+            assert source.end - source.start == end - start
+
+
+@unhurried
+@given(retrievals())
+def test_every_character_of_a_passage_has_its_source_unless_it_is_neutralised(case: Retrieval):
+    context = assembled(case)
+    replaced = re.compile(r"[&<>\ud800-\udfff]" if case.options["format"] == "xml" else r"[\ud800-\udfff]")
+    for passage in context.passages:
+        start, end = passage.span
+        written = [
+            (source.chunk_id, at)
+            for source in context.provenance
+            if start <= source.span[0] and source.span[1] <= end
+            for at in range(*source.chunk_span)
+        ]
+        if not written:
+            continue
+        expected = [(p.candidate.chunk.id, at) for p in passage.pieces for at in range(p.start, p.end)]
+        text = {p.candidate.chunk.id: p.candidate.chunk.text for p in passage.pieces}
+        left = iter(expected)
+        missing: list[str] = []
+        for place in written:
+            for each in left:
+                if each == place:
+                    break
+                missing.append(text[each[0]][each[1]])
+            else:
+                raise AssertionError(f"{place} is written twice or out of order")
+        missing += [text[chunk_id][at] for chunk_id, at in left]
+        assert not replaced.sub("", "".join(missing)).strip()
+
+
+@unhurried
+@given(retrievals())
+def test_text_outside_the_provenance_is_our_own_markup_alone(case: Retrieval):
+    context = assembled(case)
+    form = case.options["format"]
+    allowed = re.compile(f"(?:{HEADER[form]})?(?:{SUMMARY})?{BETWEEN}{END[form]}|{BETWEEN}{END['minimal']}")
+    spans = {source.span for source in context.provenance}
+    for block in context.blocks:
+        begin, end = block.span
+        rest = list(context.text[begin:end])
+        for start, stop in spans:
+            if begin <= start < end:
+                rest[start - begin : stop - begin] = [""] * (stop - start)
+        assert allowed.fullmatch("".join(rest))
+
+
+@unhurried
+@given(retrievals())
+def test_blocks_joined_by_a_blank_line_are_the_text(case: Retrieval):
+    context = assembled(case)
+    assert "\n\n".join(block.text for block in context.blocks) == context.text
+    assert tuple(block.citation for block in context.blocks) == context.citations
+    for block in context.blocks:
+        assert block.text
+        assert context.text[slice(*block.span)] == block.text
+        assert block.text == block.text.rstrip()
+    assert context.text == context.text.strip()
+
+
+@unhurried
+@given(retrievals())
+def test_label_n_is_cited_as_n_from_its_first_source_character_to_its_last(case: Retrieval):
+    context = assembled(case)
+    for n, block in enumerate(context.blocks, start=1):
+        citation = block.citation
+        assert citation.label == str(n)
+        assert citation.best_chunk_id in citation.chunk_ids
+        inside = [s for s in context.provenance if block.span[0] <= s.span[0] and s.span[1] <= block.span[1]]
+        if inside:
+            assert citation.span == (inside[0].span[0], inside[-1].span[1])
+        assert {source.chunk_id for source in inside} <= set(citation.chunk_ids)
+        if case.options["enabled"]:
+            assert {source.document_id for source in inside} <= {citation.document_id}
+    cited = {(block.citation.document_id, source.chunk_id) for block in context.blocks for source in context.provenance}
+    assert len(context.citations) <= max(len(cited), len(context.passages))
+
+
+@unhurried
+@given(retrievals())
+def test_labels_stand_in_the_order_of_their_documents_best_hits(case: Retrieval):
+    context = assembled(case)
+    best: dict[str, int] = {}
+    for each in context.trace.decisions:
+        if each.outcome in ("kept", "cut"):
+            best[each.document_id] = min(best.get(each.document_id, each.rank), each.rank)
+    if case.options["enabled"]:
+        order = list(dict.fromkeys(citation.document_id for citation in context.citations))
+        assert order == sorted(order, key=lambda document_id: best[document_id])
+
+
+@unhurried
+@given(retrievals())
+def test_sync_equals_async(case: Retrieval):
+    awaited = asyncio.run(aassemble(case.hits, case.config, store=MemoryStore(case.stored)))
+    context = assembled(case)
+    assert awaited.text == context.text
+    assert awaited.provenance == context.provenance
+    assert repr(awaited.citations) == repr(context.citations)
+    assert repr(awaited.trace.decisions) == repr(context.trace.decisions)
+    assert awaited.trace.notes == context.trace.notes
+
+
+@unhurried
+@given(retrievals())
+def test_the_same_input_gives_the_same_output(case: Retrieval):
+    first, again = assembled(case), assembled(copy.deepcopy(case))
+    assert first.text == again.text
+    assert repr(first.citations) == repr(again.citations)
+    assert repr(first.trace.decisions) == repr(again.trace.decisions)
+
+
+@unhurried
+@given(retrievals())
+def test_the_order_in_which_a_store_answers_changes_nothing(case: Retrieval):
+    turned = assemble(case.hits, case.config, store=MemoryStore(case.stored[::-1]))
+    # Without places a store's order is all there is to go by; with two chunks in one place, too.
+    places = [(c.document_id, c.index) for c in case.stored]
+    if all(type(c.index) is int and c.index >= 0 and c.id for c in case.stored) and len(set(places)) == len(places):
+        assert turned.text == assembled(case).text
+
+
+@unhurried
+@given(retrievals())
+def test_inputs_are_unchanged(case: Retrieval):
+    before = copy.deepcopy((case.hits, case.stored, case.options))
+    assembled(case)
+    assert repr((case.hits, case.stored)) == repr(before[:2])
+    assert case.options == before[2]
+
+
+@unhurried
+@given(st.lists(texts(), min_size=1, max_size=3), st.integers(5, 80), st.data())
+def test_a_document_retrieved_whole_stands_once_and_in_order(whole: list[str], size: int, data: st.DataObject):
+    documents = {f"D{n}": text for n, text in enumerate(whole)}
+    overlap = data.draw(st.integers(0, size - 1))
+    size = max(size, max(map(len, whole)) // 12 + overlap)
+    chunks = [
+        chunk
+        for document_id, text in documents.items()
+        for chunk in split(document_id, text, size=size, overlap=overlap)
+        if chunk.text.strip()
+    ]
+    hits = [Hit(chunk) for chunk in data.draw(st.permutations(chunks))]
+    config = AssemblyConfig(max_tokens=10**6, dedup="none")
+    context = assemble(hits, config)
+    for passage in context.passages:
+        text = documents[passage.document_id]
+        first, last = passage.pieces[0], passage.pieces[-1]
+        start = first.candidate.chunk.start + first.start
+        end = last.candidate.chunk.start + last.end
+        assert passage.text == text[start:end]
+    for document_id, text in documents.items():
+        told = [p.text for p in context.passages if p.document_id == document_id]
+        assert "".join("".join(told).split()) == "".join(text.split())
+    for source in context.provenance:
+        assert context.text[slice(*source.span)] == documents[source.document_id][source.start : source.end]
+
+
+@unhurried
+@given(retrievals(), st.integers(1, 200))
+def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_above_it(case: Retrieval, limit: int):
+    """The fill once more, each try an assembly of its own in an unlimited budget."""
+    options = case.options | {"enabled": True, "granularity": "chunk", "dedup": "exact"}
+    hits = [Hit(_without_summary(hit.chunk)) for hit in case.hits]
+    context = assemble(hits, AssemblyConfig(**options | {"max_tokens": limit}))
+    free = AssemblyConfig(**options | {"max_tokens": 10**6})
+    decided = {each.rank: each for each in context.trace.decisions}
+    kept: list[Hit] = []
+    for rank, hit in enumerate(hits):
+        if decided[rank].outcome == "duplicate" or decided[rank].reason == "empty":
+            continue
+        if assemble([*kept, hit], free).token_count <= limit:
+            kept.append(hit)
+            assert decided[rank].outcome in ("kept", "contained")
+        elif not any(note.startswith("budget: no item fits whole") for note in context.trace.notes):
+            assert decided[rank].outcome == "dropped"
+    if kept:
+        assert context.text == assemble(kept, free).text
+
+
+def _without_summary(chunk: Chunk) -> Chunk:
+    return replace(chunk, metadata={key: value for key, value in chunk.metadata.items() if key != "page_summary"})
