@@ -19,7 +19,7 @@ from ctxassembly.types import Candidate, Header
 HEADER_SHARE = 4
 """A header that takes more than a quarter of the budget is shortened before the text is cut."""
 CHARS_PER_TOKEN = 8
-"""Where the search for a cut begins: twice what a token of English prose has."""
+"""Twice what a token of English prose has: a text with more to the token is not tried whole, nor cut from its end."""
 
 _FINER: dict[Granularity, tuple[Granularity, ...]] = {
     "document": ("document", "passage", "chunk"),
@@ -59,7 +59,8 @@ def fill(scale: Scale, candidates: Sequence[Candidate], granularity: Granularity
     left_out: dict[int, int] = {}
     if not candidates:
         return left_out
-    if scale.at_least(candidates) <= max_tokens and scale.weigh(candidates) <= max_tokens:
+    characters = sum(len(candidate.chunk.text) for candidate in candidates)
+    if characters <= max_tokens * CHARS_PER_TOKEN and scale.weigh(candidates) <= max_tokens:
         scale.take(candidates)
         return left_out
     for grain in _FINER[granularity]:

@@ -25,8 +25,8 @@ class Cited:
 
 
 def cite(labels: Sequence[Label], blocks: Sequence[Sequence[Part]], separator: str) -> Cited:
-    """The text that `blocks` make, the i-th being that of the i-th label; all but the last end in `separator`."""
-    text = "".join(part.text for block in blocks for part in block)
+    """The text that `blocks` make with `separator` between them; the i-th is the i-th label's."""
+    text = separator.join("".join(part.text for part in block) for block in blocks)
     cited: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
@@ -41,7 +41,8 @@ def cite(labels: Sequence[Label], blocks: Sequence[Sequence[Part]], separator: s
                 first, _ = spans.get(id(part.candidate), (at, at))
                 spans[id(part.candidate)] = (first, at + len(part.text))
             at += len(part.text)
-        whole = (begin, at - len(separator) if number < len(blocks) else at)
+        whole = (begin, at)
+        at += len(separator)
         # A text of escaped characters alone has no verbatim one: its block stands in for it.
         span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
         cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span)))

@@ -6,16 +6,13 @@ A try costs the rendering of the documents that it touches: the others keep thei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.join import Joint, find_joint, join, trimmed
 from ctxassembly.render import SEPARATOR, Renderer
-from ctxassembly.tokens import Counter
+from ctxassembly.tokens import Counter, Measured
 from ctxassembly.types import Candidate, Chunk, Header, Label, Part, Piece
-
-Place = tuple[int, bool]
-"""The first label of a group, and whether it is the last group: then no separator follows it."""
 
 
 class Layout:
@@ -26,9 +23,12 @@ class Layout:
         self._counter = counter
         self._summaries = summaries
         self._renderer = Renderer(config)
+        self._separator = counter.measure(SEPARATOR)
         # Keyed by identity: whoever owns the candidates keeps the chunks alive as long as the layout.
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
         self._groups: dict[object, _Group] = {}
+        self._ordered: list[_Group] = []
+        self._all_before = Measured("", 0, None)
         self._tried: tuple[Sequence[Candidate], dict[object, _Group], int] = ((), {}, 0)
         self.token_count = 0
 
@@ -50,18 +50,16 @@ class Layout:
             self.weigh(candidates)
         _, changed, self.token_count = self._tried
         self._groups |= changed
-        label = 1
-        for group in (ordered := _in_order(self._groups)):
-            group.place = (label, group is ordered[-1])
-            label += len(group.labels)
+        self._ordered = _in_order(self._groups)
+        self._measure_surroundings()
 
     def labels(self) -> list[Label]:
         """What the labels 1, 2, ... stand for."""
-        return [label for group in _in_order(self._groups) for label in group.labels]
+        return [label for group in self._ordered for label in group.labels]
 
     def blocks(self, level: Header = Header.FULL) -> list[list[Part]]:
-        """The parts of each label's block; all but the last end in the separator."""
-        return self._blocks(_in_order(self._groups), level)
+        """The parts of each label's block."""
+        return [block for group, first in _numbered(self._ordered) for block in self._blocks(group, first, level)]
 
     def header_cost(self, candidate: Candidate, level: Header) -> int:
         """The tokens that header, summary and footer take around `candidate` alone."""
@@ -93,60 +91,75 @@ class Layout:
         return self._joints[key]
 
     def _cost(self, changed: Mapping[object, _Group], level: Header) -> int:
-        if not self._counter.additive or self._config.format == "minimal" or level is Header.NONE:
-            # Blocks without a header may begin with anything: no boundary is known to be one.
-            blocks = self._blocks(_in_order({**self._groups, **changed}), level)
-            return self._counter.total(part.text for block in blocks for part in block)
-        before = [self._groups.get(key) for key in changed]
-        if level is Header.FULL and all(
-            old is not None and (len(old.labels), old.rank) == (len(new.labels), new.rank)
-            for old, new in zip(before, changed.values(), strict=True)
-        ):
-            # No label moves: the other groups cost what they did.
-            return self.token_count + sum(
-                self._group_cost(new, old.place, level) - self._group_cost(old, old.place, level)
-                for old, new in zip(before, changed.values(), strict=True)
-                if old is not None
-            )
-        ordered = _in_order({**self._groups, **changed})
-        tokens, label = 0, 1
-        for group in ordered:
-            tokens += self._group_cost(group, (label, group is ordered[-1]), level)
-            label += len(group.labels)
-        return tokens
+        chain, separator = self._counter.chain, self._separator
+        if len(changed) == 1 and level is Header.FULL:
+            ((key, new),) = changed.items()
+            old = self._groups.get(key)
+            if old is None and self._ordered and new.rank > self._ordered[-1].rank:
+                last = self._ordered[-1]
+                measured = self._measured(new, last.first_label + len(last.labels), level)
+                return self._counter.tokens(chain((self._all_before, measured)))
+            if old is not None and (old.rank, len(old.labels)) == (new.rank, len(new.labels)):
+                measured = self._measured(new, old.first_label, level)
+                return self._counter.tokens(chain((old.before, measured, old.after)))
+        pieces: list[Measured] = []
+        for group, first in _numbered(_in_order({**self._groups, **changed})):
+            pieces += (separator, self._measured(group, first, level))
+        return self._counter.tokens(chain(pieces[1:]))
 
-    def _group_cost(self, group: _Group, place: Place, level: Header) -> int:
-        key = (place, level)
-        if key not in group.costs:
-            blocks = self._render(group, place, level)
-            group.costs[key] = self._counter.total(part.text for block in blocks for part in block)
-        return group.costs[key]
+    def _measure_surroundings(self) -> None:
+        """Measure what stands before and after each group, so that a try needs to measure only what it changes."""
+        chain, separator = self._counter.chain, self._separator
+        before = after = Measured("", 0, None)
+        for group, first_label in _numbered(self._ordered):
+            group.first_label = first_label
+            group.before = before
+            before = chain((before, self._measured(group, group.first_label, Header.FULL), separator))
+        self._all_before = before
+        for group in reversed(self._ordered):
+            group.after = after
+            after = chain((separator, self._measured(group, group.first_label, Header.FULL), after))
 
-    def _blocks(self, ordered: Sequence[_Group], level: Header) -> list[list[Part]]:
-        blocks: list[list[Part]] = []
-        for group in ordered:
-            blocks += self._render(group, (len(blocks) + 1, group is ordered[-1]), level)
-        return blocks
+    def _measured(self, group: _Group, first_label: int, level: Header) -> Measured:
+        key = (first_label, level)
+        if key not in group.measured:
+            counter = self._counter
+            pieces: list[Measured] = []
+            for block in self._blocks(group, first_label, level):
+                pieces.append(self._separator)
+                pieces += [counter.measure(part.text) for part in block]
+            group.measured[key] = counter.chain(pieces[1:])
+        return group.measured[key]
 
-    def _render(self, group: _Group, place: Place, level: Header) -> list[list[Part]]:
-        first, is_last = place
-        blocks = [self._renderer.block(first + step, label, level) for step, label in enumerate(group.labels)]
-        for parts in blocks[:-1] if is_last else blocks:
-            parts.append(Part(SEPARATOR))
-        return blocks
+    def _blocks(self, group: _Group, label: int, level: Header) -> list[list[Part]]:
+        return [self._renderer.block(label + step, each, level) for step, each in enumerate(group.labels)]
 
 
 class _Group:
-    """The selected candidates of one document, by position, what its labels stand for, and the costs found so far."""
+    """The selected candidates of one document, by position, and what its labels stand for.
 
-    __slots__ = ("candidates", "costs", "labels", "place", "rank")
+    Once it is selected it also knows its first label and what stands before and after it, separators included.
+    """
+
+    __slots__ = ("after", "before", "candidates", "first_label", "labels", "measured", "rank")
+
+    first_label: int
+    before: Measured
+    after: Measured
 
     def __init__(self, candidates: list[Candidate], labels: list[Label]) -> None:
         self.candidates = candidates
         self.labels = labels
         self.rank = min(candidate.rank for candidate in candidates)
-        self.place: Place = (0, False)
-        self.costs: dict[tuple[Place, Header], int] = {}
+        self.measured: dict[tuple[int, Header], Measured] = {}
+
+
+def _numbered(ordered: Iterable[_Group]) -> Iterator[tuple[_Group, int]]:
+    """The groups, each with its first label."""
+    label = 1
+    for group in ordered:
+        yield group, label
+        label += len(group.labels)
 
 
 def _in_order(groups: Mapping[object, _Group]) -> list[_Group]:

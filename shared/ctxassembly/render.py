@@ -41,14 +41,10 @@ WORDINGS = {
     ),
 }
 
-_OURS = re.compile(
-    # The blanks at a line's start before a label, a summary or the gap marker; also before a bracket opened at the
-    # very end, since the next piece may complete it.
-    r"(?:^|(?<=[\r\v\f\x85\u2028\u2029]))[ \t]*"
-    r"(?=\[(?:\d+\]|Page context:|Pagina context:|\.\.\.\]|[^\]\n]{0,15}\Z))",
-    re.MULTILINE,
-)
-_XML_OURS = re.compile(_OURS.pattern + r"|[&<>]", re.MULTILINE)
+_OURS = re.compile(r"\[(?:\d+\]|Page context:|Pagina context:|\.\.\.\]|[^\]\n]{0,15}\Z)")
+"""A label, a summary or the gap marker; also a bracket opened at the very end, since the next piece may complete it."""
+_LINE_ENDS = "\n\r\v\f\x85\u2028\u2029"
+_XML = re.compile(r"[&<>]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -146,10 +142,11 @@ def _split(piece: Piece, form: Format) -> Iterator[Part]:
     text = piece.text
     found: dict[int, tuple[int, str]] = {}
     """Where something of ours goes: up to which character it replaces the text (none, if it only precedes it)."""
-    if "[" in text or (form == "xml" and ("&" in text or "<" in text or ">" in text)):
-        for match in (_XML_OURS if form == "xml" else _OURS).finditer(text):
-            entity = _ENTITIES.get(match[0])
-            found[match.start() if entity else match.end()] = (match.end(), entity or "\\")
+    for match in _OURS.finditer(text):
+        if _begins_line(text, match.start()):
+            found[match.start()] = (match.start(), "\\")
+    if form == "xml":
+        found |= {match.start(): (match.end(), _ENTITIES[match[0]]) for match in _XML.finditer(text)}
     if not text.isascii():
         found |= {match.start(): (match.end(), "\ufffd") for match in _SURROGATE.finditer(text)}
     done = 0
@@ -161,6 +158,12 @@ def _split(piece: Piece, form: Format) -> Iterator[Part]:
         done = end
     if done < len(text):
         yield Part(text[done:], piece.candidate, piece.start + done, piece.end)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    while at and text[at - 1] in " \t":
+        at -= 1
+    return not at or text[at - 1] in _LINE_ENDS
 
 
 def _unindented(piece: Piece) -> Piece:

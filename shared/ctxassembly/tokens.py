@@ -3,8 +3,8 @@
 Byte-pair encodings first split a text by a pattern and then merge inside each part. Where the pattern always splits,
 the counts on both sides add up: for cl100k and o200k between anything but white space and a space, and between a
 newline and a character that is neither white space nor "/". So a piece is counted once, from its first such place to
-its last; only what is left at its ends, mostly a word, is counted again with the end of the piece before.
-Other tokenizers promise nothing, so theirs are counted whole.
+its last; only what is left at its ends, mostly a word, is counted again together with the end of the piece before.
+Other tokenizers promise nothing: their texts have no such place and are counted whole.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.vocabulary import load_encoding
@@ -29,55 +30,75 @@ LONGEST_CACHED = 8_192
 _SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
 
 
+class Measured(NamedTuple):
+    """A text as far as its tokens are known: those between its first and its last safe place."""
+
+    head: str
+    """What comes before the first safe place; the whole text if it has none."""
+    inner: int
+    """The tokens from there to the last one."""
+    tail: str | None
+    """What comes after the last one; None if there is none."""
+
+
 class Counter:
-    """Counts tokens of texts, and of texts made of pieces."""
+    """Counts tokens of texts, and measures pieces so that what they make together needs no new count."""
 
     def __init__(self, count: Callable[[str], int], *, additive: bool) -> None:
         self._count = count
-        self._cached = lru_cache(maxsize=CACHED_PIECES)(count)
-        self._split = lru_cache(maxsize=CACHED_PIECES)(self._split_uncached)
-        self.additive = additive
+        self._cached_count = lru_cache(maxsize=CACHED_PIECES)(count)
+        self._cached_measure = lru_cache(maxsize=CACHED_PIECES)(self._measure)
+        self._additive = additive
 
     def count(self, text: str) -> int:
         """The tokens of `text`."""
-        return self._cached(text) if self.additive and len(text) <= LONGEST_CACHED else self._count(text)
+        return self._cached_count(text) if self._additive and len(text) <= LONGEST_CACHED else self._count(text)
 
-    def total(self, pieces: Iterable[str]) -> int:
-        """The tokens of the text that `pieces` make together, which is not always the sum of theirs."""
-        if not self.additive:
-            return self._count("".join(pieces))
-        tokens, rest = 0, ""
+    def measure(self, text: str) -> Measured:
+        """`text`, measured."""
+        if not self._additive:
+            return Measured(text, 0, None)
+        return self._cached_measure(text) if len(text) <= LONGEST_CACHED else self._measure(text)
+
+    def chain(self, pieces: Iterable[Measured]) -> Measured:
+        """The text that `pieces` make one after the other, measured. Only their ends are counted."""
+        head, inner, rest = None, 0, ""
         for piece in pieces:
-            split = self._split(piece) if len(piece) <= LONGEST_CACHED else self._split_uncached(piece)
-            if split is None:
-                rest += piece
+            if piece.tail is None:
+                rest += piece.head
+                continue
+            if head is None:
+                head = rest + piece.head
             else:
-                head, inner, tail = split
-                tokens += self.count(rest + head) + inner
-                rest = tail
-        return tokens + (self.count(rest) if rest else 0)
+                inner += self.count(rest + piece.head)
+            inner += piece.inner
+            rest = piece.tail
+        return Measured(rest, 0, None) if head is None else Measured(head, inner, rest)
+
+    def tokens(self, piece: Measured) -> int:
+        """The tokens of a measured text."""
+        return sum(self.count(end) for end in (piece.head, piece.tail) if end) + piece.inner
 
     def at_least(self, text: str) -> int:
         """A lower bound of the tokens of `text`, without counting."""
-        return len(text) // LONGEST_TOKEN if self.additive else 0
+        return len(text) // LONGEST_TOKEN if self._additive else 0
 
     def forget(self) -> None:
         """Empty the caches."""
-        self._cached.cache_clear()
-        self._split.cache_clear()
+        self._cached_count.cache_clear()
+        self._cached_measure.cache_clear()
 
-    def _split_uncached(self, piece: str) -> tuple[str, int, str] | None:
-        """What comes before the first safe place, the tokens up to the last one, and what comes after it."""
-        first = _SAFE.search(piece)
+    def _measure(self, text: str) -> Measured:
+        first = _SAFE.search(text)
         if first is None:
-            return None
-        # The last place is near the end; looking there first spares a scan of the whole piece.
-        near = max(first.end(), len(piece) - NEAR_END)
-        last = max((match.end() for match in _SAFE.finditer(piece, near)), default=None)
-        if last is None:
-            last = max(match.end() for match in _SAFE.finditer(piece, first.start()))
-        inner = piece[first.end() : last]
-        return piece[: first.end()], self._count(inner) if inner else 0, piece[last:]
+            return Measured(text, 0, None)
+        begin = first.end()
+        # The last place is near the end; looking there first spares a scan of the whole text.
+        near = max(begin, len(text) - NEAR_END)
+        end = max((match.end() for match in _SAFE.finditer(text, near)), default=begin)
+        if end == begin and near > begin:
+            end = max(match.end() for match in _SAFE.finditer(text, first.start()))
+        return Measured(text[:begin], self._count(text[begin:end]) if end > begin else 0, text[end:])
 
 
 def counter_for(encoding: str | Callable[[str], int]) -> Counter:
