@@ -1,0 +1,1 @@
+"""Stores: where I/O lives that both adapters need. The engine never imports this package."""
