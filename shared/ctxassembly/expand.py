@@ -12,19 +12,23 @@ CHAIN_GAP = MAX_WINDOW + 1
 """Positions left free between runs of linked chunks whose distance is unknown: too far apart to be neighbours."""
 
 
-def index_refs(chunks: Iterable[Chunk], window: int) -> tuple[ChunkRef, ...]:
-    """References to the chunks at index +- `window` that are not among `chunks`, by document, then by index.
+def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) -> tuple[ChunkRef, ...]:
+    """References to the chunks at index +- `window` of `hits`, by document, then by index.
 
-    An index is never negative; where a document ends, only its store knows.
+    Those among `hits` and `known` are left out. No index is negative; where a document ends, only its store knows.
     """
-    known: dict[str, set[int]] = defaultdict(set)
-    for chunk in chunks:
-        if chunk.index is not None:
-            known[chunk.document_id].add(chunk.index)
+    at: dict[str, set[int]] = defaultdict(set)
+    for hit in hits:
+        if hit.index is not None:
+            at[hit.document_id].add(hit.index)
+    there = {(chunk.document_id, chunk.index) for chunk in known}
     return tuple(
         ChunkRef(document_id, index)
-        for document_id, indexes in known.items()
-        for index in sorted({near for at in indexes for near in range(max(0, at - window), at + window + 1)} - indexes)
+        for document_id, indexes in at.items()
+        for index in sorted(
+            {near for one in indexes for near in range(max(0, one - window), one + window + 1)} - indexes
+        )
+        if (document_id, index) not in there
     )
 
 

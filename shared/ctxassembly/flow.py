@@ -51,7 +51,7 @@ def assemble_flow(
         log.stage("dedup", len(admitted.candidates), len(found))
     near: tuple[Candidate, ...] = ()
     if config.enabled:
-        placed, near = yield from _expand(found, config, can_fetch, log)
+        placed, near = yield from _expand(found, admitted.candidates, config, can_fetch, log)
         copies.rename(found, placed)
         found = placed
         log.stage("expand", len(found), len(found) + len(near))
@@ -123,15 +123,18 @@ def _shortening(candidate: Candidate, level: Header) -> str:
 
 
 def _expand(
-    hits: Sequence[Candidate], config: AssemblyConfig, can_fetch: bool, log: _Log
+    hits: Sequence[Candidate], retrieved: Sequence[Candidate], config: AssemblyConfig, can_fetch: bool, log: _Log
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    """The hits with their place in the document, and their neighbours."""
+    """The hits with their place in the document, and their neighbours.
+
+    `retrieved` are the hits with their copies: what was retrieved is never fetched again.
+    """
     chunks = [hit.chunk for hit in hits]
-    known = {chunk.id: chunk for chunk in reversed(chunks)}
+    known = {hit.chunk.id: hit.chunk for hit in reversed(retrieved)}
     fetched: list[Chunk] = []
     asked: set[ChunkRef] = set()
     while can_fetch and config.window:
-        wanted = (*index_refs(chunks, config.window), *link_refs(chunks, known, config.window))
+        wanted = (*index_refs(chunks, config.window, known.values()), *link_refs(chunks, known, config.window))
         refs = tuple(ref for ref in wanted if ref not in asked)
         if not refs:
             break
