@@ -14,7 +14,7 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 demo: .venv/demo  ## index the Python language reference, ask Q="..." and show what the model reads
-	@PYTHONPATH=notebooks $(BIN)/python -m demo "$$CTXASSEMBLY_QUESTION"
+	@PYTHONPATH=notebooks $(BIN)/python -m demo -- "$$CTXASSEMBLY_QUESTION"
 
 test: .venv/test  ## run all tests that need no torch, those on an embedded Postgres included
 	$(BIN)/python -m pytest

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from sqlalchemy import make_url
@@ -40,3 +43,26 @@ def database_url(server_url: str) -> Iterator[str]:
     execute(server_url, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
     yield with_database(server_url, name)
     execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def servers() -> Callable[[Path], list[psutil.Process]]:
+    """A function from a folder to the PostgreSQL servers at work below it."""
+
+    def below(folder: Path) -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter(["name", "cmdline", "status"]):
+            named = any(str(folder) in argument for argument in process.info["cmdline"] or ())
+            if process.info["name"] == "postgres" and named and process.info["status"] != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        return found
+
+    return below
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A temporary folder that PostgreSQL's own user may pass through, which as root is not so below `tmp_path`."""
+    with tempfile.TemporaryDirectory(prefix="ctxassembly-test-") as name:
+        Path(name).chmod(0o711)
+        yield Path(name).resolve()

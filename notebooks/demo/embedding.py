@@ -15,6 +15,7 @@ class SentenceEncoder(Embeddings):
     """Google's universal sentence encoder (multilingual, version 3) for LangChain."""
 
     def __init__(self) -> None:
+        # More threads than cores that are free wait for each other: on a busy machine that takes four times as long.
         self._encoder = USE(threads=1)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

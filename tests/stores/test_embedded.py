@@ -4,9 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ctxassembly.errors import MissingExtraError
 from ctxassembly.stores.embedded import EmbeddedServerError, embedded_postgres
 
 AS_ROOT = os.geteuid() == 0
+Servers = Callable[[Path], list[psutil.Process]]
 OWNER = """
 import sys, time
 from pathlib import Path
@@ -30,11 +30,8 @@ with embedded_postgres(Path(sys.argv[1]), durable=False) as url:
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    # Not tmp_path: as root that lies where PostgreSQL's own user may not pass.
-    with tempfile.TemporaryDirectory(prefix="ctxassembly-test-") as name:
-        Path(name).chmod(0o711)
-        yield Path(name).resolve()
+def folder(open_folder: Path) -> Path:
+    return open_folder
 
 
 def query(url: str, statement: str) -> Any:
@@ -42,16 +39,6 @@ def query(url: str, statement: str) -> Any:
         cursor = connection.execute(statement)
         row = cursor.fetchone() if cursor.description else None
     return row and row[0]
-
-
-def servers(folder: Path) -> list[psutil.Process]:
-    """The postmasters at work below `folder`."""
-    found = []
-    for process in psutil.process_iter(["name", "cmdline", "status"]):
-        names_folder = any(str(folder) in argument for argument in process.info["cmdline"] or ())
-        if process.info["name"] == "postgres" and names_folder and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
 
 
 def start_owner(folder: Path, seconds: float) -> subprocess.Popen[str]:
@@ -76,7 +63,7 @@ def test_the_server_has_pgvector(server_url: str, database_url: str) -> None:
     assert query(database_url, "SELECT '[1, 2]'::vector <-> '[1, 5]'::vector") == 3.0
 
 
-def test_a_throwaway_server_leaves_nothing() -> None:
+def test_a_throwaway_server_leaves_nothing(servers: Servers) -> None:
     with embedded_postgres(durable=False) as url:
         data = Path(query(url, "SHOW data_directory"))
         assert servers(data)
@@ -84,7 +71,7 @@ def test_a_throwaway_server_leaves_nothing() -> None:
     assert not data.parent.exists()
 
 
-def test_what_was_stored_is_there_the_next_time(folder: Path) -> None:
+def test_what_was_stored_is_there_the_next_time(folder: Path, servers: Servers) -> None:
     with embedded_postgres(folder) as url:
         assert query(url, "SHOW fsync") == "on"
         query(url, "CREATE TABLE kept AS SELECT 7 AS value")
@@ -94,7 +81,7 @@ def test_what_was_stored_is_there_the_next_time(folder: Path) -> None:
         assert query(url, "SELECT value FROM kept") == 7
 
 
-def test_users_of_one_folder_share_one_server_and_the_last_stops_it(folder: Path) -> None:
+def test_users_of_one_folder_share_one_server_and_the_last_stops_it(folder: Path, servers: Servers) -> None:
     with embedded_postgres(folder, durable=False) as first:
         with embedded_postgres(folder, durable=False) as second:
             assert first == second
@@ -103,7 +90,7 @@ def test_users_of_one_folder_share_one_server_and_the_last_stops_it(folder: Path
     assert not servers(folder)
 
 
-def test_processes_that_race_for_a_new_folder_share_one_server(folder: Path) -> None:
+def test_processes_that_race_for_a_new_folder_share_one_server(folder: Path, servers: Servers) -> None:
     owners = [start_owner(folder / "new", 0.2) for _ in range(3)]
     outputs = [owner.communicate(timeout=60) for owner in owners]
     assert [owner.returncode for owner in owners] == [0, 0, 0], outputs
@@ -111,7 +98,7 @@ def test_processes_that_race_for_a_new_folder_share_one_server(folder: Path) -> 
     assert not servers(folder)
 
 
-def test_ctrl_c_leaves_no_server(folder: Path) -> None:
+def test_ctrl_c_leaves_no_server(folder: Path, servers: Servers) -> None:
     owner = started(folder, 60)
     assert servers(folder)
     os.killpg(owner.pid, signal.SIGINT)
@@ -122,7 +109,7 @@ def test_ctrl_c_leaves_no_server(folder: Path) -> None:
 
 @pytest.mark.parametrize("after_seconds", [0.2, 0.4, 0.6])
 def test_ctrl_c_while_the_server_is_made_leaves_no_server_and_no_half_made_one(
-    folder: Path, after_seconds: float
+    folder: Path, after_seconds: float, servers: Servers
 ) -> None:
     owner = start_owner(folder, 60)
     time.sleep(after_seconds)
@@ -133,7 +120,7 @@ def test_ctrl_c_while_the_server_is_made_leaves_no_server_and_no_half_made_one(
         assert query(url, "SELECT 1") == 1
 
 
-def test_the_server_of_a_killed_owner_is_taken_over_and_stopped(folder: Path) -> None:
+def test_the_server_of_a_killed_owner_is_taken_over_and_stopped(folder: Path, servers: Servers) -> None:
     owner = started(folder, 60)
     owner.kill()
     owner.communicate(timeout=60)
@@ -144,7 +131,7 @@ def test_the_server_of_a_killed_owner_is_taken_over_and_stopped(folder: Path) ->
     assert not servers(folder)
 
 
-def test_the_pid_file_of_a_killed_server_is_no_obstacle(folder: Path) -> None:
+def test_the_pid_file_of_a_killed_server_is_no_obstacle(folder: Path, servers: Servers) -> None:
     with embedded_postgres(folder) as url:
         query(url, "CREATE TABLE kept AS SELECT 7 AS value")
         (server,) = servers(folder)

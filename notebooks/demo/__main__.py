@@ -1,0 +1,35 @@
+"""`python -m demo "a question"`: exit code 0, or 1 with one line that says what is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+DEFAULT_QUESTION = "How are attributes looked up on an instance?"
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(prog="demo", description="Ask the Python language reference.")
+    parser.add_argument("question", nargs="?", default="")
+    question: str = parser.parse_args().question.strip() or DEFAULT_QUESTION
+    # A terminated demo stops its server as an interrupted one does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        # Imported here, since it takes seconds, during which Ctrl-C may come, too.
+        from ctxassembly.errors import CtxAssemblyError
+        from demo.run import run
+        from demo.store import DatabaseError
+
+        try:
+            return 0 if run(question) else 1
+        except (DatabaseError, CtxAssemblyError) as error:
+            print(f"demo: {error}", file=sys.stderr)
+            return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

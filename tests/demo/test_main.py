@@ -1,0 +1,68 @@
+"""The whole demo, as one runs it: on the real documents, with its own server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+Servers = Callable[[Path], list[psutil.Process]]
+QUESTION = "How does a with statement call __exit__?"
+
+
+def start(question: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "demo", question],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "notebooks"), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def cut_short(servers: Servers, folder: Path, signum: signal.Signals) -> None:
+    """Start a first run and stop it while it embeds the chunks."""
+    demo = start(QUESTION, {"TMPDIR": str(folder), "DATABASE_URL": ""})
+    deadline = time.monotonic() + 120
+    while not servers(folder):
+        assert demo.poll() is None, demo.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(2)
+    os.killpg(demo.pid, signum)
+    _, errors = demo.communicate(timeout=60)
+    assert (demo.returncode, errors) == (130, "")
+    assert not servers(folder)
+
+
+def test_after_ctrl_c_there_is_no_server_and_the_next_run_makes_up_for_it(open_folder: Path, servers: Servers) -> None:
+    cut_short(servers, open_folder, signal.SIGINT)
+    output, errors = start(QUESTION, {"TMPDIR": str(open_folder), "DATABASE_URL": ""}).communicate(timeout=300)
+    assert errors == ""
+    assert f"Question: {QUESTION}" in output
+    assert "[1] Source: " in output
+    assert "overlapping characters stripped" in output
+    assert "identical: " in output
+    assert "\x1b[" not in output
+    assert not servers(open_folder)
+
+
+def test_a_terminated_demo_leaves_no_server(open_folder: Path, servers: Servers) -> None:
+    cut_short(servers, open_folder, signal.SIGTERM)
+
+
+def test_what_can_not_be_is_one_line_on_stderr() -> None:
+    demo = start(QUESTION, {"DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/books"})
+    output, errors = demo.communicate(timeout=120)
+    assert (demo.returncode, output) == (1, "")
+    assert errors.startswith("demo: The database ")
+    assert errors.count("\n") == 1
+    assert "secret" not in errors
