@@ -23,10 +23,11 @@ def documents_to_search(refs: Iterable[ChunkRef]) -> list[str]:
 
 def asked_for(nodes: Iterable[BaseNode], refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[Chunk]:
     """Those of `nodes` that `refs` mean, as chunks."""
-    ids = {ref.chunk_id for ref in refs}
+    ids = set(named_ids(refs))
     whole = {ref.document_id for ref in refs if ref.chunk_id is None and ref.index is None}
+    placed = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
     # Metadata may hold "7" or 7.0 for 7.
-    places = {(ref.document_id, form) for ref in refs for form in (f"{ref.index}", f"{ref.index}.0")}
+    places = {(document_id, form) for document_id, index in placed for form in (f"{index}", f"{index}.0")}
     chunks = (to_chunk(node, keys) for node in nodes)
     return [
         chunk

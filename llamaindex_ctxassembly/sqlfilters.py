@@ -6,9 +6,8 @@ that condition would fail (text in a place where a number is asked for) the row 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
@@ -64,17 +63,19 @@ def _clause(condition: MetadataFilter, metadata: Metadata) -> ColumnElement[bool
     compare = _OF_ONE[operator]
     # PGVectorStore compares as numbers whatever reads as one. Two texts that are equal are so either way, and
     # "007" is not "7" to whoever asks for a tenant by name.
-    if _is_number(value) and not (operator is FilterOperator.EQ and isinstance(value, str)):
-        number = case((text.regexp_match(_NUMBER), cast(text, Numeric)))
-        return compare(number, literal(Decimal(str(value)), Numeric))
-    return compare(text, literal(str(value), Text))
+    number = _number(value)
+    if number is None or (operator is FilterOperator.EQ and isinstance(value, str)):
+        return compare(text, literal(str(value), Text))
+    return compare(case((text.regexp_match(_NUMBER), cast(text, Numeric))), literal(number, Numeric))
 
 
-def _is_number(value: str | float) -> bool:
+def _number(value: str | float) -> Decimal | None:
+    """What `value` reads as; None if that is no number."""
     try:
-        return math.isfinite(float(value))
-    except ValueError:
-        return False
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
 
 
 _OF_ONE: Mapping[FilterOperator, Callable[[Any, Any], ColumnElement[bool]]] = {
@@ -88,7 +89,8 @@ _OF_ONE: Mapping[FilterOperator, Callable[[Any, Any], ColumnElement[bool]]] = {
 
 _OF_MANY: Mapping[FilterOperator, Callable[[Any, Any, list[str]], ColumnElement[bool]]] = {
     FilterOperator.IN: lambda text, _, values: text == any_(literal(values, ARRAY(Text))),
-    FilterOperator.NIN: lambda text, _, values: text != all_(literal(values, ARRAY(Text))),
+    # NULL would pass where there is nothing to differ from.
+    FilterOperator.NIN: lambda text, _, values: and_(text.is_not(None), text != all_(literal(values, ARRAY(Text)))),
     FilterOperator.ANY: lambda _, found, values: found.has_any(literal(values, ARRAY(Text))),
     FilterOperator.ALL: lambda _, found, values: found.has_all(literal(values, ARRAY(Text))),
 }

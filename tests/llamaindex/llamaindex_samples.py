@@ -13,6 +13,7 @@ from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters, VectorStoreQueryResult
+from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 from pydantic import PrivateAttr
 
 from ctxassembly import Chunk
@@ -136,12 +137,8 @@ class TextVectorStore(BasePydanticVectorStore):
 
     def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
         self._asked.append((node_ids, filters))
-        documents = {each.value for each in filters.filters} if filters else None
-        return [
-            node
-            for node in self._nodes.values()
-            if (not node_ids or node.node_id in node_ids) and (documents is None or node.ref_doc_id in documents)
-        ]
+        passes = build_metadata_filter_fn(lambda node_id: {"ref_doc_id": self._nodes[node_id].ref_doc_id}, filters)
+        return [node for key, node in self._nodes.items() if (not node_ids or key in node_ids) and passes(key)]
 
     def delete(self, ref_doc_id: str, **kwargs: Any) -> None:
         raise NotImplementedError
