@@ -28,7 +28,7 @@ def filtered(store: Any, condition: Filter | None) -> Any:
     if "filter" not in names:
         return FilteredStore(store, condition)
     own = store.filter
-    if not own or own == condition:
+    if not own:
         return replace(store, filter=condition)
     if isinstance(own, dict) and isinstance(condition, dict):
         return replace(store, filter={"$and": [own, condition]})

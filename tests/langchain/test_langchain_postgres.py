@@ -12,13 +12,13 @@ from langchain_core.documents import Document
 from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
 from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig, reciprocal_rank_fusion
-from langchain_samples import WordEmbeddings, document, documents, vector_store
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbours
+from langchain_samples import WordEmbeddings, document, documents, vector_store
 
 HOSTILE = ("O'Brien", "x' OR '1'='1", '%(a)s :b "c" \\ $1 ✓')
 CORPUS = [
@@ -207,6 +207,20 @@ def test_collections_of_one_database_stay_apart(database: Database) -> None:
     assert [chunk.id for chunk in found] == ["A#1"]
 
 
+def test_no_transaction_is_begun_for_one_statement(database: Database) -> None:
+    store = database.store("old")
+    levels: list[Any] = []
+
+    def note(connection: Any, *_: Any) -> None:
+        levels.append(connection.connection.dbapi_connection.autocommit)
+
+    event.listen(store._engine, "before_cursor_execute", note)
+    PGVectorNeighbours(store).fetch(REFS)
+    assert levels == [True]
+    store.similarity_search("the falcon")
+    assert levels[-1] is False
+
+
 def test_ten_thousand_hits_are_one_statement(database: Database) -> None:
     store = database.store("old")
     with statements(engine_of(store)) as seen:
@@ -273,8 +287,10 @@ async def test_an_async_store_times_out_and_goes_on(database: Database, async_st
     neighbours = PGVectorNeighbours(async_store, timeout_seconds=0.3)
     assert len(await neighbours.afetch(REFS)) == 3
     with locked(database.url, "old" if isinstance(async_store, PGVector) else "columns"):
+        began = time.perf_counter()
         with pytest.raises(TimeoutError, match="no answer from Postgres"):
             await neighbours.afetch(REFS)
+        assert time.perf_counter() - began < 3
         assert running_queries(database.url) == 0
     assert len(await neighbours.afetch(REFS)) == 3
 

@@ -6,7 +6,6 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
-from langchain_samples import Recorder, document, documents, memory_store, vector_store
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from pydantic import ValidationError
 
@@ -14,6 +13,7 @@ from ctxassembly import AssemblyConfig, MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
 from langchain_ctxassembly.scored import as_scores
+from langchain_samples import Recorder, document, documents, memory_store, vector_store
 
 CORPUS = documents("A", "B", "C", "D")
 QUERY = "the falcon in C, the granite in A and B, the ember in D"
@@ -112,10 +112,11 @@ class Fixed(VectorStore):
     def __init__(self, *numbers: float) -> None:
         self.numbers = numbers
         self.asked: list[dict[str, Any]] = []
+        self.found = [document("A", 1), document("A", 5)]
 
     def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
         self.asked.append({"k": k, **kwargs})
-        return [(document("A", at), number) for at, number in zip((1, 5), self.numbers, strict=True)]
+        return list(zip(self.found, self.numbers, strict=True))
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
         raise NotImplementedError
@@ -189,9 +190,9 @@ async def test_a_store_without_scores_is_searched_all_the_same() -> None:
 
 
 def test_found_documents_are_not_changed() -> None:
-    corpus = vector_store(CORPUS)
-    ContextAssemblyRetriever.from_vectorstore(corpus).invoke(QUERY)
-    assert all("relevance_score" not in entry["metadata"] for entry in corpus.store.values())
+    store = Fixed(0.9, 0.2)
+    ContextAssemblyRetriever.from_vectorstore(store).invoke(QUERY)
+    assert store.found == [document("A", 1), document("A", 5)]
 
 
 # Neighbours and the search's filter

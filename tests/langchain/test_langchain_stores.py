@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_samples import document, documents, vector_store
 
 from ctxassembly import ChunkRef
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbours
 from langchain_ctxassembly.filters import as_predicate
+from langchain_samples import document, documents, vector_store
 
 METADATA = {
     "tenant": "ours", "level": 3, "groups": ["x"], "open": False, "day": dt.date(2024, 5, 1),
