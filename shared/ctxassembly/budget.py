@@ -26,7 +26,8 @@ _FINER: dict[Granularity, tuple[Granularity, ...]] = {
     "passage": ("passage", "chunk"),
     "chunk": ("chunk",),
 }
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”）]*|\S(?=\s*\n)")
+# A run of stops is tried from its first one only: from each of them, a long run would take quadratic time.
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”）]*|\S(?=\s*\n)")
 _WORD_END = re.compile(r"\S(?=\s)")
 
 
@@ -65,7 +66,7 @@ def fill(scale: Scale, candidates: Sequence[Candidate], granularity: Granularity
         return left_out
     for grain in _FINER[granularity]:
         items = _items(candidates, grain)
-        full = False
+        full = taken = False
         for item in items:
             floor = scale.at_least(item)
             added = floor if floor > max_tokens else scale.weigh(item) - scale.token_count
@@ -74,9 +75,10 @@ def fill(scale: Scale, candidates: Sequence[Candidate], granularity: Granularity
                 full = full or grain == "document"
             else:
                 scale.take(item)
+                taken = True
                 for candidate in item:
                     left_out.pop(id(candidate), None)
-        if scale.token_count:
+        if taken:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
             break
         if grain == "document":
             chosen = {id(candidate) for candidate in items[0]}

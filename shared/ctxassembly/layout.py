@@ -34,7 +34,7 @@ class Layout:
 
     def at_least(self, candidates: Sequence[Candidate]) -> int:
         """A lower bound of the tokens of `candidates`, found without counting. Overlap is not in it."""
-        return max((self._counter.at_least(candidate.chunk.text) for candidate in candidates), default=0)
+        return max((self._counter.at_least(candidate.chunk.text.strip()) for candidate in candidates), default=0)
 
     def weigh(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> int:
         """The tokens of the whole context if `candidates` joined what is selected."""

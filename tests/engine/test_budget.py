@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from builders import cited, count, decision, hits_of, numbered, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble, presets
+from strategies import words
+
+HEADER_WORDS = 3
+"""[1] Source: unknown"""
+
+
+def worded(document_id: str, n: int, length: int, **more: Any) -> Chunk:
+    """Chunk `n` of a document, of `length` different words."""
+    return Chunk(f"{document_id}{n}", document_id, numbered(f"{document_id}{n}.", length), index=n, **more)
+
+
+def fitted(chunks: list[Chunk], limit: int, *, store: list[Chunk] | None = None, **options: Any) -> Context:
+    config = AssemblyConfig(max_tokens=limit, encoding=words, **options)
+    context = assemble(hits_of(chunks), config, store=None if store is None else MemoryStore(store))
+    assert context.token_count == words(context.text) <= limit
+    return context
+
+
+SMALL, LARGE, LITTLE = worded("A", 0, 10), worded("B", 0, 50), worded("C", 0, 10)
+APART = [worded("A", 0, 10), worded("A", 1, 10), worded("A", 5, 10), worded("B", 0, 5)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "granularity", "chunks", "limit", "stands"),
+    [
+        ("everything stands where everything fits", "document", [SMALL, LARGE, LITTLE], 79, ["A0", "B0", "C0"]),
+        (
+            "whole documents are dropped from the tail until it fits",
+            "document",
+            [SMALL, LARGE, LITTLE],
+            78,
+            ["A0", "B0"],
+        ),
+        ("whole documents are dropped from the tail", "document", [SMALL, LARGE, LITTLE], 65, ["A0"]),
+        ("from the tail: what comes after a dropped one goes as well", "document", [SMALL, LARGE, LITTLE], 26, ["A0"]),
+        ("filling goes on", "chunk", [SMALL, LARGE, LITTLE], 26, ["A0", "C0"]),
+        ("filling goes on", "passage", [SMALL, LARGE, LITTLE], 26, ["A0", "C0"]),
+        (
+            "dropped only if it doesn't fit beside everything ranked above it",
+            "chunk",
+            [SMALL, LARGE, LITTLE],
+            25,
+            ["A0"],
+        ),
+        ("only the first is cut when even that doesn't fit: passages", "document", APART, 23, ["A0", "A1"]),
+        ("the rest of the first document goes, as do the others", "document", APART, 31, ["A0", "A1"]),
+        ("passages, then chunks", "document", [*APART[:2], LARGE], 22, ["A0"]),
+        ("passages, then chunks", "passage", APART[:2], 22, ["A0"]),
+        ("a passage stays whole where it fits", "passage", APART, 31, ["A0", "A1", "B0"]),
+        ("best chunks first", "chunk", [APART[2], APART[0], APART[1]], 24, ["A0", "A5"]),
+        ("best chunks first", "chunk", [APART[1], APART[0], APART[2]], 23, ["A0", "A1"]),
+    ],
+)
+def test_what_the_budget_keeps(rule: str, granularity: str, chunks: list[Chunk], limit: int, stands: list[str]):
+    assert standing(fitted(chunks, limit, granularity=granularity, window=0)) == stands
+
+
+A = [worded("A", n, 10) for n in range(9)]
+B = [worded("B", n, 10) for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "stands"),
+    [
+        ("hits before neighbours", 26, ["A4", "B4"]),
+        ("hits before neighbours, the better hit's first", 36, ["A3", "A4", "B4"]),
+        ("then the better hit's other neighbour", 46, ["A3", "A4", "A5", "B4"]),
+        ("nearest before better", 66, ["A3", "A4", "A5", "B3", "B4", "B5"]),
+        ("then two steps away", 76, ["A2", "A3", "A4", "A5", "B3", "B4", "B5"]),
+    ],
+)
+def test_hits_come_before_neighbours(rule: str, limit: int, stands: list[str]):
+    context = fitted([A[4], B[4]], limit, store=[*A, *B], window=2)
+    assert standing(context) == stands
+
+
+def test_the_first_document_is_cut_to_its_hits_before_its_neighbours():
+    context = fitted([A[4], B[4]], 23, store=[*A, *B], granularity="document")
+    assert standing(context) == ["A3", "A4"]
+    assert standing(fitted([A[4], B[4]], 22, store=[*A, *B], granularity="document")) == ["A4"]
+
+
+def test_five_stage_drops_documents_from_the_tail():
+    chunks = [Chunk(f"{name}0", name, numbered(name, 1_500), index=0) for name in "ABCD"]
+    context = assemble(hits_of(chunks), presets.FIVE_STAGE)
+    assert standing(context) == ["A0", "B0"]
+    assert context.trace.documents_dropped == 2
+    assert count(context.text) <= 8_000
+
+
+SENTENCES = "One is five words long. Two is five words long. Three is five words long. Four is five words long."
+DESCRIBED = Chunk(
+    "A0",
+    "A",
+    SENTENCES,
+    0,
+    metadata={"source": "gids.pdf", "page": 3, "page_summary": "A summary of eight words for this page"},
+)
+SUMMARY = "[Page context: A summary of eight words for this page]\n"
+FULL = "[1] Source: gids.pdf, page 3\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "text"),
+    [
+        ("everything fits", 35, FULL + SUMMARY + SENTENCES),
+        ("the summary goes first", 34, FULL + SENTENCES),
+        ("the summary goes first", 25, FULL + SENTENCES),
+        ("then text is cut at a sentence", 24, FULL + SENTENCES[:73] + " [...]"),
+        ("then page and path, which would be more than a quarter", 23, "[1]\n" + SENTENCES),
+        ("text is cut only then", 20, "[1]\n" + SENTENCES[:73] + " [...]"),
+        ("cut at a sentence", 12, "[1]\n" + SENTENCES[:47] + " [...]"),
+        ("cut at a sentence", 8, "[1]\n" + SENTENCES[:23] + " [...]"),
+        ("then the label, which would be more than a quarter with the mark of the cut", 7, SENTENCES[:23]),
+        ("then the label", 5, SENTENCES[:23]),
+        ("at a word, where not even a sentence fits", 4, "One is five words"),
+        ("at a word", 3, "One is five"),
+        ("then the label", 2, "One is"),
+        ("empty only when there is no usable hit", 1, "One"),
+    ],
+)
+def test_under_a_tiny_budget(rule: str, limit: int, text: str):
+    context = fitted([DESCRIBED], limit, window=0)
+    assert context.text == text
+    assert len(context.citations) == 1
+    if limit < 35:
+        assert any(note.startswith("budget: no item fits whole; 'A0' stands alone") for note in context.trace.notes)
+    assert decision(context, "A0").outcome == ("kept" if SENTENCES in text else "cut")
+
+
+def test_a_sentence_that_does_not_fit_is_cut_at_a_word():
+    context = fitted([worded("A", 0, 30)], 10, window=0)
+    assert context.text == f"[1]\n{numbered('A0.', 8)} [...]"
+
+
+@pytest.mark.parametrize("limit", [1, 5, 12])
+def test_a_word_that_does_not_fit_is_cut_at_a_character(limit: int):
+    config = AssemblyConfig(max_tokens=limit, encoding=len, window=0)
+    context = assemble(hits_of([Chunk("a", "A", "Donaudampfschifffahrtsgesellschaft")]), config)
+    assert context.text == "Donaudampfschifffahrtsgesellschaft"[:limit]
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "cut"),
+    [
+        ("a full stop ends a sentence", "First one. Second one goes on and on", "First one."),
+        ("a quoted one as well", "He said “No!” Then nothing more at all", "He said “No!”"),
+        ("not the point in a number", "Pay 3.50 euro and not one cent more", "Pay 3.50 euro"),
+        ("a Chinese one ends without a blank", "第一句。第二句在这里继续", "第一句。"),
+        ("a Japanese quotation as well", "「はい。」つぎのぶんがつづきます", "「はい。」"),
+        ("the end of a line", "A heading\nand a text without any stop", "A heading"),
+    ],
+)
+def test_where_a_sentence_ends(rule: str, text: str, cut: str):
+    config = AssemblyConfig(max_tokens=len(cut) + 2, encoding=len, window=0, format="minimal")
+    context = assemble(hits_of([Chunk("a", "A", text)]), config)
+    assert context.text.removesuffix(" [...]") == cut
+
+
+def test_a_cut_text_is_marked_where_there_is_room_for_a_header():
+    assert fitted([DESCRIBED], 24, window=0).text.endswith("long. [...]")
+    cut = fitted([DESCRIBED], 24, window=0).citations[0]
+    assert cut.chunk_ids == ("A0",)
+
+
+@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
+@pytest.mark.parametrize("limit", [*range(1, 40), 60, 100])
+def test_no_budget_is_ever_exceeded(encoding: str, limit: int):
+    hits = hits_of([DESCRIBED, Chunk("b", "B", "日本語の文章です。" * 9), Chunk("c", "C", "👩‍👩‍👧 [1] " * 9)])
+    context = assemble(hits, AssemblyConfig(max_tokens=limit, encoding=encoding))
+    assert 0 < count(context.text, encoding) == context.token_count <= limit
+
+
+def test_the_next_hit_stands_where_not_one_character_of_the_best_fits():
+    hits = hits_of([Chunk("a", "A", "\U0001f9ff\U0001f9ff"), Chunk("b", "B", "plain")])
+    assert count("\U0001f9ff") > 1
+    context = assemble(hits, AssemblyConfig(max_tokens=1))
+    assert context.text == "plain"
+    assert standing(context) == ["b"]
+    assert decision(context, "a").outcome == "dropped"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [("not one character fits", "\U0001f9ff"), ("white space alone", " \n\t ")],
+)
+def test_an_empty_context_has_its_trace(rule: str, text: str):
+    context = assemble(hits_of([Chunk("a", "A", text)]), AssemblyConfig(max_tokens=1))
+    assert (context.text, context.token_count, context.citations) == ("", 0, ())
+    assert decision(context, "a").outcome == "dropped"
+
+
+def test_the_trace_gives_what_was_left_out():
+    """Chunks, tokens, rate."""
+    context = fitted([SMALL, LARGE, LITTLE, worded("C", 7, 10)], 27, window=0)
+    trace = context.trace
+    assert standing(context) == ["A0", "C0"]
+    assert [each.chunk_id for each in trace.left_out] == ["B0", "C7"]
+    assert decision(context, "B0").tokens == 50 + HEADER_WORDS
+    assert decision(context, "C7").tokens == 10 + len(["[...]"])
+    assert trace.left_out_tokens == 64
+    assert trace.left_out_rate == 0.5
+    assert trace.documents_dropped == 1
+    assert "1 document dropped for budget" in trace.summary
+    assert (trace.token_count, trace.max_tokens) == (26, 27)
+
+
+def test_nothing_is_left_out_where_everything_fits():
+    trace = fitted([SMALL, LARGE], 100, window=0).trace
+    assert (trace.left_out, trace.left_out_tokens, trace.left_out_rate, trace.documents_dropped) == ((), 0, 0.0, 0)
+
+
+def test_the_chunks_of_a_dropped_document_share_its_tokens_exactly():
+    chunks = [SMALL, *(worded("B", n, 7 + n) for n in range(3))]
+    context = fitted(chunks, 20, granularity="document", window=0)
+    assert context.trace.left_out_tokens == 7 + 8 + 9 + HEADER_WORDS
+    assert all((decision(context, f"B{n}").tokens or 0) > 0 for n in range(3))
+
+
+def test_stripped_overlap_costs_nothing():
+    """The marginal cost of a chunk is what it adds, not what it holds."""
+    text = numbered("w", 60)
+    chunks = [Chunk("a", "A", text[:199], 0, 0), Chunk("b", "A", text[100:], 1, 100)]
+    context = fitted(chunks, 60 + HEADER_WORDS, window=0)
+    assert standing(context) == ["a", "b"]
+    assert words(text) == 60
+
+
+def test_headers_separators_and_summaries_are_paid_for():
+    """Counted on the rendered string."""
+    plain = replace(DESCRIBED, metadata={})
+    assert fitted([plain], 23, window=0).text.endswith(SENTENCES)
+    assert not fitted([plain], 22, window=0).text.startswith("[1] Source: unknown\n" + SENTENCES)
+
+
+def test_a_token_budget_gives_the_limit():
+    from ctxassembly import TokenBudget
+
+    budget = TokenBudget(window=100, system=10, query=10, conversation=10, generation=10, buffer=10)
+    config = AssemblyConfig(max_tokens=budget, window=0)
+    context = assemble(hits_of([words_of("A", 0), Chunk("b", "B", "word " * 60)]), config)
+    assert context.trace.max_tokens == 50
+    assert standing(context) == ["A0"]
+
+
+@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+def test_a_text_that_a_counter_finds_free_stands_once(granularity: str):
+    """A guess such as len(text) // 4 counts short texts as nothing."""
+    chunks = [Chunk("a", "A", "ab", 0), Chunk("b", "A", "x" * 400, 2), Chunk("c", "C", "y" * 400)]
+    config = AssemblyConfig(
+        max_tokens=1, encoding=lambda text: len(text) // 4, format="minimal", granularity=granularity
+    )
+    context = assemble(hits_of(chunks), config)
+    assert context.text == "ab"
+    assert cited(context) == [("1", ("a",))]
+
+
+def test_blanks_at_the_end_of_a_chunk_do_not_count_against_it():
+    chunk = Chunk("a", "A", "One word and many blanks." + " " * 5_000)
+    context = assemble(hits_of([chunk, words_of("B", 0)]), AssemblyConfig(max_tokens=35, window=0))
+    assert standing(context) == ["a"]
+    assert decision(context, "a").outcome == "kept"
+
+
+HOSTILE = {
+    "leaders of a table of contents": ".",
+    "question marks": "?!",
+    "closing brackets after a stop": ".))))))))",
+    "blanks": "a" + " " * 99,
+    "blank lines": "\n \n",
+    "brackets": "[",
+    "line breaks before brackets": "\n[",
+    "one letter": "a",
+    "surrogates": "\ud83d",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_time_to_cut_is_linear_on_hostile_text(kind: str):
+    """16 times the text takes some 16 times the time; a quadratic search would take 256 times."""
+
+    def seconds(length: int) -> float:
+        text = "x" + (HOSTILE[kind] * length)[:length] + "x"
+        config = AssemblyConfig(max_tokens=length // 2, encoding=len, window=0)
+        best = float("inf")
+        for _ in range(2):
+            began = time.process_time()
+            context = assemble(hits_of([Chunk("a", "A", text)]), config)
+            best = min(best, time.process_time() - began)
+            assert 0 < len(context.text) <= length // 2
+        return best
+
+    assert seconds(32_000) < 80 * max(seconds(2_000), 0.001)
+
+
+def test_a_chunk_of_ten_megabytes_is_cut_in_reasonable_time():
+    text = "Een zin van enkele woorden over de afdeling. " * 230_000
+    began = time.process_time()
+    context = assemble([Hit(Chunk("a", "A", text), 1.0)], AssemblyConfig(window=0))
+    assert time.process_time() - began < 10
+    assert 7_900 < context.token_count <= 8_000
+    assert context.text.endswith("afdeling. [...]")
