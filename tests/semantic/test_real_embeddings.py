@@ -62,7 +62,7 @@ def vectorstore() -> InMemoryVectorStore:
     ("question", "leaflet", "hit"),
     [
         ("Am I allowed a glass of water before my stomach is examined?", "gastroscopy", 1),
-        ("What do I pay for leaving my car?", "parking", 1),
+        ("How much does it cost to leave my car for three hours?", "parking", 1),
     ],
 )
 def test_a_question_in_other_words_gets_its_passage_with_what_stands_around_it(
