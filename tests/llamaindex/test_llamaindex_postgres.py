@@ -277,6 +277,7 @@ EVERY = [
     (only("word", FilterOperator.EQ, "b"), {"seven", "words"}),
     (only("word", FilterOperator.NE, "b"), {"text", "float", "zeros", "huge"}),
     (only("word", FilterOperator.GTE, "c"), {"text", "huge"}),
+    (only("word", FilterOperator.LT, "nan"), {"seven", "text", "float", "zeros", "words", "huge"}),
     (only("word", FilterOperator.IN, ["a", "c"]), {"float", "text"}),
     (only("word", FilterOperator.IN, []), set()),
     (only("word", FilterOperator.NIN, ["a", "b"]), {"text", "zeros", "huge"}),
