@@ -109,4 +109,6 @@ def _score(value: Any) -> tuple[float | None, list[str]]:
         score = float(value)
     except (TypeError, ValueError):
         return None, [f"score {value!r:.50} is not a number, left out"]
+    except OverflowError:
+        return None, ["score is too large for a float, left out"]
     return (score, []) if math.isfinite(score) else (None, [f"score {score} is not finite, left out"])

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 from ctxassembly.config import AssemblyConfig, Format
 from ctxassembly.types import Candidate, Chunk, Header, Label, Part, Piece
@@ -20,6 +19,10 @@ from ctxassembly.types import Candidate, Chunk, Header, Label, Part, Piece
 SEPARATOR = "\n\n"
 GAP = "[...]"
 """Stands where text of the same document is missing, and at the end of text that was cut."""
+
+
+PAGE_DIGITS = 9
+"""A page with more digits is no number to reckon with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class Renderer:
         attributes = {"index": str(number), "source": source, "page": _ranges(pages)}
         if score is not None:
             attributes["score"] = f"{score:.3f}"
-        written = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items() if value)
+        written = "".join(f" {name}={_quoted(value)}" for name, value in attributes.items() if value)
         return f"<chunk{written}>\n", "\n</chunk>"
 
     def _source(self, chunk: Chunk) -> str:
@@ -117,7 +120,7 @@ class Renderer:
             for piece in passage:
                 page = self._particular(piece.candidate.chunk, "page")
                 if page is not None and (text := _one_line(str(page))):
-                    found[int(text) if text.isdecimal() else text] = None
+                    found[int(text) if text.isdecimal() and len(text) <= PAGE_DIGITS else text] = None
         return sorted(found, key=lambda page: page if isinstance(page, int) else math.inf)
 
     def _particular(self, chunk: Chunk, name: str) -> Any:
@@ -179,6 +182,14 @@ def _says(passage: Sequence[Piece], summary: str) -> bool:
 
 def _one_line(text: str) -> str:
     return _SURROGATE.sub("\ufffd", " ".join(text.split()))
+
+
+def _quoted(value: str) -> str:
+    """An attribute's value, which is one line. What `xml.sax.saxutils.quoteattr` gives, without loading `http`."""
+    escaped = "".join(_ENTITIES.get(c, c) for c in value)
+    if '"' not in escaped:
+        return f'"{escaped}"'
+    return f"'{escaped}'" if "'" not in escaped else '"' + escaped.replace('"', "&quot;") + '"'
 
 
 def _ranges(pages: Iterable[int | str]) -> str:

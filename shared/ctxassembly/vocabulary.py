@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -55,6 +53,8 @@ def load_encoding(name: str) -> tiktoken.Encoding:
 
 
 def _cache_folders() -> Iterator[Path]:
+    import tempfile
+
     for variable in (_CACHE_VARIABLE, "DATA_GYM_CACHE_DIR"):
         if folder := os.environ.get(variable):
             yield Path(folder)
@@ -80,6 +80,8 @@ def _load_from(folder: Path, name: str) -> tiktoken.Encoding:
 
 
 def _download(name: str) -> None:
+    import subprocess
+
     fetch = f"import tiktoken; tiktoken.get_encoding({name!r})"
     try:
         done = subprocess.run(

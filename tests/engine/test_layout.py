@@ -47,7 +47,7 @@ def test_a_score_below_its_neighbours_never_re_sorts():
     """B's second hit scores far below the neighbours of A's; what was fetched lifts no document either."""
     hits = hits_of(ids("B2 A5 B8"), 0.6, 0.9, 0.01)
     context = assemble(hits, store=MemoryStore(CHUNKS.values()))
-    assert standing(context) == "B1 B2 B3 B7 B8 B9 A4 A5 A6".split()
+    assert standing(context) == ["B1", "B2", "B3", "B7", "B8", "B9", "A4", "A5", "A6"]
 
 
 def test_the_best_hit_of_a_document_decides_even_if_its_index_is_late():

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import ctxassembly
+
+MEASURE = """
+import json, sys, time
+before = set(sys.modules)
+began = time.process_time()
+import ctxassembly
+print(json.dumps([time.process_time() - began, sorted(set(sys.modules) - before)]))
+"""
+HEAVY = {
+    *(
+        "langchain_core",
+        "llama_index",
+        "pydantic",
+        "numpy",
+        "tiktoken",
+        "asyncio",
+        "sqlalchemy",
+        "psycopg",
+        "threading",
+    ),
+    *("concurrent.futures", "urllib.request", "http.client", "ssl", "socket", "requests", "xml.sax", "email"),
+}
+
+
+def imported(bytecode: Path) -> tuple[float, list[str]]:
+    """In an interpreter of its own, which may keep byte code as an installed package does."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(bytecode)
+    command = [sys.executable, "-c", MEASURE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    seconds, modules = json.loads(done.stdout)
+    return seconds, modules
+
+
+def test_importing_pulls_no_framework_no_client_and_no_tokenizer(tmp_path: Path):
+    _, modules = imported(tmp_path)
+    assert "ctxassembly.flow" in modules
+    assert HEAVY.isdisjoint(modules)
+
+
+def test_importing_takes_under_50_ms(tmp_path: Path):
+    """Of the processor's time, beyond the interpreter's start; the best of several runs, since machines are busy."""
+    assert min(imported(tmp_path)[0] for _ in range(10)) < 0.050
+
+
+def test_every_public_name_is_there():
+    for name in ctxassembly.__all__:
+        assert getattr(ctxassembly, name) is not None
+    contract = {
+        "AssemblyConfig",
+        "Chunk",
+        "Citation",
+        "Context",
+        "Hit",
+        "MemoryStore",
+        "Passage",
+        "TokenBudget",
+        "Trace",
+    }
+    assert {*contract, "aassemble", "assemble", "presets"} <= set(ctxassembly.__all__)
