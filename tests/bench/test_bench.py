@@ -6,12 +6,12 @@ The factors are loose on purpose, so that they hold on a busy machine; `speed.py
 from __future__ import annotations
 
 import pytest
-from reference import assemble_reference
-from scenario import BUDGET, scenario
-from speed import CONFIGS, measure
 
 from ctxassembly import AssemblyConfig, assemble
 from ctxassembly.tokens import counter_for
+from reference import assemble_reference
+from scenario import BUDGET, scenario
+from speed import CONFIGS, measure
 
 
 def test_scenario_is_the_one_that_is_described() -> None:
