@@ -97,13 +97,15 @@ async def test_one_sided_or_absent_links_take_the_document_whole(kind: Any, run:
     assert labelled[0].metadata["trace"]["round_trips"] == {"previous": 2, "none": 1}[links]
 
 
-async def test_an_index_in_the_metadata_is_used_however_it_is_written(kind: Any, run: Any) -> None:
+@pytest.mark.parametrize("key", ["chunk_index", "place_in_document"])
+async def test_an_index_in_the_metadata_is_used_however_it_is_written(kind: Any, run: Any, key: str) -> None:
     nodes = document(links="none")
     for place, node in enumerate(nodes):
         node.start_char_idx = None
-        node.metadata["chunk_index"] = (place, f"{place}", float(place))[place % 3]
+        node.metadata[key] = (place, f"{place}", float(place))[place % 3]
+    config = AssemblyConfig(keys=MetadataKeys(index=key))
 
-    labelled = await run(ContextAssemblyPostprocessor(**kind(nodes)), scored(nodes[3], nodes[6]))
+    labelled = await run(ContextAssemblyPostprocessor(config=config, **kind(nodes)), scored(nodes[3], nodes[6]))
 
     assert ids(labelled) == ["A-2", "A-3", "A-4", "A-5", "A-6", "A-7"]
     assert labelled[0].metadata["trace"]["round_trips"] == 1
