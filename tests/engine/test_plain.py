@@ -1,56 +1,49 @@
+from __future__ import annotations
+
 import datetime as dt
 import json
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, Hit, assemble
+from builders import words_of
+from ctxassembly import Chunk, Hit, MemoryStore, assemble
 from ctxassembly.plain import block_metadata, plain, plain_trace
-
-NEAR = Chunk("n", "A", "The one between.", index=1)
-HITS = [
-    Hit(Chunk("a", "A", "The first of them.", index=0, metadata={"page": 3}), 0.5),
-    Hit(Chunk("b", "B", "Quite another.", index=7), None),
-]
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    ("rule", "value", "copy"),
     [
-        (None, None),
-        (True, True),
-        (3, 3),
-        ("x", "x"),
-        ((1, (2, 3)), [1, [2, 3]]),
-        ({1: {"a": (2,)}}, {"1": {"a": [2]}}),
-        (dt.date(2024, 5, 1), "2024-05-01"),
-        (Chunk("a", "A", "text").prev_id, None),
+        ("builtins stay", [None, True, 1, 0.5, "a"], [None, True, 1, 0.5, "a"]),
+        ("tuples and sets are lists", ((1, 2), {3}), [[1, 2], [3]]),
+        ("keys are strings", {1: {"a": (2,)}}, {"1": {"a": [2]}}),
+        ("any mapping", MappingProxyType({"a": 1}), {"a": 1}),
+        ("anything else stands as its str", dt.date(2024, 1, 2), "2024-01-02"),
+        ("a class is no instance", Chunk, str(Chunk)),
     ],
 )
-def test_what_comes_back_is_made_of_builtins(value: Any, expected: Any) -> None:
-    assert plain(value) == expected
-    assert type(plain(value)) is type(expected)
+def test_plain(rule: str, value: Any, copy: Any):
+    assert plain(value) == copy
 
 
-def test_a_trace_is_whole_and_its_summary_first() -> None:
-    trace = assemble(HITS).trace
-    found = plain_trace(trace)
-    assert next(iter(found.items())) == ("summary", trace.summary)
-    assert [each["chunk_id"] for each in found["decisions"]] == ["a", "b"]
-    assert json.loads(json.dumps(found)) == found
+CHUNKS = [words_of("A", n, metadata={"page": n, "when": dt.date(2024, 1, 2)}) for n in range(9)]
+CONTEXT = assemble([Hit(CHUNKS[5], 0.9), Hit(CHUNKS[1])], store=MemoryStore(CHUNKS))
 
 
-def test_each_block_gets_its_own_citation_and_the_scores_of_its_hits() -> None:
-    class Store:
-        def fetch(self, refs: Any) -> list[Chunk]:
-            return [NEAR]
+def test_a_trace_survives_json():
+    trace = plain_trace(CONTEXT.trace)
+    assert json.loads(json.dumps(trace)) == trace
+    assert next(iter(trace)) == "summary"
+    assert trace["summary"] == CONTEXT.trace.summary
+    assert trace["decisions"][0]["chunk_id"] == "A5"
 
-    context = assemble(HITS, store=Store())
-    first, second = block_metadata(context)
-    assert first["citation"]["label"] == "1"
-    assert first["citation"]["span"] == list(context.citations[0].span)
-    assert "metadata" not in first["citation"]
-    assert first["chunk_ids"] == ["a", "n"]
-    assert first["scores"] == {"a": 0.5}
-    assert second["scores"] == {}
-    assert first["trace"] == plain_trace(context.trace)
+
+def test_what_goes_with_each_block():
+    (metadata,) = block_metadata(CONTEXT)
+    assert json.loads(json.dumps(metadata)) == metadata
+    assert metadata["chunk_ids"] == ["A0", "A1", "A2", "A4", "A5", "A6"]
+    assert metadata["scores"] == {"A5": 0.9}
+    assert metadata["citation"]["label"] == "1"
+    assert "metadata" not in metadata["citation"]
+    assert metadata["trace"] == plain_trace(CONTEXT.trace)

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from ctxassembly import errors
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_one_tree(name: str):
+    assert issubclass(getattr(errors, name), errors.CtxAssemblyError)
+
+
+def test_the_tree_is_drawn_whole():
+    assert errors.__doc__
+    assert all(name in errors.__doc__ for name in errors.__all__)
+
+
+def test_a_missing_extra_names_the_install():
+    error = errors.MissingExtraError("the embedded server", "embedded")
+    assert isinstance(error, ImportError)
+    assert str(error) == "the embedded server needs an optional dependency: pip install 'ctxassembly[embedded]'"
+
+
+def test_a_config_error_names_parameter_range_and_value():
+    error = errors.ConfigError("window", "an integer from 0 to 3", 4)
+    assert (str(error), error.parameter) == ("window must be an integer from 0 to 3, got 4", "window")
