@@ -281,7 +281,6 @@ HOSTILE = {
     "brackets": "[",
     "line breaks before brackets": "\n[",
     "one letter": "a",
-    "surrogates": "\ud83d",
 }
 
 

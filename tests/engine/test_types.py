@@ -34,13 +34,17 @@ def test_chunks_are_hashable_whatever_their_metadata():
     [
         (
             Trace(),
-            "0 -> 0 chunks, 0 overlapping characters stripped, 0 documents dropped for budget, "
-            "0 of 0 tokens, 0 queries",
+            (
+                "0 -> 0 chunks, 0 overlapping characters stripped, 0 documents dropped for budget, "
+                "0 of 0 tokens, 0 queries"
+            ),
         ),
         (
             Trace(hits=8, chunks=17, documents_dropped=1, token_count=3_912, max_tokens=4_000, round_trips=1),
-            "8 -> 17 chunks, 0 overlapping characters stripped, 1 document dropped for budget, "
-            "3,912 of 4,000 tokens, 1 query",
+            (
+                "8 -> 17 chunks, 0 overlapping characters stripped, 1 document dropped for budget, "
+                "3,912 of 4,000 tokens, 1 query"
+            ),
         ),
     ],
 )
