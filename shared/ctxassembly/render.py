@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ctxassembly.config import AssemblyConfig, Format
 from ctxassembly.types import Candidate, Chunk, Header, Label, Part, Piece
@@ -60,7 +59,7 @@ class Renderer:
         self._wording = WORDINGS[config.language]
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int], tuple[Candidate, list[Part]]] = {}
-        self._particulars: dict[tuple[int, str], tuple[Chunk, Any]] = {}
+        self._particulars: dict[tuple[int, str], tuple[Chunk, str]] = {}
 
     def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
         """The parts of the block that label `number` stands for: header, summary, passages with markers between."""
@@ -108,8 +107,7 @@ class Renderer:
     def _source(self, chunk: Chunk) -> str:
         """The file, else the title, else the URL, else "unknown", on one line."""
         for name in ("source", "title", "url"):
-            value = self._particular(chunk, name)
-            if value is not None and (line := _one_line(str(value))):
+            if line := self._particular(chunk, name):
                 return line
         return self._wording.unknown
 
@@ -118,15 +116,16 @@ class Renderer:
         found: dict[int | str, None] = {}
         for passage in label.passages:
             for piece in passage:
-                page = self._particular(piece.candidate.chunk, "page")
-                if page is not None and (text := _one_line(str(page))):
-                    found[int(text) if text.isdecimal() and len(text) <= PAGE_DIGITS else text] = None
+                if page := self._particular(piece.candidate.chunk, "page"):
+                    found[int(page) if page.isdecimal() and len(page) <= PAGE_DIGITS else page] = None
         return sorted(found, key=lambda page: page if isinstance(page, int) else math.inf)
 
-    def _particular(self, chunk: Chunk, name: str) -> Any:
+    def _particular(self, chunk: Chunk, name: str) -> str:
+        """What the metadata say under any of the keys of `name`, on one line; nothing if they don't."""
         key = (id(chunk), name)
         if key not in self._particulars:
-            self._particulars[key] = (chunk, self._config.keys.read(chunk.metadata, name))
+            value = self._config.keys.read(chunk.metadata, name)
+            self._particulars[key] = (chunk, "" if value is None else _one_line(str(value)))
         return self._particulars[key][1]
 
     def _verbatim(self, piece: Piece) -> list[Part]:
