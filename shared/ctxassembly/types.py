@@ -250,6 +250,7 @@ class Trace:
             f"{self.hits:,} -> {self.chunks:,} chunks",
             f"{self.stripped_chars:,} overlapping characters stripped",
             _counted(self.documents_dropped, "document") + " dropped for budget",
+            *([_counted(len(self.left_out), "chunk") + " left out"] if self.left_out else []),
             f"{self.token_count:,} of {self.max_tokens:,} tokens",
             _counted(self.round_trips, "query", "queries"),
         ]
