@@ -18,9 +18,9 @@ from ctxassembly.types import Candidate, Header
 
 HEADER_SHARE = 4
 """A header that takes more than a quarter of the budget is shortened before the text is cut."""
-LIKELY_CHARS_PER_TOKEN = 3
-"""Most texts have more: items that stay below it are tried together first, which is faster than one by one."""
-CHARS_PER_TOKEN = 8
+TYPICAL_CHARS_PER_TOKEN = 4.0
+"""Of English prose. A first guess at how many items fit together; nothing depends on it but time."""
+MOST_CHARS_PER_TOKEN = 8
 """Where the search for a cut begins: twice what a token of English prose has."""
 
 _FINER: dict[Granularity, tuple[Granularity, ...]] = {
@@ -62,7 +62,7 @@ def fill(scale: Scale, candidates: Sequence[Candidate], granularity: Granularity
     left_out: dict[int, int] = {}
     for grain in _FINER[granularity] if candidates else ():
         items = _items(candidates, grain)
-        tried = _take_first(scale, items, max_tokens)
+        tried = _take_together(scale, items, max_tokens)
         taken = {id(candidate) for item in items[:tried] for candidate in item}
         full = False
         for item in items[tried:]:
@@ -82,20 +82,32 @@ def fill(scale: Scale, candidates: Sequence[Candidate], granularity: Granularity
     return left_out
 
 
-def _take_first(scale: Scale, items: Sequence[Sequence[Candidate]], max_tokens: int) -> int:
-    """Takes the first items at once if they fit together, as many as are likely to; how many that were, maybe none."""
-    first: list[Candidate] = []
-    number = characters = 0
-    for item in items:
-        characters += sum(len(candidate.chunk.text) for candidate in item)
-        if characters > max_tokens * LIKELY_CHARS_PER_TOKEN:
-            break
-        first += item
-        number += 1
-    if not first or scale.weigh(first) > max_tokens:
-        return 0
-    scale.take(first)
-    return number
+def _take_together(scale: Scale, items: Sequence[Sequence[Candidate]], max_tokens: int) -> int:
+    """Takes the longest beginning of `items` that fits, and returns how many that are.
+
+    How many are weighed at once follows from the length of their texts and from what the texts before them took.
+    """
+    taken, end = 0, len(items)
+    characters, chars_per_token = 0, TYPICAL_CHARS_PER_TOKEN
+    while taken < end:
+        room = (max_tokens - scale.token_count) * chars_per_token
+        batch, length, upto = list(items[taken]), _length(items[taken]), taken + 1
+        while upto < end and length + _length(items[upto]) <= room:
+            batch += items[upto]
+            length += _length(items[upto])
+            upto += 1
+        if scale.at_least(batch) > max_tokens or scale.weigh(batch) > max_tokens:
+            end = upto - 1
+            continue
+        scale.take(batch)
+        taken = upto
+        characters += length
+        chars_per_token = characters / max(scale.token_count, 1)
+    return taken
+
+
+def _length(item: Sequence[Candidate]) -> int:
+    return sum(len(candidate.chunk.text) for candidate in item)
 
 
 def _items(candidates: Sequence[Candidate], grain: Granularity) -> list[list[Candidate]]:
@@ -119,7 +131,7 @@ def _items(candidates: Sequence[Candidate], grain: Granularity) -> list[list[Can
 
 def _shares(item: Sequence[Candidate], tokens: int) -> dict[int, int]:
     """What each candidate has of the item's `tokens`, by the length of its text; the shares add up exactly."""
-    length = sum(len(candidate.chunk.text) for candidate in item)
+    length = _length(item)
     shares: dict[int, int] = {}
     characters = given = 0
     for candidate in item:
@@ -146,7 +158,7 @@ def shorten(scale: Scale, candidate: Candidate, max_tokens: int) -> tuple[Candid
     def fits(end: int, *, level: Header) -> bool:
         return scale.weigh([upto(end)], level) <= max_tokens
 
-    reach = max_tokens * CHARS_PER_TOKEN
+    reach = max_tokens * MOST_CHARS_PER_TOKEN
     while reach < len(text) and fits(reach, level=Header.NONE):
         reach *= 2
     for level in Header:

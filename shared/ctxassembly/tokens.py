@@ -18,8 +18,6 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.vocabulary import load_encoding
 
 ADDITIVE = ("cl100k_base", "o200k_base")
-NEAR_END = 200
-"""Characters; hardly a word is longer."""
 LONGEST_TOKEN = 128
 """Characters of the longest token of either: a run of blanks."""
 CACHED_PIECES = 8_192
@@ -28,6 +26,7 @@ LONGEST_CACHED = 8_192
 """Characters; a longer piece is rare and not worth its memory."""
 
 _SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
+_UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
 
 
 class Measured(NamedTuple):
@@ -93,11 +92,8 @@ class Counter:
         if first is None:
             return Measured(text, 0, None)
         begin = first.end()
-        # The last place is near the end; looking there first spares a scan of the whole text.
-        near = max(begin, len(text) - NEAR_END)
-        end = max((match.end() for match in _SAFE.finditer(text, near)), default=begin)
-        if end == begin and near > begin:
-            end = max(match.end() for match in _SAFE.finditer(text, first.start()))
+        last = _UP_TO_LAST_SAFE.match(text, begin)
+        end = last.end() if last else begin
         return Measured(text[:begin], self._count(text[begin:end]) if end > begin else 0, text[end:])
 
 
