@@ -149,7 +149,7 @@ def _split(piece: Piece, form: Format) -> Iterator[Part]:
             found[match.start()] = (match.start(), "\\")
     if form == "xml":
         found |= {match.start(): (match.end(), _ENTITIES[match[0]]) for match in _XML.finditer(text)}
-    if not text.isascii():
+    if not _encodable(text):
         found |= {match.start(): (match.end(), "\ufffd") for match in _SURROGATE.finditer(text)}
     done = 0
     for at in sorted(found):
@@ -160,6 +160,15 @@ def _split(piece: Piece, form: Format) -> Iterator[Part]:
         done = end
     if done < len(text):
         yield Part(text[done:], piece.candidate, piece.start + done, piece.end)
+
+
+def _encodable(text: str) -> bool:
+    """Whether no half of a surrogate pair is in it; encoding finds out faster than looking for one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _begins_line(text: str, at: int) -> bool:
