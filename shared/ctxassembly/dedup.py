@@ -1,35 +1,51 @@
-"""Copies of the same chunk collapse onto the better-ranked one."""
+"""Chunks that say the same collapse onto the better-ranked one, which takes over what they had to their credit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
 
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.types import Candidate
+from ctxassembly.types import Candidate, Match
+
+IsNewer = Callable[[Candidate, Candidate], bool]
+
+
+def never(_first: Candidate, _second: Candidate) -> bool:
+    """False: what was found first stays."""
+    return False
 
 
 def collapse_exact(
-    candidates: Iterable[Candidate], keys: MetadataKeys
-) -> tuple[tuple[Candidate, ...], dict[int, Candidate]]:
-    """The candidates without their copies, and for each copy (by `id(copy)`) the candidate that stands for it.
+    candidates: Iterable[Candidate], keys: MetadataKeys, is_newer: IsNewer = never
+) -> dict[int, Candidate]:
+    """For each copy (by `id(copy)`) the candidate that stands for it.
 
     A copy has the id, the content hash or the whole text (outer white space apart) of one that comes before it in
-    `candidates`, which are best first. Never less than the whole text: chunks that begin alike both stay.
+    `candidates`, which are best first. Never less than the whole text: chunks that begin alike both stay. Of all
+    copies of one chunk the first one stands, unless there `is_newer` one.
     """
-    seen: dict[tuple[str, object], Candidate] = {}
-    kept: list[Candidate] = []
-    stands_for: dict[int, Candidate] = {}
+    seen: dict[tuple[str, object], list[Candidate]] = {}
+    groups: list[list[Candidate]] = []
     for candidate in candidates:
         marks = _marks(candidate, keys)
-        first = next((seen[mark] for mark in marks if mark in seen), None)
-        if first is None:
-            kept.append(candidate)
-        else:
-            stands_for[id(candidate)] = first
+        group = next((seen[mark] for mark in marks if mark in seen), None)
+        if group is None:
+            group = []
+            groups.append(group)
+        group.append(candidate)
         for mark in marks:
             # A copy's other marks lead to the same original, so that a copy of a copy is found as well.
-            seen.setdefault(mark, first or candidate)
-    return tuple(kept), stands_for
+            seen.setdefault(mark, group)
+    stands_for: dict[int, Candidate] = {}
+    for group in groups:
+        stands = group[0]
+        for candidate in group[1:]:
+            stands = candidate if is_newer(candidate, stands) else stands
+        stands_for |= {id(candidate): stands for candidate in group if candidate is not stands}
+    return stands_for
 
 
 def _marks(candidate: Candidate, keys: MetadataKeys) -> list[tuple[str, object]]:
@@ -39,3 +55,80 @@ def _marks(candidate: Candidate, keys: MetadataKeys) -> list[tuple[str, object]]
     if isinstance(content_hash, (str, bytes, int)) and content_hash:
         marks.append(("content_hash", content_hash))
     return marks
+
+
+class Index(Protocol):
+    """The candidates kept so far, by their place in the list of all."""
+
+    def find(self, at: int) -> Sequence[Match]:
+        """The kept ones that make the one at place `at` superfluous, by place."""
+
+    def add(self, at: int) -> None:
+        """Keep the one at place `at`."""
+
+    def discard(self, at: int) -> None:
+        """Keep it no longer."""
+
+
+def collapse_similar(candidates: Sequence[Candidate], index: Index, is_newer: IsNewer = never) -> dict[int, Candidate]:
+    """For each candidate that another one stands for (by `id`) that other one.
+
+    `candidates` are best first: a match among those kept before it drops a candidate, and one that was dropped drops no
+    other. Where it `is_newer` than every match, it is kept and they are dropped; what they had dropped is tried again.
+    A newer text does not displace one of which it is only a part.
+    """
+    stands_for: dict[int, int] = {}
+    for place in range(len(candidates)):
+        waiting = [place]
+        while waiting:
+            at = heapq.heappop(waiting)
+            candidate = candidates[at]
+            matches = [match for match in index.find(at) if not overlap(candidate, candidates[match.place])]
+            standing = [m for m in matches if m.is_part or not is_newer(candidate, candidates[m.place])]
+            if standing:
+                stands_for[at] = standing[0].place
+                continue
+            index.add(at)
+            for displaced, _ in matches:
+                index.discard(displaced)
+                for copy in [copy for copy, original in stands_for.items() if original == displaced]:
+                    del stands_for[copy]
+                    heapq.heappush(waiting, copy)
+                stands_for[displaced] = at
+    return {id(candidates[copy]): candidates[original] for copy, original in stands_for.items()}
+
+
+def overlap(first: Candidate, second: Candidate) -> bool:
+    """Whether what the two share is an overlap: they are adjacent in one document, or their offsets prove it.
+
+    Joining strips what they share and keeps the rest, however little that is; collapsing would lose it.
+    """
+    if first.chunk.document_id != second.chunk.document_id:
+        return False
+    if abs(first.position - second.position) == 1:
+        return True
+    early, late = sorted((first.chunk, second.chunk), key=lambda chunk: chunk.start or 0)
+    if early.start is None or late.start is None or first.position == second.position:
+        return False
+    before = late.start - early.start
+    shared = len(early.text) - before
+    return 0 < shared < len(late.text) and before > 0 and early.text.endswith(late.text[:shared])
+
+
+def inherit(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]) -> dict[int, Candidate]:
+    """What each candidate that stands has become, by its `id`; best first.
+
+    It has the best score and the place (rank and distance) of the best among itself and those that it stands for.
+    `candidates` are all of them, best first.
+    """
+    groups: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(id(stands_for.get(id(candidate), candidate)), []).append(candidate)
+    became: dict[int, Candidate] = {}
+    for key, group in groups.items():
+        first, stands = group[0], next(candidate for candidate in group if id(candidate) == key)
+        score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
+        place = (first.rank, first.distance, score)
+        same = place == (stands.rank, stands.distance, stands.score)
+        became[key] = stands if same else replace(stands, rank=first.rank, distance=first.distance, score=score)
+    return became

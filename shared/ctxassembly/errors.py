@@ -2,8 +2,8 @@
 
 CtxAssemblyError
 ├── ConfigError (ValueError)       a parameter is out of range; raised at construction
-├── InputError (TypeError)         hits or a store of the wrong type
-├── StoreError                     neighbours could not be fetched, and on_store_error="raise"
+├── InputError (TypeError)         hits, a store or embeddings of the wrong type
+├── StoreError                     neighbours not fetched or texts not embedded, and on_store_error="raise"
 ├── VocabularyError                the tokenizer's vocabulary can't be had
 └── MissingExtraError (ImportError)   an optional dependency is not installed
 """
@@ -37,7 +37,7 @@ class InputError(CtxAssemblyError, TypeError):
 
 
 class StoreError(CtxAssemblyError):
-    """The store failed while neighbours were fetched; the store's own error is the cause."""
+    """The store failed to fetch neighbours, or the embeddings to embed texts; their own error is the cause."""
 
 
 class VocabularyError(CtxAssemblyError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ctxassembly.types import Candidate, Decision, Label, Outcome
 
@@ -11,42 +11,46 @@ from ctxassembly.types import Candidate, Decision, Label, Outcome
 def decide(
     candidates: Sequence[Candidate],
     empty: Iterable[Candidate],
-    stands_for: Mapping[int, Candidate],
+    copies: Mapping[int, tuple[Candidate, str]],
+    present: Callable[[Candidate], Candidate],
     taken: Iterable[Candidate],
     left_out: Mapping[int, int],
     labels: Sequence[Label],
 ) -> tuple[Decision, ...]:
     """One decision per candidate, in the order given, the empty ones last.
 
-    `stands_for` names the original of each copy, `left_out` the tokens that a candidate would have added, both by
-    `id(candidate)`; `taken` are those that the budget took, of which only the ones in `labels` have text of their own.
+    `copies` names the original of each copy and why it is one, by `id(copy)`; `present` says what a candidate has
+    become on its way to the budget, `left_out` the tokens that this would have added, by its `id`; `taken` are those
+    that the budget took, of which only the ones in `labels` have text of their own.
     """
     stripped, container = _placed(taken, labels)
     replaced: dict[int, list[str]] = defaultdict(list)
     for candidate in candidates:
-        if (original := stands_for.get(id(candidate))) is not None:
-            replaced[id(original)].append(candidate.chunk.id)
+        if id(candidate) in copies:
+            replaced[id(copies[id(candidate)][0])].append(candidate.chunk.id)
 
     def decision(candidate: Candidate) -> Decision:
         outcome: Outcome = "dropped"
         reason, because_of, chars, tokens = "budget", None, 0, None
-        original = stands_for.get(id(candidate), candidate)
-        if id(original) in stripped:
-            outcome, reason = ("cut", "budget") if original.cut else ("kept", "hit" if original.is_hit else "neighbour")
-            chars = stripped[id(original)]
-        elif id(original) in container:
+        original, why = copies.get(id(candidate), (candidate, ""))
+        now = present(original)
+        if id(now) in stripped:
+            outcome, reason = ("cut", "budget") if now.cut else ("kept", "hit" if candidate.is_hit else "neighbour")
+            chars = stripped[id(now)]
+        elif id(now) in container:
             outcome = reason = "contained"
-            because_of, chars = container[id(original)].chunk.id, len(original.chunk.text)
-        elif original is candidate:
-            tokens = left_out.get(id(candidate))
-        if original is not candidate and outcome != "dropped":
-            outcome = reason = "duplicate"
+            because_of, chars = container[id(now)].chunk.id, len(now.chunk.text)
+        elif not why:
+            tokens = left_out.get(id(now))
+        if why and outcome != "dropped":
+            outcome, reason = "duplicate", why
             because_of, chars = because_of or original.chunk.id, 0
-        return _decision(candidate, outcome, reason, because_of, tuple(replaced[id(candidate)]), chars, tokens)
+        score = candidate.score if why else now.score
+        return _decision(candidate, score, outcome, reason, because_of, tuple(replaced[id(candidate)]), chars, tokens)
 
     return (
         *(decision(candidate) for candidate in candidates),
-        *(_decision(candidate, "dropped", "empty") for candidate in empty),
+        *(_decision(candidate, candidate.score, "dropped", "empty") for candidate in empty),
     )
 
 
@@ -72,6 +76,7 @@ def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[i
 
 def _decision(
     candidate: Candidate,
+    score: float | None,
     outcome: Outcome,
     reason: str,
     because_of: str | None = None,
@@ -85,7 +90,7 @@ def _decision(
         document_id=chunk.document_id,
         rank=candidate.rank,
         distance=candidate.distance,
-        score=candidate.score,
+        score=score,
         outcome=outcome,
         reason=reason,
         because_of=because_of,

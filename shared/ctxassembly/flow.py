@@ -1,7 +1,8 @@
 """The assembly itself: the stages in order, as a generator that asks for I/O instead of doing it.
 
-It yields `FetchChunks` and is sent the chunks, or thrown the store's error. So sync and async callers share every
-line of it, and what a failed store means is decided here once.
+It yields a request and is sent the reply, or thrown the error of whoever was asked: `FetchChunks` for neighbours,
+`EmbedTexts` for vectors. So sync and async callers share every line of it, and what a failure means is decided here
+once.
 """
 
 from __future__ import annotations
@@ -9,23 +10,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ctxassembly.admit import admit, admit_fetched
 from ctxassembly.budget import fill, shorten
 from ctxassembly.cite import cite
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.dedup import collapse_exact
+from ctxassembly.duplicates import Duplicates, check_vectors
 from ctxassembly.errors import StoreError
 from ctxassembly.expand import index_refs, link_refs, neighbours, positions
 from ctxassembly.explain import decide
 from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
+from ctxassembly.lineage import Lineage
 from ctxassembly.render import SEPARATOR
-from ctxassembly.requests import FetchChunks
+from ctxassembly.requests import FetchChunks, Request
 from ctxassembly.tokens import counter_for
 from ctxassembly.types import Candidate, Chunk, ChunkRef, Context, Header, Hit, Stage, Trace
 
-Flow = Generator[FetchChunks, Sequence[Chunk], Context]
+Flow = Generator[Request, Sequence[Any], Context]
 
 
 def assemble_flow(
@@ -34,9 +37,14 @@ def assemble_flow(
     *,
     query: str | None,
     can_fetch: bool,
+    can_embed: bool = False,
     clock: Callable[[], float],
 ) -> Flow:
-    """The context for `hits`, once every request was answered. `clock` gives seconds, for the trace alone."""
+    """The context for `hits`, once every request was answered. `clock` gives seconds, for the trace alone.
+
+    Raises:
+        ConfigError: semantic deduplication with neither embeddings nor a vector in a hit.
+    """
     config = config or AssemblyConfig()
     counter = counter_for(config.encoding)
     log = _Log(clock)
@@ -45,36 +53,28 @@ def assemble_flow(
     log.notes += admitted.notes
     log.stage("admit", len(hits), len(admitted.candidates))
 
-    found, copies = admitted.candidates, _Copies()
-    if config.enabled and config.dedup == "exact":
-        found, copies.of = collapse_exact(found, config.keys)
-        log.stage("dedup", len(admitted.candidates), len(found))
-    near: tuple[Candidate, ...] = ()
-    if config.enabled:
-        placed, near = yield from _expand(found, admitted.candidates, config, can_fetch, log)
-        copies.rename(found, placed)
-        found = placed
-        log.stage("expand", len(found), len(found) + len(near))
-    seen = (*found, *near)
-    usable = seen
-    if near and config.dedup == "exact":
-        usable, of_neighbours = collapse_exact(seen, config.keys)
-        copies.of |= of_neighbours
-        log.stage("dedup", len(seen), len(usable))
+    lineage = Lineage()
+    duplicates = Duplicates(config, lineage, log.notes.append)
+    near, usable = yield from _gather(admitted.candidates, config, lineage, duplicates, can_fetch, can_embed, log)
+    seen = (*admitted.candidates, *near)
 
     limit = config.token_limit
     layout = Layout(config, counter, _summaries(usable, config.summary_key))
-    left_out = fill(layout, usable, config.granularity if config.enabled else "chunk", limit)
+    granularity = config.granularity if config.enabled else "chunk"
+    left_out = fill(layout, usable, granularity, limit)
     taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
+    # What the budget left out must not keep its duplicates out as well; whole documents, though, go from the tail.
+    while granularity != "document" and (more := duplicates.second_chances(seen, taken, left_out)):
+        left_out |= fill(layout, more, granularity, limit)
+        usable += more
+        taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
     level = Header.FULL
     if usable and not taken:
-        for hit in found:
+        for hit in filter(lambda candidate: candidate.is_hit, usable):
             if shortened := shorten(layout, hit, limit):
                 short, level = shortened
                 layout.take((short,))
-                taken = (short,)
-                seen = tuple(short if candidate is hit else candidate for candidate in seen)
-                copies.rename((hit,), (short,))
+                taken = (lineage.change(hit, short),)
                 log.notes.append(_shortening(short, level))
                 break
     log.stage("budget", len(usable), len(taken))
@@ -83,8 +83,7 @@ def assemble_flow(
     cited = cite(labels, layout.blocks(level), SEPARATOR)
     log.stage("render", len(taken), sum(len(passage.pieces) for passage in cited.passages))
 
-    every = (*seen, *(candidate for candidate in admitted.candidates if id(candidate) in copies.of))
-    decisions = decide(every, admitted.empty, copies.of, taken, left_out, labels)
+    decisions = decide(seen, admitted.empty, lineage.copies(), lineage.now, taken, left_out, labels)
     documents = {candidate.chunk.document_id for candidate in usable}
     trace = Trace(
         decisions=decisions,
@@ -120,6 +119,38 @@ _WITHOUT = {
 def _shortening(candidate: Candidate, level: Header) -> str:
     cut = ", its text cut" if candidate.cut else ""
     return f"budget: no item fits whole; {candidate.chunk.id!r} stands alone, with {_WITHOUT[level]}{cut}"
+
+
+def _gather(
+    hits: tuple[Candidate, ...],
+    config: AssemblyConfig,
+    lineage: Lineage,
+    duplicates: Duplicates,
+    can_fetch: bool,
+    can_embed: bool,
+    log: _Log,
+) -> Generator[Request, Sequence[Any], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
+    """The neighbours of `hits`, and what of both can be used: best first, hits before neighbours, no duplicates."""
+    if not config.enabled:
+        return (), hits
+    found = hits
+    if config.dedup != "none":
+        if config.dedup == "semantic" and not can_embed:
+            check_vectors(hits)
+        found = duplicates.exact(hits)
+        log.stage("dedup", len(hits), len(found))
+    placed, near = yield from _expand(found, hits, config, can_fetch, log)
+    log.stage("expand", len(placed), len(placed) + len(near))
+    usable = (*(lineage.change(before, after) for before, after in zip(found, placed, strict=True)), *near)
+    if near and config.dedup != "none":
+        before = len(usable)
+        usable = duplicates.exact(usable)
+        log.stage("dedup", before, len(usable))
+    if config.dedup in ("near", "semantic"):
+        before = len(usable)
+        usable = yield from duplicates.similar(usable, can_embed=can_embed)
+        log.stage(f"{config.dedup} dedup", before, len(usable))
+    return near, usable
 
 
 def _expand(
@@ -186,18 +217,6 @@ def _summaries(candidates: Iterable[Candidate], key: str) -> Mapping[str, str]:
             if document_id not in found or at < found[document_id][0]:
                 found[document_id] = (at, summary)
     return {document_id: summary for document_id, (_, summary) in found.items()}
-
-
-@dataclass(slots=True)
-class _Copies:
-    """Which candidate stands for a copy, by the copy's identity."""
-
-    of: dict[int, Candidate] = field(default_factory=dict)
-
-    def rename(self, before: Iterable[Candidate], after: Iterable[Candidate]) -> None:
-        """Let the originals be `after` where they were `before`."""
-        new = {id(old): now for old, now in zip(before, after, strict=True)}
-        self.of = {copy: new.get(id(original), original) for copy, original in self.of.items()}
 
 
 @dataclass(slots=True)

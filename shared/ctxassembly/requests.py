@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +14,16 @@ class FetchChunks:
     """Answered with the chunks that exist among `refs`, in any order; the missing ones are left out."""
 
     refs: tuple[ChunkRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedTexts:
+    """Answered with one vector for each of `texts`, in their order, all of one length."""
+
+    texts: tuple[str, ...]
+
+
+Request = FetchChunks | EmbedTexts
 
 
 class Store(Protocol):
@@ -28,3 +38,22 @@ class AsyncStore(Protocol):
 
     def afetch(self, refs: Sequence[ChunkRef]) -> Awaitable[Sequence[Chunk]]:
         """The chunks that exist among `refs`, in any order."""
+
+
+class EmbedDocuments(Protocol):
+    """The embeddings of LangChain and many others, synchronously."""
+
+    def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
+        """One vector for each of `texts`, in their order."""
+
+
+class AsyncEmbedDocuments(Protocol):
+    """The same, awaited. An object may offer both."""
+
+    def aembed_documents(self, texts: list[str]) -> Awaitable[Sequence[Sequence[float]]]:
+        """One vector for each of `texts`, in their order."""
+
+
+Embeddings = EmbedDocuments | Callable[[list[str]], Sequence[Sequence[float]]]
+"""An object with `embed_documents`, or a function from texts to vectors."""
+AsyncEmbeddings = AsyncEmbedDocuments | Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]

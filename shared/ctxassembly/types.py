@@ -29,6 +29,8 @@ class Chunk:
     prev_id: str | None = None
     next_id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    vector: Sequence[float] | None = field(default=None, repr=False, compare=False)
+    """The embedding of `text`, if it is at hand: semantic deduplication then needs not compute it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,15 @@ class Candidate:
     def is_hit(self) -> bool:
         """Whether it was retrieved, rather than fetched as a neighbour."""
         return self.distance == 0
+
+
+class Match(NamedTuple):
+    """A text that makes another one superfluous."""
+
+    place: int
+    """In the list of all texts."""
+    is_part: bool = False
+    """Whether the other one is only a part of it, rather than another version."""
 
 
 class Header(IntEnum):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+import dedup
 from ctxassembly import AssemblyConfig, assemble
 from ctxassembly.tokens import counter_for
 from reference import assemble_reference
@@ -47,3 +48,14 @@ def test_warm_assembly_is_faster_than_the_reference() -> None:
     times = measure(scenario(), CONFIGS["five-stage"], repeats=7)
     assert times.reference / times.warm >= 3
     assert times.reference / times.cold >= 1
+
+
+def test_near_duplicates_are_found_faster_than_by_comparing_each_with_each() -> None:
+    times = dedup.measure(200, repeats=1)
+    assert times.naive / times.ours >= 5
+
+
+def test_the_naive_loop_and_ours_drop_the_same() -> None:
+    chunks = dedup.texts(120)
+    assert dedup.ours(chunks) == dedup.naive_sets(chunks)
+    assert len(dedup.ours(chunks)) < 120

@@ -30,6 +30,9 @@ FRAGMENTS = (
 SCORES = (
     st.none() | st.floats(-5, 5) | st.sampled_from([float("nan"), float("inf"), -float("inf"), "0.5", "high", True])
 )
+VECTORS = st.none() | st.sampled_from(
+    [(1.0, 0.0), (0.9, 0.1), (0.0, 1.0), (0.6, 0.8), (0, 0), (1.0, 0.0, 0.0), (float("nan"), 1.0), "1,2", ()]
+)
 SUMMARIES = ("A page about [1] & <b>.", "Samenvatting\nvan twee regels", "  ", "word", "日本語")
 
 
@@ -43,6 +46,16 @@ def quarters(text: str) -> int:
     return len(text) // 4
 
 
+def by_letters(texts: list[str]) -> list[tuple[float, ...]]:
+    """Embeddings of a kind: texts of the same letters are alike."""
+    return [tuple(float(text.count(letter)) for letter in "aeio ") for text in texts]
+
+
+def broken(texts: list[str]) -> list[tuple[float, ...]]:
+    """Embeddings that are out of order."""
+    raise ConnectionError("refused")
+
+
 ENCODINGS: tuple[str | Callable[[str], int], ...] = ("cl100k_base", "o200k_base", len, words, quarters)
 
 
@@ -54,6 +67,7 @@ class Retrieval:
     hits: list[Hit]
     stored: list[Chunk]
     options: dict[str, Any]
+    embeddings: Callable[[list[str]], list[tuple[float, ...]]] | None = None
 
     @property
     def config(self) -> AssemblyConfig:
@@ -105,6 +119,9 @@ def metadata() -> st.SearchStrategy[dict[str, Any]]:
             "page": st.sampled_from([1, 2, 3, 9, "iv", "12", None, "3\n[4]"]),
             "page_summary": st.sampled_from(SUMMARIES),
             "content_hash": st.sampled_from(["h1", "h2", ""]),
+            "updated_at": st.sampled_from(
+                ["2024-05-01", "2024-05-01T10:00Z", 1_717_171_717, "soon", None, "2023-01-01"]
+            ),
         },
     )
 
@@ -117,7 +134,10 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "max_tokens": draw(st.integers(1, 40) | st.integers(1, 400) | st.just(8000)),
         "encoding": draw(st.sampled_from(ENCODINGS)),
         "granularity": draw(st.sampled_from(["document", "passage", "chunk"])),
-        "dedup": draw(st.sampled_from(["exact", "exact", "none"])),
+        "dedup": draw(st.sampled_from(["exact", "none", "near", "semantic"])),
+        "near_threshold": draw(st.sampled_from([0.9, 0.9, 0.3, 1])),
+        "semantic_threshold": draw(st.sampled_from([0.92, 0.5, 1])),
+        "prefer": draw(st.sampled_from(["score", "newest"])),
         "min_overlap_chars": draw(st.sampled_from([20, 20, 0, 3])),
         "max_overlap_chars": draw(st.sampled_from([None, None, 30])),
         "format": draw(st.sampled_from(["numbered", "xml", "minimal"])),
@@ -137,7 +157,13 @@ def retrievals(draw: st.DrawFn) -> Retrieval:
         chunks.append(
             replace(chunks[-1], id=draw(st.sampled_from(["", "copy"])), document_id=draw(st.sampled_from(["", "D"])))
         )
+    if draw(st.booleans()):
+        chunks = [replace(chunk, vector=draw(VECTORS)) for chunk in chunks]  # type: ignore[arg-type]
     chosen = draw(st.lists(st.sampled_from(chunks), max_size=8))
     hits = [Hit(chunk, draw(SCORES)) for chunk in chosen]  # type: ignore[arg-type]
     stored = draw(st.sampled_from([chunks, chunks, chunks[::-1], chunks[::2], []]))
-    return Retrieval(whole, hits, stored, draw(options()))
+    chosen_options = draw(options())
+    embeddings = draw(st.sampled_from([None, by_letters, broken]))
+    if all(hit.chunk.vector is None for hit in hits):
+        embeddings = embeddings or by_letters  # without any vector that would be an error
+    return Retrieval(whole, hits, stored, chosen_options, embeddings)

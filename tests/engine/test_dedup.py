@@ -6,7 +6,7 @@ import pytest
 
 from builders import decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, assemble
-from ctxassembly.dedup import collapse_exact
+from ctxassembly.dedup import collapse_exact, inherit
 from ctxassembly.types import Candidate
 
 A = [words_of("A", n) for n in range(5)]
@@ -111,11 +111,12 @@ def test_a_copy_of_a_hit_that_the_budget_drops_is_dropped_as_well():
 
 
 def test_no_candidates():
-    assert collapse_exact([], MetadataKeys()) == ((), {})
+    assert collapse_exact([], MetadataKeys()) == {}
+    assert inherit([], {}) == {}
 
 
 def test_inputs_keep_their_order():
     candidates = [Candidate(chunk, rank) for rank, chunk in enumerate((A[3], A[1], A[3], A[2]))]
-    kept, stands_for = collapse_exact(candidates, MetadataKeys())
-    assert kept == (candidates[0], candidates[1], candidates[3])
+    stands_for = collapse_exact(candidates, MetadataKeys())
     assert stands_for == {id(candidates[2]): candidates[0]}
+    assert tuple(inherit(candidates, stands_for).values()) == (candidates[0], candidates[1], candidates[3])

@@ -1,0 +1,63 @@
+"""When a chunk was updated, whatever way its metadata say it."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date, datetime, timedelta, timezone
+from typing import Any
+
+_ISO = re.compile(
+    r"(\d{4})-?(\d\d)-?(\d\d)"
+    r"(?:[T ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)? ?(?:(Z)|([+-])(\d\d):?(\d\d)?)?)?",
+    re.IGNORECASE,
+)
+_EPOCH = re.compile(r"\d{9,}(?:\.\d+)?")
+_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+"""From which number on an epoch is in nano-, micro- or milliseconds: in seconds they would be after the year 5000."""
+
+
+def moment(value: Any) -> float | None:
+    """Seconds since 1970 of a date, a datetime, an ISO 8601 string or an epoch number; None if it is none of these.
+
+    Without a time zone it is UTC. Epoch numbers may be in seconds, milliseconds, microseconds or nanoseconds, and may
+    stand in a string.
+    """
+    if isinstance(value, datetime):
+        return _seconds(value)
+    if isinstance(value, date):
+        return _seconds(datetime(value.year, value.month, value.day, tzinfo=timezone.utc))
+    if isinstance(value, str):
+        text = value.strip()
+        if match := _ISO.fullmatch(text):
+            return _from_iso(match)
+        return _from_epoch(float(text)) if _EPOCH.fullmatch(text) else None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            return _from_epoch(float(value))
+        except OverflowError:
+            return None
+    return None
+
+
+def _from_epoch(number: float) -> float | None:
+    if not math.isfinite(number):
+        return None
+    return next((number / unit for least, unit in _UNITS if abs(number) >= least), number)
+
+
+def _from_iso(match: re.Match[str]) -> float | None:
+    year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
+    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0)) * (-1 if sign == "-" else 1)
+    micro = int((fraction or "0").ljust(6, "0")[:6])
+    at = timedelta(hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0), microseconds=micro)
+    try:
+        return _seconds(datetime(int(year), int(month), int(day), tzinfo=timezone(offset))) + at.total_seconds()
+    except (ValueError, OverflowError):  # the 31st of June; an offset of 99 hours
+        return None
+
+
+def _seconds(when: datetime) -> float:
+    aware = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
+    # Not timestamp(), which overflows at both ends of the calendar.
+    return (aware - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds()

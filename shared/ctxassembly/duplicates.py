@@ -1,0 +1,141 @@
+"""The duplicates of one assembly: which rules find them, in which order, with which dates and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Generator, Iterable, Sequence
+from typing import Any
+
+from ctxassembly.config import AssemblyConfig
+from ctxassembly.dedup import IsNewer, collapse_exact, collapse_similar, never
+from ctxassembly.errors import ConfigError, InputError, StoreError
+from ctxassembly.lineage import EXACT, Lineage
+from ctxassembly.near import NearIndex
+from ctxassembly.requests import EmbedTexts
+from ctxassembly.semantic import Vector, VectorIndex, unit
+from ctxassembly.types import Candidate
+
+NEAR = "near duplicate"
+SEMANTIC = "semantic duplicate"
+
+Candidates = tuple[Candidate, ...]
+
+
+class Duplicates:
+    """Finds them and enters them in the lineage. Candidates are best first, on the way in and on the way out."""
+
+    def __init__(self, config: AssemblyConfig, lineage: Lineage, note: Callable[[str], None]) -> None:
+        self._config = config
+        self._lineage = lineage
+        self._note = note
+        # Both by the id of the chunk, which stays the same whatever becomes of its candidate.
+        self._dates: dict[int, float | None] = {}
+        self._vectors: dict[int, Vector] = {}
+
+    def exact(self, candidates: Candidates) -> Candidates:
+        """Those that are no copies."""
+        if self._config.prefer == "newest":
+            self._read_dates(candidates)
+        return self._lineage.collapse(candidates, collapse_exact(candidates, self._config.keys, self._is_newer), EXACT)
+
+    def similar(
+        self, candidates: Candidates, *, can_embed: bool
+    ) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
+        """Those that are not near to a better one, nor close to one in meaning if that is asked for."""
+        kept = self._lineage.collapse(candidates, self._near(candidates, self._is_newer), NEAR)
+        if self._config.dedup == "semantic" and len(kept) > 1:
+            yield from self._find_vectors(kept, can_embed)
+            kept = self._lineage.collapse(kept, self._semantic(kept, self._is_newer), SEMANTIC)
+        return kept
+
+    def second_chances(
+        self, candidates: Iterable[Candidate], taken: Candidates, left_out: Container[int]
+    ) -> Candidates:
+        """Duplicates, but for exact ones, of what the budget left out, that repeat nothing that it took.
+
+        `candidates` are all of them as they came, `left_out` has the `id` of those left out as they are now.
+        """
+        waiting = self._lineage.unserved(candidates, left_out)
+        self._lineage.revive(waiting)
+        rules = [(self._near, NEAR)] + ([(self._semantic, SEMANTIC)] if self._config.dedup == "semantic" else [])
+        for rule, why in rules:
+            # What was taken comes first and is in the text already: only what waits can be dropped.
+            found = rule((*taken, *waiting), never)
+            self._lineage.drop(waiting, found, why)
+            waiting = tuple(candidate for candidate in waiting if id(candidate) not in found)
+        return waiting
+
+    def _near(self, candidates: Candidates, is_newer: IsNewer) -> dict[int, Candidate]:
+        index = NearIndex([candidate.chunk.text for candidate in candidates], self._config.near_threshold)
+        return collapse_similar(candidates, index, is_newer)
+
+    def _semantic(self, candidates: Candidates, is_newer: IsNewer) -> dict[int, Candidate]:
+        vectors = [self._vectors.get(id(candidate.chunk)) for candidate in candidates]
+        return collapse_similar(candidates, VectorIndex(vectors, self._config.semantic_threshold), is_newer)
+
+    def _is_newer(self, first: Candidate, second: Candidate) -> bool:
+        mine, other = self._dates.get(id(first.chunk)), self._dates.get(id(second.chunk))
+        return mine is not None and other is not None and mine > other
+
+    def _read_dates(self, candidates: Iterable[Candidate]) -> None:
+        from ctxassembly.dates import moment  # here, so that importing the engine stays light
+
+        for candidate in candidates:
+            chunk = candidate.chunk
+            if id(chunk) not in self._dates:
+                value = self._config.keys.read(chunk.metadata, "updated_at")
+                self._dates[id(chunk)] = moment(value)
+                if value is not None and moment(value) is None:
+                    self._note(f"{_named(candidate)}: updated_at {value!r:.50} is not a date, left out")
+
+    def _find_vectors(
+        self, candidates: Candidates, can_embed: bool
+    ) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
+        """The vectors that came with the chunks, and those of all others in one request."""
+        for candidate in candidates:
+            handed_in = candidate.chunk.vector
+            if handed_in is not None:
+                self._keep_vector(candidate, handed_in)
+                if id(candidate.chunk) not in self._vectors:
+                    self._note(f"{_named(candidate)}: its vector is no list of finite numbers, left out")
+        missing = [candidate for candidate in candidates if id(candidate.chunk) not in self._vectors]
+        if missing and can_embed:
+            try:
+                answer = yield EmbedTexts(tuple(candidate.chunk.text for candidate in missing))
+                for candidate, vector in zip(missing, _one_each(answer, len(missing)), strict=True):
+                    self._keep_vector(candidate, vector)
+            except Exception as error:
+                if self._config.on_store_error == "raise":
+                    raise StoreError(f"texts could not be embedded: {type(error).__name__}: {error}") from error
+                self._note(f"embeddings: no vectors ({type(error).__name__}: {error}), compared by words alone")
+        found = [self._vectors[id(candidate.chunk)] for candidate in candidates if id(candidate.chunk) in self._vectors]
+        if len(found) < len(candidates):
+            self._note(f"semantic dedup: {len(candidates) - len(found)} of {len(candidates)} chunks have no vector")
+        dimensions = sorted({len(vector) for vector in found})
+        if len(dimensions) > 1:
+            sizes = " and ".join(map(str, dimensions))
+            self._note(f"semantic dedup: vectors of {sizes} dimensions are not compared with each other")
+
+    def _keep_vector(self, candidate: Candidate, value: Any) -> None:
+        if (vector := unit(value)) is not None:
+            self._vectors[id(candidate.chunk)] = vector
+
+
+def check_vectors(candidates: Sequence[Candidate]) -> None:
+    """Nothing if there are vectors to compare, or nothing to compare.
+
+    Raises:
+        ConfigError: `candidates` have no vector.
+    """
+    if candidates and all(candidate.chunk.vector is None for candidate in candidates):
+        allowed = "'exact', 'near' or 'none' where neither `embeddings` is given nor `vector` in any chunk"
+        raise ConfigError("dedup", allowed, "semantic")
+
+
+def _one_each(answer: Any, texts: int) -> list[Any]:
+    if isinstance(answer, (str, bytes)) or not hasattr(answer, "__len__") or len(answer) != texts:
+        raise InputError(f"the embeddings must return one vector for each of {texts} texts, got {answer!r:.200}")
+    return list(answer)
+
+
+def _named(candidate: Candidate) -> str:
+    return f"{'hit' if candidate.is_hit else 'neighbour'} {candidate.chunk.id!r}"
