@@ -42,6 +42,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     config: InstanceOf[AssemblyConfig] = Field(default_factory=AssemblyConfig)
     store: Any = None
     """Where neighbours come from: any object with `fetch(refs)` or `afetch(refs)`; None fetches none."""
+    embeddings: Any = None
+    """For `dedup="semantic"`, which needs it: an `Embeddings`, or a function from texts to vectors."""
     filter: Any = None
     """What the retriever filters by (tenant, access group): no neighbour comes in that it excludes."""
 
@@ -51,6 +53,11 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     def _check(self) -> Self:
         if self.store is not None and not (hasattr(self.store, "fetch") or hasattr(self.store, "afetch")):
             raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", self.store)
+        if not (self.embeddings is None or _can_embed(self.embeddings)):
+            raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
+        if self.config.dedup == "semantic" and self.embeddings is None:
+            # Documents carry no vectors, so this can't work whatever is retrieved.
+            raise ConfigError("embeddings", "given where dedup is 'semantic'", None)
         filtered(self.store, self.filter)
         return self
 
@@ -104,13 +111,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def _context(self, given: Any, run_manager: CallbackManagerForChainRun) -> Context:
         hits, query = self._read(given)
-        context = assemble(hits, self.config, query=query, store=filtered(self.store, self.filter))
+        store = filtered(self.store, self.filter)
+        context = assemble(hits, self.config, query=query, store=store, embeddings=self.embeddings)
         dispatch_custom_event(EVENT, _event(context), config={"callbacks": run_manager.get_child()})
         return context
 
     async def _acontext(self, given: Any, run_manager: AsyncCallbackManagerForChainRun) -> Context:
         hits, query = self._read(given)
-        context = await aassemble(hits, self.config, query=query, store=filtered(self.store, self.filter))
+        store = filtered(self.store, self.filter)
+        context = await aassemble(hits, self.config, query=query, store=store, embeddings=self.embeddings)
         await adispatch_custom_event(EVENT, _event(context), config={"callbacks": run_manager.get_child()})
         return context
 
@@ -126,6 +135,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         if query is not None and not isinstance(query, str):
             raise InputError(f"the query must be a string, got {query!r:.200}")
         return [hit_from(document, self.config.keys) for document in documents], query
+
+
+def _can_embed(embeddings: Any) -> bool:
+    return callable(embeddings) or hasattr(embeddings, "embed_documents") or hasattr(embeddings, "aembed_documents")
 
 
 def _event(context: Context) -> dict[str, Any]:

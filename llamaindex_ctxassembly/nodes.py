@@ -26,7 +26,8 @@ def to_hit(scored: NodeWithScore, keys: MetadataKeys) -> Hit:
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
     """The chunk that `node` is: its text without metadata, its SOURCE as document, its PREVIOUS and NEXT as links.
 
-    Without a SOURCE the metadata names the document. Odd values are passed on: the engine mends them and says so.
+    Without a SOURCE the metadata names the document. Odd values are passed on: the engine mends them and says so. An
+    embedding comes along as it is, though LlamaIndex may have made it of text and metadata.
     """
     source = related_id(node, NodeRelationship.SOURCE)
     start = getattr(node, "start_char_idx", None)
@@ -39,6 +40,7 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
         prev_id=related_id(node, NodeRelationship.PREVIOUS),
         next_id=related_id(node, NodeRelationship.NEXT),
         metadata=node.metadata,
+        vector=node.embedding,
     )
 
 

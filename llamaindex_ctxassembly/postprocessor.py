@@ -18,6 +18,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.plain import plain, plain_trace
 from ctxassembly.types import Context, Hit
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
+from llamaindex_ctxassembly.embeddings import as_embeddings
 from llamaindex_ctxassembly.events import ContextAssembledEvent
 from llamaindex_ctxassembly.filters import FilteredStore
 from llamaindex_ctxassembly.labelled import labelled_nodes, unread
@@ -41,10 +42,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     Nodes with an image, audio or video and no text follow the labelled ones, with their metadata kept out of the
     prompt; of an image with a caption the caption is read.
 
-    Stores are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
+    `embeddings` is for `dedup="semantic"`: a LlamaIndex embedding model, anything with `embed_documents(texts)`, or a
+    function. It gets the texts of the nodes without an embedding in one batch; those with one are not embedded again.
+
+    Stores and embeddings are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
 
     Raises:
-        ConfigError: more than one store, a store that isn't one, or a filter that can't be translated.
+        ConfigError: more than one store, a store or embeddings that aren't, or a filter that can't be translated.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -54,12 +58,15 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     docstore: BaseDocumentStore | None = Field(default=None, exclude=True, frozen=True)
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
     store: Any = Field(default=None, exclude=True, frozen=True)
+    embeddings: Any = Field(default=None, exclude=True, frozen=True)
 
     _neighbours: Any = PrivateAttr()
+    _embeddings: Any = PrivateAttr()
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._neighbours = self._store_of_neighbours()
+        self._embeddings = as_embeddings(self.embeddings)
 
     @classmethod
     def class_name(cls) -> str:
@@ -91,14 +98,16 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        return _answer(nodes, assemble(hits, self.config, query=query, store=self._neighbours))
+        context = assemble(hits, self.config, query=query, store=self._neighbours, embeddings=self._embeddings)
+        return _answer(nodes, context)
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        return _answer(nodes, await aassemble(hits, self.config, query=query, store=self._neighbours))
+        context = await aassemble(hits, self.config, query=query, store=self._neighbours, embeddings=self._embeddings)
+        return _answer(nodes, context)
 
     def _hits(self, nodes: Iterable[NodeWithScore]) -> list[Hit]:
         return [to_hit(each, self.config.keys) for each in nodes if not is_media(each)]

@@ -53,6 +53,8 @@ def assemble_flow(
     log.notes += admitted.notes
     log.stage("admit", len(hits), len(admitted.candidates))
 
+    if config.enabled and config.dedup == "semantic" and not can_embed:
+        check_vectors((*admitted.candidates, *admitted.empty))
     lineage = Lineage()
     duplicates = Duplicates(config, lineage, log.notes.append)
     near, usable = yield from _gather(admitted.candidates, config, lineage, duplicates, can_fetch, can_embed, log)
@@ -135,8 +137,6 @@ def _gather(
         return (), hits
     found = hits
     if config.dedup != "none":
-        if config.dedup == "semantic" and not can_embed:
-            check_vectors(hits)
         found = duplicates.exact(hits)
         log.stage("dedup", len(hits), len(found))
     placed, near = yield from _expand(found, hits, config, can_fetch, log)

@@ -1,0 +1,38 @@
+"""LlamaIndex's embedding models under the names that the engine knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+from ctxassembly.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class NodeEmbeddings:
+    """A LlamaIndex embedding model as the engine's `embeddings`."""
+
+    model: BaseEmbedding
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector for each of `texts`, in their order."""
+        return self.model.get_text_embedding_batch(texts)
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """The same, awaited."""
+        return await self.model.aget_text_embedding_batch(texts)
+
+
+def as_embeddings(given: Any) -> Any:
+    """What the engine can ask for vectors: a LlamaIndex model wrapped, anything else that embeds as it is.
+
+    Raises:
+        ConfigError: `given` can't embed.
+    """
+    if isinstance(given, BaseEmbedding):
+        return NodeEmbeddings(given)
+    if given is None or callable(given) or hasattr(given, "embed_documents") or hasattr(given, "aembed_documents"):
+        return given
+    raise ConfigError("embeddings", "a LlamaIndex embedding model, an object with embed_documents or a function", given)

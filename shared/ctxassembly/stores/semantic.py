@@ -1,0 +1,42 @@
+"""Embeddings by sentence-transformers, for semantic deduplication where chunks come without vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from ctxassembly.errors import ConfigError, MissingExtraError
+
+
+class SentenceTransformerEmbeddings:
+    """The `embeddings` of `assemble`, computed on this machine.
+
+    `model` is a name or a folder that sentence-transformers can load, or a model that is loaded already (anything with
+    `encode`). Loading takes seconds: make one and keep it.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+        ConfigError: `model` is neither a name nor a model.
+    """
+
+    def __init__(self, model: Any = "sentence-transformers/all-MiniLM-L6-v2", *, batch_size: int = 32) -> None:
+        self._model = _loaded(model) if isinstance(model, str) and model else model
+        self._batch_size = batch_size
+        if not hasattr(self._model, "encode"):
+            raise ConfigError("model", "a model's name or an object with encode(texts)", model)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector for each of `texts`, in their order."""
+        vectors: list[list[float]] = self._model.encode(
+            list(texts), batch_size=self._batch_size, show_progress_bar=False
+        ).tolist()
+        return vectors
+
+
+def _loaded(name: str) -> Any:
+    try:
+        sentence_transformers = import_module("sentence_transformers")
+    except ImportError as error:
+        raise MissingExtraError("embedding with sentence-transformers", "semantic") from error
+    return sentence_transformers.SentenceTransformer(name)

@@ -1,0 +1,234 @@
+"""Semantic duplicates through the whole assembly: where the vectors come from, and what happens without them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from builders import decision, hits_of, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, aassemble, assemble
+from ctxassembly.errors import ConfigError, InputError, StoreError
+
+SEMANTIC = AssemblyConfig(dedup="semantic")
+WATER = Chunk("water", "A", "You may drink water until two hours before.")
+DRINK = Chunk("drink", "B", "Drinking is allowed up to 120 minutes ahead of it.")
+PARK = Chunk("park", "C", "The car park is open day and night.")
+MEANING = {WATER.text: (1.0, 0.1), DRINK.text: (1.0, 0.15), PARK.text: (0.0, 1.0)}
+
+
+class Embedder:
+    """Knows what three texts mean; every other one means something of its own."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+
+    def __call__(self, texts: list[str]) -> list[tuple[float, ...]]:
+        self.batches.append(texts)
+        return [MEANING.get(text, (-1.0, float(len(self.batches[0])) + n)) for n, text in enumerate(texts)]
+
+
+class Documents:
+    def __init__(self) -> None:
+        self.inner = Embedder()
+        self.threads: list[threading.Thread] = []
+
+    def embed_documents(self, texts: list[str]) -> list[tuple[float, ...]]:
+        self.threads.append(threading.current_thread())
+        return self.inner(texts)
+
+
+class AsyncDocuments:
+    async def aembed_documents(self, texts: list[str]) -> list[tuple[float, ...]]:
+        await asyncio.sleep(0)
+        return Embedder()(texts)
+
+
+async def embed(texts: list[str]) -> list[tuple[float, ...]]:
+    return await AsyncDocuments().aembed_documents(texts)
+
+
+def with_vectors(*chunks: Chunk) -> list[Chunk]:
+    return [replace(chunk, vector=MEANING[chunk.text]) for chunk in chunks]
+
+
+def semantic(chunks: Sequence[Chunk], **options: object) -> Context:
+    return assemble(hits_of(chunks), replace(SEMANTIC, **options), embeddings=Embedder())
+
+
+def test_the_higher_ranked_survives_and_names_the_other():
+    context = semantic([WATER, PARK, DRINK])
+    assert standing(context) == ["water", "park"]
+    assert decision(context, "water").replaced == ("drink",)
+    dropped = decision(context, "drink")
+    assert (dropped.outcome, dropped.reason, dropped.because_of) == ("duplicate", "semantic duplicate", "water")
+    assert standing(semantic([DRINK, WATER])) == ["drink"]
+
+
+def test_the_threshold_decides():
+    assert standing(semantic([WATER, DRINK], semantic_threshold=1)) == ["water", "drink"]
+    assert standing(semantic([WATER, PARK], semantic_threshold=0.05)) == ["water"]
+
+
+@pytest.mark.parametrize("dedup", ["none", "exact", "near"])
+def test_without_semantic_both_stay_and_nothing_is_embedded(dedup: str):
+    embedder = Embedder()
+    context = assemble(hits_of([WATER, DRINK]), AssemblyConfig(dedup=dedup), embeddings=embedder)  # type: ignore[arg-type]
+    assert standing(context) == ["water", "drink"]
+    assert not embedder.batches
+
+
+def test_exact_and_near_come_first_and_each_says_so():
+    near = Chunk("near", "D", "You may drink water until two hours before")
+    embedder = Embedder()
+    context = assemble(hits_of([WATER, replace(WATER, id="copy"), near, DRINK]), SEMANTIC, embeddings=embedder)
+    reasons = {each.chunk_id: each.reason for each in context.trace.decisions}
+    assert reasons == {
+        "water": "hit",
+        "copy": "duplicate",
+        "near": "near duplicate",
+        "drink": "semantic duplicate",
+    }
+    assert decision(context, "water").replaced == ("copy", "near", "drink")
+    assert embedder.batches == [[WATER.text, DRINK.text]]
+
+
+def test_vectors_of_the_chunks_need_no_embeddings():
+    assert standing(assemble(hits_of(with_vectors(WATER, PARK, DRINK)), SEMANTIC)) == ["water", "park"]
+
+
+def test_only_what_has_no_vector_is_embedded_neighbours_too_in_one_batch():
+    a = [words_of("A", n) for n in range(3)]
+    hit = replace(a[1], vector=(0.0, -1.0))
+    store = MemoryStore([*a, WATER])
+    embedder = Embedder()
+    context = assemble(hits_of([hit, WATER]), SEMANTIC, store=store, embeddings=embedder)
+    assert embedder.batches == [[WATER.text, a[0].text, a[2].text]]
+    assert context.trace.round_trips == 1
+
+
+def test_adjacent_chunks_stay_however_close_they_are():
+    chunks = [replace(chunk, document_id="A", index=n) for n, chunk in enumerate((WATER, DRINK))]
+    assert standing(semantic(chunks)) == ["water", "drink"]
+    assert standing(semantic([chunks[0], replace(chunks[1], index=2)])) == ["water"]
+
+
+def test_one_chunk_is_not_embedded():
+    embedder = Embedder()
+    assemble(hits_of([WATER]), SEMANTIC, embeddings=embedder)
+    assert not embedder.batches
+
+
+def test_neither_vectors_nor_embeddings_is_an_error_before_anything_is_fetched():
+    store = MemoryStore([WATER])
+    with pytest.raises(ConfigError) as caught:
+        assemble(hits_of([WATER, DRINK]), SEMANTIC, store=store)
+    assert str(caught.value) == (
+        "dedup must be 'exact', 'near' or 'none' where neither `embeddings` is given nor `vector` in any chunk, "
+        "got 'semantic'"
+    )
+    assert store.round_trips == 0
+
+
+def test_a_vector_in_any_hit_is_enough():
+    empty = Chunk("empty", "E", " ", vector=(1.0, 0.0))
+    assert standing(assemble(hits_of([empty, WATER]), SEMANTIC)) == ["water"]
+
+
+def test_no_hits_are_no_error():
+    assert assemble([], SEMANTIC).text == ""
+    assert standing(assemble(hits_of([WATER]), replace(SEMANTIC, enabled=False))) == ["water"]
+
+
+def test_chunks_without_a_vector_are_noted():
+    context = assemble(hits_of([*with_vectors(WATER), DRINK]), SEMANTIC)
+    assert standing(context) == ["water", "drink"]
+    assert context.trace.notes == ("semantic dedup: 1 of 2 chunks have no vector",)
+
+
+def test_an_odd_vector_is_left_out_and_noted():
+    odd = [replace(WATER, vector="0.1,0.2"), *with_vectors(DRINK)]  # type: ignore[arg-type]
+    assert assemble(hits_of(odd), SEMANTIC).trace.notes == (
+        "hit 'water': its vector is no list of finite numbers, left out",
+        "semantic dedup: 1 of 2 chunks have no vector",
+    )
+
+
+def test_vectors_of_two_models_are_not_compared_and_noted():
+    odd = [replace(WATER, vector=(1.0, 0.0, 0.0)), *with_vectors(DRINK)]
+    context = assemble(hits_of(odd), SEMANTIC)
+    assert standing(context) == ["water", "drink"]
+    assert context.trace.notes == ("semantic dedup: vectors of 2 and 3 dimensions are not compared with each other",)
+
+
+class Broken:
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise ConnectionError("refused")
+
+
+@pytest.mark.parametrize("answer", [None, [], [[1.0]], "ab", 7])
+async def test_embeddings_that_answer_otherwise_have_failed(answer: object):
+    context = assemble(hits_of([WATER, DRINK]), SEMANTIC, embeddings=lambda texts: answer)  # type: ignore[arg-type, return-value]
+    assert standing(context) == ["water", "drink"]
+    assert context.trace.notes[0].startswith(
+        "embeddings: no vectors (InputError: the embeddings must return one vector"
+    )
+
+
+async def test_embeddings_that_fail_leave_the_near_dedup_and_a_note():
+    near = Chunk("near", "D", "You may drink water until two hours before")
+    hits = hits_of([WATER, DRINK, near])
+    for context in (
+        assemble(hits, SEMANTIC, embeddings=Broken()),
+        await aassemble(hits, SEMANTIC, embeddings=Broken()),
+    ):
+        assert standing(context) == ["water", "drink"]
+        assert context.trace.notes == (
+            "embeddings: no vectors (ConnectionError: refused), compared by words alone",
+            "semantic dedup: 2 of 2 chunks have no vector",
+        )
+
+
+async def test_on_store_error_raise_holds_for_embeddings():
+    config = replace(SEMANTIC, on_store_error="raise")
+    clear = pytest.raises(StoreError, match=r"^texts could not be embedded: ConnectionError: refused$")
+    with clear:
+        assemble(hits_of([WATER, DRINK]), config, embeddings=Broken())
+    with clear:
+        await aassemble(hits_of([WATER, DRINK]), config, embeddings=Broken())
+
+
+async def test_every_kind_of_embeddings_gives_the_same():
+    hits = hits_of([WATER, PARK, DRINK])
+    expected = assemble(hits, SEMANTIC, embeddings=Embedder())
+    assert assemble(hits, SEMANTIC, embeddings=Documents()) == expected
+    for embeddings in (Embedder(), Documents(), AsyncDocuments(), embed):
+        assert await aassemble(hits, SEMANTIC, embeddings=embeddings) == expected
+
+
+async def test_synchronous_embeddings_run_in_a_thread():
+    embeddings = Documents()
+    await aassemble(hits_of([WATER, DRINK]), SEMANTIC, embeddings=embeddings)
+    assert embeddings.threads
+    assert threading.main_thread() not in embeddings.threads
+
+
+@pytest.mark.parametrize("embeddings", [embed, AsyncDocuments()])
+def test_what_can_only_be_awaited_needs_aassemble(embeddings: object):
+    with pytest.raises(InputError, match=r"has no embed_documents\(texts\); what can only be awaited needs aassemble"):
+        assemble(hits_of([WATER]), SEMANTIC, embeddings=embeddings)  # type: ignore[arg-type]
+
+
+async def test_what_can_not_embed_is_an_error():
+    with pytest.raises(InputError, match=r"^int is no function"):
+        await aassemble(hits_of([WATER]), SEMANTIC, embeddings=7)  # type: ignore[arg-type]
+
+
+def test_a_vector_is_no_part_of_a_chunks_identity():
+    (known,) = with_vectors(WATER)
+    assert known == WATER
+    assert hash(replace(known, vector=[1.0])) == hash(WATER)
+    assert "vector" not in repr(known)

@@ -1,0 +1,62 @@
+"""`embeddings=` of the LangChain adapter."""
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from pydantic import ValidationError
+
+from ctxassembly import AssemblyConfig
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
+from langchain_samples import Recorder, documents, vector_store
+
+SEMANTIC = AssemblyConfig(dedup="semantic")
+DOCUMENTS = [
+    Document(id="water", page_content="You may drink water.", metadata={"document_id": "A"}),
+    Document(id="park", page_content="The car park is open.", metadata={"document_id": "B"}),
+    Document(id="drink", page_content="Drinking is allowed.", metadata={"document_id": "C"}),
+]
+
+
+class AboutDrinking(Embeddings):
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.batches.append(texts)
+        return [[1.0, 0.0] if "rink" in text else [0.0, 1.0] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+async def test_embeddings_collapse_what_means_the_same_sync_and_async() -> None:
+    embeddings = AboutDrinking()
+    assembler = ContextAssembler(config=SEMANTIC, embeddings=embeddings)
+    found = assembler.invoke(DOCUMENTS)
+    assert [document.id for document in found] == ["water", "park"]
+    (dropped,) = [each for each in found[0].metadata["trace"]["decisions"] if each["outcome"] == "duplicate"]
+    assert (dropped["chunk_id"], dropped["reason"], dropped["because_of"]) == ("drink", "semantic duplicate", "water")
+    assert [document.id for document in await assembler.ainvoke(DOCUMENTS)] == ["water", "park"]
+    assert embeddings.batches == [[document.page_content for document in DOCUMENTS]] * 2
+
+
+def test_a_function_can_embed() -> None:
+    assembler = ContextAssembler(config=SEMANTIC, embeddings=AboutDrinking().embed_documents)
+    assert len(assembler.invoke(DOCUMENTS)) == 2
+
+
+def test_semantic_without_embeddings_is_an_error_at_construction() -> None:
+    with pytest.raises(ValidationError, match="embeddings must be given where dedup is 'semantic', got None"):
+        ContextAssembler(config=SEMANTIC)
+
+
+def test_what_can_not_embed_is_an_error_at_construction() -> None:
+    with pytest.raises(ValidationError, match=r"embeddings must be an object with embed_documents\(texts\)"):
+        ContextAssembler(embeddings="all-MiniLM-L6-v2")
+
+
+def test_the_retriever_takes_an_assembler_with_embeddings() -> None:
+    vectorstore = vector_store(documents("a", "b"))
+    assembler = ContextAssembler(config=SEMANTIC, embeddings=vectorstore.embeddings)
+    retriever = ContextAssemblyRetriever.from_vectorstore(vectorstore, assembler=assembler, hits=3)
+    assert retriever.invoke("harbour", config={"callbacks": [Recorder()]})
