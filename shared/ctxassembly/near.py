@@ -30,7 +30,7 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 )
-_ASCII_WORDS = re.compile(r"\w+")
+_SPACED_WORDS = re.compile(r"\w+")
 
 
 def words(text: str) -> list[str]:
@@ -40,9 +40,13 @@ def words(text: str) -> list[str]:
     characters as a word, and a character that stands alone as itself.
     """
     if text.isascii():
-        return _ASCII_WORDS.findall(text.lower())
+        return _SPACED_WORDS.findall(text.lower())
     found: list[str] = []
-    for match in _any_words().finditer(unicodedata.normalize("NFKC", text).casefold()):
+    text = unicodedata.normalize("NFKC", text).casefold()
+    unspaced, any_words = _patterns()
+    if not unspaced.search(text):
+        return _SPACED_WORDS.findall(text)
+    for match in any_words.finditer(text):
         run = match[1]
         if run is None or len(run) == 1:
             found.append(match[0])
@@ -52,9 +56,9 @@ def words(text: str) -> list[str]:
 
 
 @cache
-def _any_words() -> re.Pattern[str]:
-    """Compiled when it is needed: it takes 2 ms, and importing the engine stays light."""
-    return re.compile(rf"([{_UNSPACED}]+)|[^\W{_UNSPACED}]+")
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Compiled when they are needed: it takes 2 ms, and importing the engine stays light."""
+    return re.compile(f"[{_UNSPACED}]"), re.compile(rf"([{_UNSPACED}]+)|[^\W{_UNSPACED}]+")
 
 
 class NearIndex:

@@ -21,10 +21,10 @@ class SentenceTransformerEmbeddings:
     """
 
     def __init__(self, model: Any = "sentence-transformers/all-MiniLM-L6-v2", *, batch_size: int = 32) -> None:
-        self._model = _loaded(model) if isinstance(model, str) and model else model
-        self._batch_size = batch_size
-        if not hasattr(self._model, "encode"):
+        if model == "" or not hasattr(model, "encode"):  # a name has an encode() as well
             raise ConfigError("model", "a model's name or an object with encode(texts)", model)
+        self._model = _loaded(model) if isinstance(model, str) else model
+        self._batch_size = batch_size
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each of `texts`, in their order."""
