@@ -1,10 +1,12 @@
 """Retrieved chunks in, the context that a language model reads out: joined, within budget, cited, explained."""
 
 from ctxassembly import presets
-from ctxassembly.config import AssemblyConfig, TokenBudget
+from ctxassembly.config import AssemblyConfig
 from ctxassembly.drive import aassemble, assemble
+from ctxassembly.history import History, trim_history
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.testing import MemoryStore
+from ctxassembly.token_budget import TokenBudget
 from ctxassembly.types import (
     Block,
     Chunk,
@@ -27,6 +29,7 @@ __all__ = [
     "Citation",
     "Context",
     "Decision",
+    "History",
     "Hit",
     "MemoryStore",
     "MetadataKeys",
@@ -38,4 +41,5 @@ __all__ = [
     "aassemble",
     "assemble",
     "presets",
+    "trim_history",
 ]

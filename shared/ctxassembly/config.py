@@ -4,56 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from ctxassembly.checks import check_int as _check_int
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.token_budget import TokenBudget
 
 Granularity = Literal["document", "passage", "chunk"]
 Format = Literal["numbered", "xml", "minimal"]
 Language = Literal["en", "nl"]
 Cite = Literal["document", "passage", "chunk"]
 
+DEFAULT_ENCODING = "cl100k_base"
 MAX_WINDOW = 3
 """The widest window of the published five-stage rule."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenBudget:
-    """Zones of a model's context window, all in tokens; `context` is what they leave for retrieved text.
-
-    The default zones are the published ones for a window of 128,000.
-    """
-
-    window: int = 128_000
-    """The most tokens that the model takes, answer included."""
-    system: int = 4_000
-    query: int = 1_000
-    conversation: int = 8_000
-    generation: int = 4_000
-    buffer: int = 1_000
-    """Room for what nobody counted: role markers, tool definitions."""
-    context_cap: int | None = 32_000
-    """The most that the context may take even if more is left; None means no cap."""
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value is None and each.name == "context_cap":
-                continue
-            least = 1 if each.name in ("window", "context_cap") else 0
-            _check_int(f"TokenBudget.{each.name}", value, least)
-        if self.context < 1:
-            zones = ("system", "query", "conversation", "generation", "buffer")
-            spent = " + ".join(f"{zone} {getattr(self, zone):,}" for zone in zones)
-            raise ConfigError("TokenBudget.window", f"more than the zones take together ({spent})", self.window)
-
-    @property
-    def context(self) -> int:
-        """Tokens for the context: what the other zones leave of the window, at most `context_cap`."""
-        left = self.window - self.system - self.query - self.conversation - self.generation - self.buffer
-        return left if self.context_cap is None else min(self.context_cap, left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +34,11 @@ class AssemblyConfig:
     """A neighbour's score is its best hit's times this, once per step; 0 to 1."""
     max_tokens: int | TokenBudget = 8_000
     """The most tokens that the rendered text may have, headers and separators included; at least 1."""
-    encoding: str | Callable[[str], int] = "cl100k_base"
-    """A tiktoken encoding's name, or any function from a text to its number of tokens."""
+    encoding: str | Callable[[str], int] = DEFAULT_ENCODING
+    """A tiktoken encoding's name, or any function from a text to its number of tokens.
+
+    Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that one is known.
+    """
     granularity: Granularity = "chunk"
     """What the budget keeps or drops whole. `document` is the published rule: documents go from the tail."""
     dedup: Literal["exact", "none"] = "exact"
@@ -96,6 +65,8 @@ class AssemblyConfig:
         _check_decay(self.neighbour_decay)
         if not isinstance(self.max_tokens, TokenBudget):
             _check_int("max_tokens", self.max_tokens, 1)
+        elif self.max_tokens.encoding and self.encoding == DEFAULT_ENCODING:
+            object.__setattr__(self, "encoding", self.max_tokens.encoding)
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
             raise ConfigError("encoding", "the name of a tiktoken encoding or a function str -> int", self.encoding)
         _check_int("min_overlap_chars", self.min_overlap_chars, 0)
@@ -116,12 +87,6 @@ class AssemblyConfig:
     def token_limit(self) -> int:
         """`max_tokens` as a number."""
         return self.max_tokens.context if isinstance(self.max_tokens, TokenBudget) else self.max_tokens
-
-
-def _check_int(parameter: str, value: Any, least: int, most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
-        allowed = f"an integer of at least {least:,}" if most is None else f"an integer from {least:,} to {most:,}"
-        raise ConfigError(parameter, allowed, value)
 
 
 def _check_decay(value: Any) -> None:
