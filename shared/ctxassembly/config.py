@@ -13,6 +13,7 @@ from ctxassembly.keys import MetadataKeys
 from ctxassembly.token_budget import TokenBudget
 
 Granularity = Literal["document", "passage", "chunk"]
+AtEdge = Literal["skip", "stop", "truncate"]
 Format = Literal["numbered", "xml", "minimal"]
 Language = Literal["en", "nl"]
 Cite = Literal["document", "passage", "chunk"]
@@ -41,6 +42,13 @@ class AssemblyConfig:
     """
     granularity: Granularity = "chunk"
     """What the budget keeps or drops whole. `document` is the published rule: documents go from the tail."""
+    at_edge: AtEdge = "skip"
+    """What follows an item that doesn't fit: skip it and go on filling, stop, or cut it at a sentence and stop.
+
+    Documents are never skipped. Of a chunk at least three times `min_chunk_tokens` must be left after the cut.
+    """
+    min_chunk_tokens: int = 0
+    """Where not everything fits, chunks with fewer tokens make room first."""
     dedup: Literal["exact", "none"] = "exact"
     """Exact: same id, same content hash, or same text apart from outer white space."""
     min_overlap_chars: int = 20
@@ -76,6 +84,8 @@ class AssemblyConfig:
             raise ConfigError("summary_key", "a metadata key", self.summary_key)
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
+        _check_int("min_chunk_tokens", self.min_chunk_tokens, 0)
+        _check_choice("at_edge", self.at_edge, get_args(AtEdge))
         _check_choice("granularity", self.granularity, get_args(Granularity))
         _check_choice("dedup", self.dedup, ("exact", "none"))
         _check_choice("format", self.format, get_args(Format))

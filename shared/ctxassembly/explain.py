@@ -13,13 +13,14 @@ def decide(
     empty: Iterable[Candidate],
     stands_for: Mapping[int, Candidate],
     taken: Iterable[Candidate],
-    left_out: Mapping[int, int],
+    left_out: Mapping[int, tuple[str, int]],
     labels: Sequence[Label],
 ) -> tuple[Decision, ...]:
     """One decision per candidate, in the order given, the empty ones last.
 
-    `stands_for` names the original of each copy, `left_out` the tokens that a candidate would have added, both by
-    `id(candidate)`; `taken` are those that the budget took, of which only the ones in `labels` have text of their own.
+    `stands_for` names the original of each copy, `left_out` says why a candidate was left out and what it would have
+    added, both by `id(candidate)`; `taken` are those that the budget took, of which only the ones in `labels` have text
+    of their own.
     """
     stripped, container = _placed(taken, labels)
     replaced: dict[int, list[str]] = defaultdict(list)
@@ -37,8 +38,9 @@ def decide(
         elif id(original) in container:
             outcome = reason = "contained"
             because_of, chars = container[id(original)].chunk.id, len(original.chunk.text)
-        elif original is candidate:
-            tokens = left_out.get(id(candidate))
+        elif id(original) in left_out:
+            reason, added = left_out[id(original)]
+            tokens = added if original is candidate else None
         if original is not candidate and outcome != "dropped":
             outcome = reason = "duplicate"
             because_of, chars = because_of or original.chunk.id, 0

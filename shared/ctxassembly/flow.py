@@ -64,8 +64,18 @@ def assemble_flow(
 
     limit = config.token_limit
     layout = Layout(config, counter, _summaries(usable, config.summary_key))
-    left_out = fill(layout, usable, config.granularity if config.enabled else "chunk", limit)
-    taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
+    filled = fill(
+        layout,
+        usable,
+        config.granularity if config.enabled else "chunk",
+        limit,
+        at_edge=config.at_edge,
+        min_chunk_tokens=config.min_chunk_tokens,
+    )
+    taken = tuple(candidate for candidate in usable if id(candidate) not in filled.left_out)
+    if filled.cut:
+        taken, seen = (_with_cuts(each, filled.cut) for each in (taken, seen))
+        copies.rename(usable, _with_cuts(usable, filled.cut))
     level = Header.FULL
     if usable and not taken:
         for hit in found:
@@ -84,7 +94,7 @@ def assemble_flow(
     log.stage("render", len(taken), sum(len(passage.pieces) for passage in cited.passages))
 
     every = (*seen, *(candidate for candidate in admitted.candidates if id(candidate) in copies.of))
-    decisions = decide(every, admitted.empty, copies.of, taken, left_out, labels)
+    decisions = decide(every, admitted.empty, copies.of, taken, filled.left_out, labels)
     documents = {candidate.chunk.document_id for candidate in usable}
     trace = Trace(
         decisions=decisions,
@@ -120,6 +130,10 @@ _WITHOUT = {
 def _shortening(candidate: Candidate, level: Header) -> str:
     cut = ", its text cut" if candidate.cut else ""
     return f"budget: no item fits whole; {candidate.chunk.id!r} stands alone, with {_WITHOUT[level]}{cut}"
+
+
+def _with_cuts(candidates: Sequence[Candidate], cut: Mapping[int, Candidate]) -> tuple[Candidate, ...]:
+    return tuple(cut.get(id(candidate), candidate) for candidate in candidates)
 
 
 def _expand(

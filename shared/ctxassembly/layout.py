@@ -36,6 +36,10 @@ class Layout:
         """A lower bound of the tokens of `candidates`, found without counting. Overlap is not in it."""
         return max((self._counter.at_least(candidate.chunk.text.strip()) for candidate in candidates), default=0)
 
+    def text_tokens(self, candidate: Candidate) -> int:
+        """The tokens of the candidate's text alone."""
+        return self._counter.tokens(self._counter.measure(candidate.chunk.text))
+
     def weigh(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> int:
         """The tokens of the whole context if `candidates` joined what is selected."""
         changed = self._changed(candidates)

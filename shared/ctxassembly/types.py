@@ -231,7 +231,7 @@ class Trace:
     @property
     def left_out(self) -> tuple[Decision, ...]:
         """The chunks that the budget left out."""
-        return tuple(decision for decision in self.decisions if decision.reason == "budget")
+        return tuple(each for each in self.decisions if each.outcome == "dropped" and each.reason in _FOR_BUDGET)
 
     @property
     def left_out_tokens(self) -> int:
@@ -280,6 +280,9 @@ class Context:
 
     def __str__(self) -> str:
         return self.text
+
+
+_FOR_BUDGET = ("budget", "too short")
 
 
 def _counted(number: int, one: str, many: str | None = None) -> str:

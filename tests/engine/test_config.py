@@ -20,6 +20,8 @@ WHOLE = "an integer"
         ("max_tokens", "an integer of at least 1", [0, -8000, 8000.0, "8000", None, True]),
         ("encoding", "the name of a tiktoken encoding or a function str -> int", ["", None, 7]),
         ("granularity", "one of 'document', 'passage', 'chunk'", ["page", "Chunk", None, 1]),
+        ("at_edge", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
+        ("min_chunk_tokens", "an integer of at least 0", [-1, 20.0, None]),
         ("dedup", "one of 'exact', 'none'", ["fuzzy", None, True]),
         ("min_overlap_chars", "an integer of at least 0", [-1, 20.0, "20", None]),
         ("max_overlap_chars", "an integer of at least 21", [0, 20, 350.0, "350"]),
