@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ctxassembly.admit import admit, admit_fetched
+from ctxassembly.admit import Admitted, admit, admit_fetched
 from ctxassembly.budget import fill, shorten
 from ctxassembly.cite import cite
 from ctxassembly.config import AssemblyConfig
@@ -51,7 +51,7 @@ def assemble_flow(
         log.stage("dedup", len(admitted.candidates), len(found))
     near: tuple[Candidate, ...] = ()
     if config.enabled:
-        placed, near = yield from _expand(found, admitted.candidates, config, can_fetch, log)
+        placed, near = yield from _expand(found, admitted, config, can_fetch, log)
         copies.rename(found, placed)
         found = placed
         log.stage("expand", len(found), len(found) + len(near))
@@ -137,48 +137,66 @@ def _with_cuts(candidates: Sequence[Candidate], cut: Mapping[int, Candidate]) ->
 
 
 def _expand(
-    hits: Sequence[Candidate], retrieved: Sequence[Candidate], config: AssemblyConfig, can_fetch: bool, log: _Log
+    hits: Sequence[Candidate], admitted: Admitted, config: AssemblyConfig, can_fetch: bool, log: _Log
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    """The hits with their place in the document, and their neighbours.
-
-    `retrieved` are the hits with their copies: what was retrieved is never fetched again.
-    """
+    """The hits with their place in the document, and their neighbours."""
     chunks = [hit.chunk for hit in hits]
-    known = {hit.chunk.id: hit.chunk for hit in reversed(retrieved)}
     fetched: list[Chunk] = []
+    empty = [hit.chunk for hit in admitted.empty]
     asked: set[ChunkRef] = set()
-    while can_fetch and config.window:
-        wanted = (*index_refs(chunks, config.window, known.values()), *link_refs(chunks, known, config.window))
-        refs = tuple(ref for ref in wanted if ref not in asked)
-        if not refs:
-            break
-        asked.update(refs)
-        log.round_trips += 1
-        try:
-            answer, notes = admit_fetched((yield FetchChunks(refs)))
-        except Exception as error:
-            if config.on_store_error == "raise":
-                raise StoreError(f"neighbours could not be fetched: {type(error).__name__}: {error}") from error
-            log.notes.append(f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them")
-            break
-        log.notes += notes
-        for chunk in answer:
-            if not _was_asked_for(chunk, asked):
-                log.notes.append(f"store: chunk {chunk.id!r} was not asked for, left out")
-            elif chunk.id not in known:
-                known[chunk.id] = chunk
-                fetched.append(chunk)
+    if can_fetch and config.window:
+        # What was retrieved is never fetched again, copies and empty chunks included.
+        known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
+        yield from _fetch(chunks, known, fetched, empty, asked, config, log)
     whole = {ref.document_id for ref in asked if ref.index is None and ref.chunk_id is None}
+    blanks: dict[str, set[int]] = defaultdict(set)
+    for chunk in empty:
+        if chunk.index is not None:
+            blanks[chunk.document_id].add(chunk.index)
     by_document: dict[str, list[Chunk]] = defaultdict(list)
     for chunk in (*chunks, *fetched):
         by_document[chunk.document_id].append(chunk)
     places = {
         (document_id, chunk_id): place
         for document_id, members in by_document.items()
-        for chunk_id, place in positions(members, document_id in whole).items()
+        for chunk_id, place in positions(members, document_id in whole, blanks[document_id]).items()
     }
     placed = tuple(replace(hit, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits)
     return placed, neighbours(placed, fetched, places, config.window, config.neighbour_decay)
+
+
+def _fetch(
+    chunks: Sequence[Chunk],
+    known: dict[str, Chunk],
+    fetched: list[Chunk],
+    empty: list[Chunk],
+    asked: set[ChunkRef],
+    config: AssemblyConfig,
+    log: _Log,
+) -> Generator[FetchChunks, Sequence[Chunk], None]:
+    """Adds to `fetched` what is near `chunks`, in as many round trips as the links need; without links in one."""
+    while True:
+        wanted = (*index_refs(chunks, config.window, known.values()), *link_refs(chunks, known, config.window))
+        refs = tuple(ref for ref in wanted if ref not in asked)
+        if not refs:
+            return
+        asked.update(refs)
+        log.round_trips += 1
+        try:
+            answer, blank, notes = admit_fetched((yield FetchChunks(refs)))
+        except Exception as error:
+            if config.on_store_error == "raise":
+                raise StoreError(f"neighbours could not be fetched: {type(error).__name__}: {error}") from error
+            log.notes.append(f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them")
+            return
+        log.notes += notes
+        empty += blank
+        for chunk in answer:
+            if not _was_asked_for(chunk, asked):
+                log.notes.append(f"store: chunk {chunk.id!r} was not asked for, left out")
+            elif chunk.id not in known:
+                known[chunk.id] = chunk
+                fetched.append(chunk)
 
 
 def _was_asked_for(chunk: Chunk, asked: Container[ChunkRef]) -> bool:
