@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ctxassembly.admit import Admitted, admit, admit_fetched
 from ctxassembly.budget import fill, shorten
@@ -141,62 +142,64 @@ def _expand(
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
     """The hits with their place in the document, and their neighbours."""
     chunks = [hit.chunk for hit in hits]
-    fetched: list[Chunk] = []
-    empty = [hit.chunk for hit in admitted.empty]
-    asked: set[ChunkRef] = set()
+    fetched = _Fetched([], [], set())
     if can_fetch and config.window:
-        # What was retrieved is never fetched again, copies and empty chunks included.
-        known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
-        yield from _fetch(chunks, known, fetched, empty, asked, config, log)
-    whole = {ref.document_id for ref in asked if ref.index is None and ref.chunk_id is None}
+        fetched = yield from _fetch(chunks, admitted, config, log)
     blanks: dict[str, set[int]] = defaultdict(set)
-    for chunk in empty:
+    for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:
             blanks[chunk.document_id].add(chunk.index)
     by_document: dict[str, list[Chunk]] = defaultdict(list)
-    for chunk in (*chunks, *fetched):
+    for chunk in (*chunks, *fetched.chunks):
         by_document[chunk.document_id].append(chunk)
     places = {
         (document_id, chunk_id): place
         for document_id, members in by_document.items()
-        for chunk_id, place in positions(members, document_id in whole, blanks[document_id]).items()
+        for chunk_id, place in positions(members, document_id in fetched.whole, blanks[document_id]).items()
     }
     placed = tuple(replace(hit, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits)
-    return placed, neighbours(placed, fetched, places, config.window, config.neighbour_decay)
+    return placed, neighbours(placed, fetched.chunks, places, config.window, config.neighbour_decay)
+
+
+class _Fetched(NamedTuple):
+    """What the store had: chunks with text and without, and the documents that it was asked for whole."""
+
+    chunks: list[Chunk]
+    empty: list[Chunk]
+    whole: set[str]
 
 
 def _fetch(
-    chunks: Sequence[Chunk],
-    known: dict[str, Chunk],
-    fetched: list[Chunk],
-    empty: list[Chunk],
-    asked: set[ChunkRef],
-    config: AssemblyConfig,
-    log: _Log,
-) -> Generator[FetchChunks, Sequence[Chunk], None]:
-    """Adds to `fetched` what is near `chunks`, in as many round trips as the links need; without links in one."""
+    chunks: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, log: _Log
+) -> Generator[FetchChunks, Sequence[Chunk], _Fetched]:
+    """What is near `chunks`, in one round trip, or in as many as following links takes."""
+    # What was retrieved is never fetched again, copies and empty chunks included.
+    known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
+    fetched = _Fetched([], [], set())
+    asked: set[ChunkRef] = set()
     while True:
         wanted = (*index_refs(chunks, config.window, known.values()), *link_refs(chunks, known, config.window))
         refs = tuple(ref for ref in wanted if ref not in asked)
         if not refs:
-            return
+            return fetched
         asked.update(refs)
+        fetched.whole.update(ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None)
         log.round_trips += 1
         try:
-            answer, blank, notes = admit_fetched((yield FetchChunks(refs)))
+            answer, empty, notes = admit_fetched((yield FetchChunks(refs)))
         except Exception as error:
             if config.on_store_error == "raise":
                 raise StoreError(f"neighbours could not be fetched: {type(error).__name__}: {error}") from error
             log.notes.append(f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them")
-            return
+            return fetched
         log.notes += notes
-        empty += blank
+        fetched.empty.extend(empty)
         for chunk in answer:
             if not _was_asked_for(chunk, asked):
                 log.notes.append(f"store: chunk {chunk.id!r} was not asked for, left out")
             elif chunk.id not in known:
                 known[chunk.id] = chunk
-                fetched.append(chunk)
+                fetched.chunks.append(chunk)
 
 
 def _was_asked_for(chunk: Chunk, asked: Container[ChunkRef]) -> bool:
