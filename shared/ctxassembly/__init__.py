@@ -3,6 +3,7 @@
 from ctxassembly import presets
 from ctxassembly.config import AssemblyConfig, TokenBudget
 from ctxassembly.drive import aassemble, assemble
+from ctxassembly.formats import Heading
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.testing import MemoryStore
 from ctxassembly.types import (
@@ -27,6 +28,7 @@ __all__ = [
     "Citation",
     "Context",
     "Decision",
+    "Heading",
     "Hit",
     "MemoryStore",
     "MetadataKeys",

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from ctxassembly.errors import ConfigError
+from ctxassembly.formats import FORMATS, Heading
 from ctxassembly.keys import MetadataKeys
 
 Granularity = Literal["document", "passage", "chunk"]
-Format = Literal["numbered", "xml", "minimal"]
+Format = Literal["numbered", "source", "xml", "grouped", "minimal"]
 Language = Literal["en", "nl"]
 Cite = Literal["document", "passage", "chunk"]
 
@@ -78,7 +79,11 @@ class AssemblyConfig:
     """Text shared by adjacent chunks is stripped if it is longer than this, or if offsets prove it."""
     max_overlap_chars: int | None = None
     """The longest overlap looked for where offsets are unknown; None looks for any. Set it to the splitter's."""
-    format: Format = "numbered"
+    format: Format | Callable[[Heading], str | tuple[str, str]] = "numbered"
+    """What is written around each block. A function of your own gets a `Heading` and returns a header, or a header
+    and a footer, which stand on lines of their own; it never sees the text. It is asked once per heading. Under a
+    tiny budget it isn't asked at all. Text from documents is kept from passing for the labels of `numbered` and
+    `source`; another form is yours to guard."""
     language: Language = "en"
     """Of the labels that are written around the text."""
     cite: Cite = "document"
@@ -107,7 +112,8 @@ class AssemblyConfig:
             raise ConfigError("keys", "a MetadataKeys", self.keys)
         _check_choice("granularity", self.granularity, get_args(Granularity))
         _check_choice("dedup", self.dedup, ("exact", "none"))
-        _check_choice("format", self.format, get_args(Format))
+        if not callable(self.format) and not (isinstance(self.format, str) and self.format in FORMATS):
+            raise ConfigError("format", f"{_one_of(tuple(FORMATS))}, or a function from Heading to str", self.format)
         _check_choice("language", self.language, get_args(Language))
         _check_choice("cite", self.cite, get_args(Cite))
         _check_choice("on_store_error", self.on_store_error, ("degrade", "raise"))
@@ -132,4 +138,8 @@ def _check_decay(value: Any) -> None:
 
 def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigError(parameter, "one of " + ", ".join(repr(choice) for choice in choices), value)
+        raise ConfigError(parameter, _one_of(choices), value)
+
+
+def _one_of(choices: tuple[str, ...]) -> str:
+    return "one of " + ", ".join(repr(choice) for choice in choices)

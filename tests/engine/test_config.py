@@ -9,6 +9,7 @@ from ctxassembly import AssemblyConfig, MetadataKeys, TokenBudget, presets
 from ctxassembly.errors import ConfigError, CtxAssemblyError
 
 WHOLE = "an integer"
+FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a function from Heading to str"
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ WHOLE = "an integer"
         ("dedup", "one of 'exact', 'none'", ["fuzzy", None, True]),
         ("min_overlap_chars", "an integer of at least 0", [-1, 20.0, "20", None]),
         ("max_overlap_chars", "an integer of at least 21", [0, 20, 350.0, "350"]),
-        ("format", "one of 'numbered', 'xml', 'minimal'", ["markdown", None, ["xml"]]),
+        ("format", FORMATS, ["markdown", None, ["xml"]]),
         ("language", "one of 'en', 'nl'", ["de", "NL", None]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
         ("summary_key", "a metadata key", ["", None, 7]),
@@ -56,7 +57,7 @@ def test_the_table_above_has_every_parameter():
         ("min_overlap_chars", [0, 20]),
         ("max_overlap_chars", [None, 21, 350]),
         ("granularity", ["document", "passage", "chunk"]),
-        ("format", ["numbered", "xml", "minimal"]),
+        ("format", ["numbered", "source", "xml", "grouped", "minimal", str]),
         ("language", ["en", "nl"]),
         ("cite", ["document", "passage", "chunk"]),
         ("dedup", ["exact", "none"]),

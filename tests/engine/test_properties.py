@@ -12,18 +12,22 @@ from hypothesis import strategies as st
 
 from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, aassemble, assemble
-from strategies import Retrieval, retrievals, texts
+from strategies import Retrieval, framed, retrievals, texts
 
 unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 HEADER = {
     "numbered": r"\[\d+\](?: (?:Source: |Uit )[^\n]*)?\n",
+    "source": r"\[SOURCE \d+\](?: [^\n]*)?\n",
     "xml": r"<chunk(?: (?:index|source|page|score)=(?:\"[^\"<>]*\"|'[^'<>]*'))*>\n",
+    "grouped": r"## [^\n]*\n",
     "minimal": "",
+    framed: r"=== \d+: [^\n]* ===\n",
 }
 SUMMARY = r"\[(?:Page|Pagina) context: [^\n]*\]\n"
 BETWEEN = r"(?:\\|\ufffd|&amp;|&lt;|&gt;|\n\[\.\.\.\]\n|\n)*"
-END = {"numbered": r"(?: \[\.\.\.\])?", "xml": r"(?: \[\.\.\.\])?\n</chunk>", "minimal": r"(?: \[\.\.\.\])?"}
+CUT = r"(?: \[\.\.\.\])?"
+END = {"xml": CUT + r"\n</chunk>", framed: CUT + r"\n---"}
 
 
 def assembled(case: Retrieval) -> Context:
@@ -113,7 +117,7 @@ def test_every_character_of_a_passage_has_its_source_unless_it_is_neutralised(ca
 def test_text_outside_the_provenance_is_our_own_markup_alone(case: Retrieval):
     context = assembled(case)
     form = case.options["format"]
-    allowed = re.compile(f"(?:{HEADER[form]})?(?:{SUMMARY})?{BETWEEN}{END[form]}|{BETWEEN}{END['minimal']}")
+    allowed = re.compile(f"(?:{HEADER[form]})?(?:{SUMMARY})?{BETWEEN}{END.get(form, CUT)}|{BETWEEN}{CUT}")
     spans = {source.span for source in context.provenance}
     for block in context.blocks:
         begin, end = block.span
@@ -122,6 +126,25 @@ def test_text_outside_the_provenance_is_our_own_markup_alone(case: Retrieval):
             if begin <= start < end:
                 rest[start - begin : stop - begin] = [""] * (stop - start)
         assert allowed.fullmatch("".join(rest))
+
+
+FORGED = re.compile(
+    r"(?:\A|(?<=[\n\r\v\f\x85\u2028\u2029]))[ \t]*"
+    r"(\[(?:\d+\]|\.\.\.\]|Page context:|Pagina context:|SOURCE \d+\])|--- (?:SUPP|AANV))"
+)
+
+
+@unhurried
+@given(retrievals())
+def test_no_line_of_a_document_passes_for_ours(case: Retrieval):
+    context = assembled(case)
+    forged = [found.start(1) for found in FORGED.finditer(context.text)]
+    if case.options["format"] == "grouped":
+        forged += [found.start(1) for found in re.finditer(r"^[ \t]*(## )", context.text, re.MULTILINE)]
+    for source in context.provenance:
+        assert not any(source.span[0] <= at < source.span[1] for at in forged)
+        if case.options["format"] == "xml":
+            assert not {*"<>&"} & {*context.text[slice(*source.span)]}
 
 
 @unhurried
@@ -161,7 +184,7 @@ def test_labels_stand_in_the_order_of_their_documents_best_hits(case: Retrieval)
     context = assembled(case)
     best: dict[str, int] = {}
     for each in context.trace.decisions:
-        if each.outcome in ("kept", "cut"):
+        if each.outcome in ("kept", "cut", "contained"):
             best[each.document_id] = min(best.get(each.document_id, each.rank), each.rank)
     if case.options["enabled"]:
         order = list(dict.fromkeys(citation.document_id for citation in context.citations))
