@@ -5,6 +5,7 @@ from ctxassembly.config import AssemblyConfig, TokenBudget
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.formats import Heading
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.supplement import Supplement
 from ctxassembly.testing import MemoryStore
 from ctxassembly.types import (
     Block,
@@ -35,6 +36,7 @@ __all__ = [
     "Passage",
     "Source",
     "Stage",
+    "Supplement",
     "TokenBudget",
     "Trace",
     "aassemble",

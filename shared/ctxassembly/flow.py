@@ -22,8 +22,9 @@ from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import FetchChunks
-from ctxassembly.tokens import counter_for
-from ctxassembly.types import Candidate, Chunk, ChunkRef, Context, Header, Hit, Stage, Trace
+from ctxassembly.supplement import Supplement, Supplemented, supplemented
+from ctxassembly.tokens import Counter, counter_for
+from ctxassembly.types import Candidate, Chunk, ChunkRef, Context, Header, Hit, Label, Part, Stage, Trace
 
 Flow = Generator[FetchChunks, Sequence[Chunk], Context]
 
@@ -34,6 +35,7 @@ def assemble_flow(
     *,
     query: str | None,
     can_fetch: bool,
+    supplement: str | Supplement | None = None,
     clock: Callable[[], float],
 ) -> Flow:
     """The context for `hits`, once every request was answered. `clock` gives seconds, for the trace alone."""
@@ -63,8 +65,9 @@ def assemble_flow(
         log.stage("dedup", len(seen), len(usable))
 
     limit = config.token_limit
-    layout = Layout(config, counter, _summaries(usable, config.summary_key))
-    left_out = fill(layout, usable, config.granularity if config.enabled else "chunk", limit)
+    beside = supplemented(supplement, found, query, config, counter)
+    layout, left_out, beside = _filled(usable, beside, config, counter)
+    log.notes += beside.notes
     taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
     level = Header.FULL
     if usable and not taken:
@@ -80,7 +83,7 @@ def assemble_flow(
     log.stage("budget", len(usable), len(taken))
 
     labels = layout.labels()
-    cited = cite(labels, layout.blocks(level), SEPARATOR)
+    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR)
     log.stage("render", len(taken), sum(len(passage.pieces) for passage in cited.passages))
 
     every = (*seen, *(candidate for candidate in admitted.candidates if id(candidate) in copies.of))
@@ -101,12 +104,42 @@ def assemble_flow(
         text=cited.text,
         token_count=trace.token_count,
         passages=cited.passages,
-        citations=tuple(block.citation for block in cited.blocks),
+        citations=tuple(block.citation for block in cited.blocks if block.citation is not None),
         blocks=cited.blocks,
         provenance=cited.provenance,
         trace=trace,
         query=query,
     )
+
+
+def _filled(
+    usable: Sequence[Candidate], beside: Supplemented, config: AssemblyConfig, counter: Counter
+) -> tuple[Layout, dict[int, int], Supplemented]:
+    """The layout with what fits of `usable`, what was left out, and the supplement that still stands beside it.
+
+    A supplement gives way rather than that the best hit is left out, is cut or loses its header.
+    """
+    granularity = config.granularity if config.enabled else "chunk"
+    summaries = _summaries(usable, config.summary_key)
+    layout = Layout(config, counter, summaries, beside.parts)
+    left_out = fill(layout, usable, granularity, config.token_limit)
+    if not beside.parts or not usable or id(usable[0]) not in left_out:
+        return layout, left_out, beside
+    alone = Layout(config, counter, summaries)
+    left_out_alone = fill(alone, usable, granularity, config.token_limit)
+    if id(usable[0]) in left_out_alone and layout.labels():
+        return layout, left_out, beside
+    return alone, left_out_alone, Supplemented(notes=("supplement: left out, the best hit does not fit beside it",))
+
+
+def _placed(
+    labels: Sequence[Label], blocks: Sequence[Sequence[Part]], beside: Supplemented, config: AssemblyConfig
+) -> list[tuple[Label | None, Sequence[Part]]]:
+    """All blocks as they are read; that of the supplement has no label."""
+    rows: list[tuple[Label | None, Sequence[Part]]] = [*zip(labels, blocks, strict=True)]
+    if beside.parts:
+        rows.insert(0 if config.supplement_position == "before" else len(rows), (None, beside.parts))
+    return rows
 
 
 _WITHOUT = {

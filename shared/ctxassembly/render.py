@@ -57,6 +57,16 @@ class Renderer:
             parts.append(Part("\n" + footer))
         return parts
 
+    def supplement(self, text: str, *, cut: bool) -> list[Part]:
+        """The parts of supplementary `text` behind its separator; before documents a line says where it ends."""
+        parts = [Part(self._wording.supplement + "\n")]
+        parts += _altered(text, self._form)
+        if cut:
+            parts.append(Part(f" {GAP}"))
+        if self._config.supplement_position == "before":
+            parts.append(Part("\n---"))
+        return parts
+
     def _around(self, number: int, label: Label, level: Header) -> Lines:
         if level is Header.NONE:
             return "", ""
@@ -101,13 +111,21 @@ class Renderer:
                 return line
         return self._wording.unknown
 
+    def page(self, chunk: Chunk) -> int | str | None:
+        """The page, a number if it is a whole one; None if it isn't known."""
+        page = self._particular(chunk, "page")
+        if not page:
+            return None
+        return int(page) if page.isdecimal() and len(page) <= PAGE_DIGITS else page
+
     def _pages(self, label: Label) -> list[int | str]:
         """The pages of the pieces, each once: whole numbers in ascending order, before others as they come."""
         found: dict[int | str, None] = {}
         for passage in label.passages:
             for piece in passage:
-                if page := self._particular(piece.candidate.chunk, "page"):
-                    found[int(page) if page.isdecimal() and len(page) <= PAGE_DIGITS else page] = None
+                page = self.page(piece.candidate.chunk)
+                if page is not None:
+                    found[page] = None
         return sorted(found, key=lambda page: page if isinstance(page, int) else math.inf)
 
     def _particular(self, chunk: Chunk, name: str) -> str:
@@ -129,16 +147,25 @@ class Renderer:
         return escaped(line) if self._form == "xml" else line
 
 
-def _split(piece: Piece, form: str, *, continued: bool) -> Iterator[Part]:
-    """The slice as parts: verbatim ones, and between them what replaces or precedes a character."""
-    text, done = piece.text, 0
+def _altered(text: str, form: str, *, continued: bool = False) -> Iterator[Part]:
+    """The text as parts: verbatim ones with their places in it, the only ones that have an end, and ours between."""
+    done = 0
     for at, (end, instead) in sorted(replacements(text, form, continued=continued).items()):
         if at > done:
-            yield Part(text[done:at], piece.candidate, piece.start + done, piece.start + at)
+            yield Part(text[done:at], start=done, end=at)
         yield Part(instead)
         done = end
     if done < len(text):
-        yield Part(text[done:], piece.candidate, piece.start + done, piece.end)
+        yield Part(text[done:], start=done, end=len(text))
+
+
+def _split(piece: Piece, form: str, *, continued: bool) -> Iterator[Part]:
+    """The slice as parts, of which the verbatim ones know where they come from."""
+    for part in _altered(piece.text, form, continued=continued):
+        if part.end:
+            yield Part(part.text, piece.candidate, piece.start + part.start, piece.start + part.end)
+        else:
+            yield part
 
 
 def _unindented(piece: Piece) -> Piece:

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from builders import split
-from ctxassembly import AssemblyConfig, Chunk, Heading, Hit
+from ctxassembly import AssemblyConfig, Chunk, Heading, Hit, Supplement
 
 FRAGMENTS = (
     *("word ", "Na de raadpleging ", "uw identiteitskaart", "it's", "12345", ". ", "! ", "one.\n", "/path", " / ", "."),
@@ -54,6 +54,10 @@ FORMATS: tuple[str | Callable[[Heading], tuple[str, str]], ...] = (
     *("numbered", "source", "xml", "grouped", "minimal"),
     framed,
 )
+ORDERS = (
+    *("documents", "documents", "documents", "relevance", "edges", "interleaved", "document_order", "reverse"),
+    "stable",
+)
 ENCODINGS: tuple[str | Callable[[str], int], ...] = ("cl100k_base", "o200k_base", len, words, quarters)
 
 
@@ -65,6 +69,7 @@ class Retrieval:
     hits: list[Hit]
     stored: list[Chunk]
     options: dict[str, Any]
+    supplement: Supplement | None = None
 
     @property
     def config(self) -> AssemblyConfig:
@@ -137,6 +142,10 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "format": draw(st.sampled_from(FORMATS)),
         "language": draw(st.sampled_from(["en", "nl"])),
         "cite": draw(st.sampled_from(["document", "passage", "chunk"])),
+        "order": draw(st.sampled_from(ORDERS)),
+        "supplement_position": draw(st.sampled_from(["before", "after"])),
+        "supplement_max_tokens": draw(st.sampled_from([1000, 1000, 12, 40])),
+        "supplement_threshold": draw(st.sampled_from([None, None, 0.5, -1])),
     }
 
 
@@ -154,4 +163,5 @@ def retrievals(draw: st.DrawFn) -> Retrieval:
     chosen = draw(st.lists(st.sampled_from(chunks), max_size=8))
     hits = [Hit(chunk, draw(SCORES)) for chunk in chosen]  # type: ignore[arg-type]
     stored = draw(st.sampled_from([chunks, chunks, chunks[::-1], chunks[::2], []]))
-    return Retrieval(whole, hits, stored, draw(options()))
+    supplement = draw(st.none() | st.builds(Supplement, texts(12), st.booleans()))
+    return Retrieval(whole, hits, stored, draw(options()), supplement)

@@ -9,6 +9,7 @@ from ctxassembly import AssemblyConfig, MetadataKeys, TokenBudget, presets
 from ctxassembly.errors import ConfigError, CtxAssemblyError
 
 WHOLE = "an integer"
+ORDERS = "one of 'documents', 'relevance', 'edges', 'interleaved', 'document_order', 'reverse', 'stable'"
 FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a function from Heading to str"
 
 
@@ -27,6 +28,10 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("format", FORMATS, ["markdown", None, ["xml"]]),
         ("language", "one of 'en', 'nl'", ["de", "NL", None]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
+        ("order", ORDERS, ["best", None, ["edges"]]),
+        ("supplement_position", "one of 'before', 'after'", ["top", None]),
+        ("supplement_max_tokens", "an integer of at least 1", [0, -1, 1.5, None, True]),
+        ("supplement_threshold", "a number, a function of query and score, or None", ["0.5", float("nan"), True]),
         ("summary_key", "a metadata key", ["", None, 7]),
         ("on_store_error", "one of 'degrade', 'raise'", ["ignore", None]),
         ("keys", "a MetadataKeys", [{"page": "p"}, None]),
@@ -59,6 +64,10 @@ def test_the_table_above_has_every_parameter():
         ("granularity", ["document", "passage", "chunk"]),
         ("format", ["numbered", "source", "xml", "grouped", "minimal", str]),
         ("language", ["en", "nl"]),
+        ("order", ["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]),
+        ("supplement_position", ["before", "after"]),
+        ("supplement_max_tokens", [1, 10**6]),
+        ("supplement_threshold", [None, 0, -3.5, 0.9, bool]),
         ("cite", ["document", "passage", "chunk"]),
         ("dedup", ["exact", "none"]),
         ("on_store_error", ["degrade", "raise"]),
