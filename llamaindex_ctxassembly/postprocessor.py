@@ -38,10 +38,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     fetch(refs) or afetch(refs)); without one of them the hits stand alone. `filter` is the retriever's: no neighbour
     that it excludes gets into the context, and from Postgres none is read.
 
+    `supplement` is what no node holds, facts from a graph or a database: text, a `Supplement`, or a function from the
+    query (None if there is none) to one of them or None.
+
     Nodes with an image, audio or video and no text follow the labelled ones, with their metadata kept out of the
     prompt; of an image with a caption the caption is read.
 
-    Stores are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
+    Stores and the supplement are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
 
     Raises:
         ConfigError: more than one store, a store that isn't one, or a filter that can't be translated.
@@ -54,6 +57,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     docstore: BaseDocumentStore | None = Field(default=None, exclude=True, frozen=True)
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
     store: Any = Field(default=None, exclude=True, frozen=True)
+    supplement: Any = Field(default=None, exclude=True, frozen=True)
 
     _neighbours: Any = PrivateAttr()
 
@@ -91,14 +95,21 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        return _answer(nodes, assemble(hits, self.config, query=query, store=self._neighbours))
+        supplement = self._supplement(query)
+        return _answer(nodes, assemble(hits, self.config, query=query, store=self._neighbours, supplement=supplement))
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        return _answer(nodes, await aassemble(hits, self.config, query=query, store=self._neighbours))
+        supplement = self._supplement(query)
+        return _answer(
+            nodes, await aassemble(hits, self.config, query=query, store=self._neighbours, supplement=supplement)
+        )
+
+    def _supplement(self, query: str | None) -> Any:
+        return self.supplement(query) if callable(self.supplement) else self.supplement
 
     def _hits(self, nodes: Iterable[NodeWithScore]) -> list[Hit]:
         return [to_hit(each, self.config.keys) for each in nodes if not is_media(each)]

@@ -3,8 +3,10 @@
 from ctxassembly import presets
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.drive import aassemble, assemble
+from ctxassembly.formats import Heading
 from ctxassembly.history import History, trim_history
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.supplement import Supplement
 from ctxassembly.testing import MemoryStore
 from ctxassembly.token_budget import TokenBudget
 from ctxassembly.types import (
@@ -29,6 +31,7 @@ __all__ = [
     "Citation",
     "Context",
     "Decision",
+    "Heading",
     "History",
     "Hit",
     "MemoryStore",
@@ -36,6 +39,7 @@ __all__ = [
     "Passage",
     "Source",
     "Stage",
+    "Supplement",
     "TokenBudget",
     "Trace",
     "aassemble",

@@ -135,8 +135,8 @@ def _rest_of(candidate: Candidate, scale: Scale, max_tokens: int, min_chunk_toke
     def fits(end: int) -> bool:
         return scale.weigh((_upto(candidate, end),)) <= max_tokens
 
-    ends = [match.end() for match in _SENTENCE_END.finditer(text[:room])]
-    rest = _upto(candidate, _last_fitting(ends, fits))
+    ends = sentence_ends(text[:room])
+    rest = _upto(candidate, last_fitting(ends, fits))
     if not rest.chunk.text.strip() or scale.text_tokens(rest) < MEANINGFUL_RESTS * min_chunk_tokens:
         return None
     return rest
@@ -238,16 +238,21 @@ def _cut(text: str, fits: Callable[[int], bool]) -> int:
     """Where to cut so that the text up to there fits: at a sentence, else a word, else a character; 0 if nowhere."""
     begin = len(text) - len(text.lstrip())
     for ends in (
-        [match.end() for match in _SENTENCE_END.finditer(text, begin)],
+        sentence_ends(text, begin),
         [match.end() for match in _WORD_END.finditer(text, begin)],
         range(begin + 1, len(text)),
     ):
-        if end := _last_fitting(ends, fits):
+        if end := last_fitting(ends, fits):
             return end
     return 0
 
 
-def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int:
+def sentence_ends(text: str, begin: int = 0) -> list[int]:
+    """Where the sentences and lines of `text` end, ascending; that of the last one only if something follows it."""
+    return [match.end() for match in _SENTENCE_END.finditer(text, begin)]
+
+
+def last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int:
     """The last of the ascending `ends` that fits, by halving; 0 if none.
 
     Where a tokenizer counts a longer text lower than a shorter one, a later end may be missed; what comes back fits.

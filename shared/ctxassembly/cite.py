@@ -24,14 +24,14 @@ class Cited:
     provenance: tuple[Source, ...]
 
 
-def cite(labels: Sequence[Label], blocks: Sequence[Sequence[Part]], separator: str) -> Cited:
-    """The text that `blocks` make with `separator` between them; the i-th is the i-th label's."""
-    text = separator.join("".join(part.text for part in block) for block in blocks)
+def cite(blocks: Sequence[tuple[Label | None, Sequence[Part]]], separator: str) -> Cited:
+    """The text that `blocks` make with `separator` between them. One without a label is cited as nothing."""
+    text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
-    at = 0
-    for number, (label, block) in enumerate(zip(labels, blocks, strict=True), start=1):
+    at, number = 0, 1
+    for label, block in blocks:
         begin = at
         sources: list[Source] = []
         spans: dict[int, Span] = {}
@@ -43,9 +43,13 @@ def cite(labels: Sequence[Label], blocks: Sequence[Sequence[Part]], separator: s
             at += len(part.text)
         whole = (begin, at)
         at += len(separator)
+        if label is None:
+            cited.append(Block(text[slice(*whole)], whole, None))
+            continue
         # A text of escaped characters alone has no verbatim one: its block stands in for it.
         span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
         cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span)))
+        number += 1
         provenance += sources
         for pieces in label.passages:
             found = [spans[id(piece.candidate)] for piece in pieces if id(piece.candidate) in spans]

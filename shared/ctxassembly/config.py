@@ -9,12 +9,14 @@ from typing import Any, Literal, get_args
 
 from ctxassembly.checks import check_int as _check_int
 from ctxassembly.errors import ConfigError
+from ctxassembly.formats import FORMATS, Heading
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.token_budget import TokenBudget
 
 Granularity = Literal["document", "passage", "chunk"]
 AtEdge = Literal["skip", "stop", "truncate"]
-Format = Literal["numbered", "xml", "minimal"]
+Format = Literal["numbered", "source", "xml", "grouped", "minimal"]
+Order = Literal["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
 Language = Literal["en", "nl"]
 Cite = Literal["document", "passage", "chunk"]
 
@@ -55,11 +57,29 @@ class AssemblyConfig:
     """Text shared by adjacent chunks is stripped if it is longer than this, or if offsets prove it."""
     max_overlap_chars: int | None = None
     """The longest overlap looked for where offsets are unknown; None looks for any. Set it to the splitter's."""
-    format: Format = "numbered"
+    order: Order = "documents"
+    """In which order the labels are read, as `ctxassembly.order` describes each. With cite="document" whole documents
+    are ordered; with "passage" or "chunk" every label on its own, but for `documents`, which keeps those of one
+    document together in its own order."""
+    format: Format | Callable[[Heading], str | tuple[str, str]] = "numbered"
+    """What is written around each block. A function of your own gets a `Heading` and returns a header, or a header
+    and a footer, which stand on lines of their own; it never sees the text. It is asked once per heading. Under a
+    tiny budget it isn't asked at all. Text from documents is kept from passing for the labels of `numbered` and
+    `source`; another form is yours to guard."""
     language: Language = "en"
     """Of the labels that are written around the text."""
     cite: Cite = "document"
     """What has a label of its own."""
+    supplement_position: Literal["before", "after"] = "after"
+    """Where supplementary text stands: before or after all documents."""
+    supplement_max_tokens: int = 1_000
+    """The most tokens that supplementary text may have, its separator included; at least 1. It is cut at a sentence.
+    What it has is taken from `max_tokens`, the documents have the rest: at least half, and all if the best hit would
+    not fit otherwise."""
+    supplement_threshold: float | Callable[[str | None, float | None], bool] | None = None
+    """Supplementary text is left out if the best hit's score reaches this; None never leaves it out. Or a function that
+    gets the query and the best hit's score, None where nothing was retrieved or scored, and returns whether to add it.
+    """
     summary_key: str = "page_summary"
     """Metadata key of the page summary, which may be a dotted path."""
     on_store_error: Literal["degrade", "raise"] = "degrade"
@@ -80,6 +100,10 @@ class AssemblyConfig:
         _check_int("min_overlap_chars", self.min_overlap_chars, 0)
         if self.max_overlap_chars is not None:
             _check_int("max_overlap_chars", self.max_overlap_chars, self.min_overlap_chars + 1)
+        _check_choice("supplement_position", self.supplement_position, ("before", "after"))
+        _check_int("supplement_max_tokens", self.supplement_max_tokens, 1)
+        if self.supplement_threshold is not None and not callable(self.supplement_threshold):
+            _check_threshold(self.supplement_threshold)
         if not isinstance(self.summary_key, str) or not self.summary_key:
             raise ConfigError("summary_key", "a metadata key", self.summary_key)
         if not isinstance(self.keys, MetadataKeys):
@@ -88,7 +112,9 @@ class AssemblyConfig:
         _check_choice("at_edge", self.at_edge, get_args(AtEdge))
         _check_choice("granularity", self.granularity, get_args(Granularity))
         _check_choice("dedup", self.dedup, ("exact", "none"))
-        _check_choice("format", self.format, get_args(Format))
+        if not callable(self.format) and not (isinstance(self.format, str) and self.format in FORMATS):
+            raise ConfigError("format", f"{_one_of(tuple(FORMATS))}, or a function from Heading to str", self.format)
+        _check_choice("order", self.order, get_args(Order))
         _check_choice("language", self.language, get_args(Language))
         _check_choice("cite", self.cite, get_args(Cite))
         _check_choice("on_store_error", self.on_store_error, ("degrade", "raise"))
@@ -99,12 +125,24 @@ class AssemblyConfig:
         return self.max_tokens.context if isinstance(self.max_tokens, TokenBudget) else self.max_tokens
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _check_decay(value: Any) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or not 0 <= value <= 1:
+    if not _is_number(value) or not 0 <= value <= 1:
         raise ConfigError("neighbour_decay", "a number from 0 to 1", value)
+
+
+def _check_threshold(value: Any) -> None:
+    if not _is_number(value):
+        raise ConfigError("supplement_threshold", "a number, a function of query and score, or None", value)
 
 
 def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigError(parameter, "one of " + ", ".join(repr(choice) for choice in choices), value)
+        raise ConfigError(parameter, _one_of(choices), value)
+
+
+def _one_of(choices: tuple[str, ...]) -> str:
+    return "one of " + ", ".join(repr(choice) for choice in choices)

@@ -10,6 +10,7 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.errors import InputError
 from ctxassembly.flow import assemble_flow
 from ctxassembly.requests import AsyncStore, Store
+from ctxassembly.supplement import Supplement
 from ctxassembly.types import Chunk, ChunkRef, Context, Hit
 
 
@@ -19,17 +20,22 @@ def assemble(
     *,
     query: str | None = None,
     store: Store | None = None,
+    supplement: str | Supplement | None = None,
 ) -> Context:
     """The context for `hits`, best first; neighbours come from `store` in one round trip where it keeps an index.
 
+    `supplement` is text that no chunk holds, from a graph or a database; it stands behind a separator of its own.
+
     Raises:
-        InputError: `hits` is not a sequence of Hit, or `store` has no `fetch`.
+        InputError: `hits` is not a sequence of Hit, `store` has no `fetch`, or `supplement` is no text.
         StoreError: `store` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary can't be had.
     """
     if store is not None and not hasattr(store, "fetch"):
         raise InputError(f"{type(store).__name__} has no fetch(refs); a store with afetch alone needs aassemble()")
-    flow = assemble_flow(hits, config, query=query, can_fetch=store is not None, clock=time.perf_counter)
+    flow = assemble_flow(
+        hits, config, query=query, can_fetch=store is not None, supplement=supplement, clock=time.perf_counter
+    )
     try:
         request = next(flow)
         while store is not None:
@@ -50,10 +56,13 @@ async def aassemble(
     *,
     query: str | None = None,
     store: AsyncStore | Store | None = None,
+    supplement: str | Supplement | None = None,
 ) -> Context:
     """The same as `assemble`, awaited. A store with `fetch` alone is called in a thread: the loop goes on meanwhile."""
     afetch = _awaitable(store)
-    flow = assemble_flow(hits, config, query=query, can_fetch=store is not None, clock=time.perf_counter)
+    flow = assemble_flow(
+        hits, config, query=query, can_fetch=store is not None, supplement=supplement, clock=time.perf_counter
+    )
     try:
         request = next(flow)
         while True:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ctxassembly.admit import Admitted, admit, admit_fetched
-from ctxassembly.budget import fill, shorten
+from ctxassembly.budget import Filled, fill, shorten
 from ctxassembly.cite import cite
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.dedup import collapse_exact
@@ -23,8 +23,9 @@ from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import FetchChunks
-from ctxassembly.tokens import counter_for
-from ctxassembly.types import Candidate, Chunk, ChunkRef, Context, Header, Hit, Stage, Trace
+from ctxassembly.supplement import Supplement, Supplemented, supplemented
+from ctxassembly.tokens import Counter, counter_for
+from ctxassembly.types import Candidate, Chunk, ChunkRef, Context, Header, Hit, Label, Part, Stage, Trace
 
 Flow = Generator[FetchChunks, Sequence[Chunk], Context]
 
@@ -35,6 +36,7 @@ def assemble_flow(
     *,
     query: str | None,
     can_fetch: bool,
+    supplement: str | Supplement | None = None,
     clock: Callable[[], float],
 ) -> Flow:
     """The context for `hits`, once every request was answered. `clock` gives seconds, for the trace alone."""
@@ -64,15 +66,9 @@ def assemble_flow(
         log.stage("dedup", len(seen), len(usable))
 
     limit = config.token_limit
-    layout = Layout(config, counter, _summaries(usable, config.summary_key))
-    filled = fill(
-        layout,
-        usable,
-        config.granularity if config.enabled else "chunk",
-        limit,
-        at_edge=config.at_edge,
-        min_chunk_tokens=config.min_chunk_tokens,
-    )
+    beside = supplemented(supplement, found, query, config, counter)
+    layout, filled, beside = _filled(usable, beside, config, counter)
+    log.notes += beside.notes
     taken = tuple(candidate for candidate in usable if id(candidate) not in filled.left_out)
     if filled.cut:
         taken, seen = (_with_cuts(each, filled.cut) for each in (taken, seen))
@@ -91,7 +87,7 @@ def assemble_flow(
     log.stage("budget", len(usable), len(taken))
 
     labels = layout.labels()
-    cited = cite(labels, layout.blocks(level), SEPARATOR)
+    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR)
     log.stage("render", len(taken), sum(len(passage.pieces) for passage in cited.passages))
 
     every = (*seen, *(candidate for candidate in admitted.candidates if id(candidate) in copies.of))
@@ -112,12 +108,50 @@ def assemble_flow(
         text=cited.text,
         token_count=trace.token_count,
         passages=cited.passages,
-        citations=tuple(block.citation for block in cited.blocks),
+        citations=tuple(block.citation for block in cited.blocks if block.citation is not None),
         blocks=cited.blocks,
         provenance=cited.provenance,
         trace=trace,
         query=query,
     )
+
+
+def _filled(
+    usable: Sequence[Candidate], beside: Supplemented, config: AssemblyConfig, counter: Counter
+) -> tuple[Layout, Filled, Supplemented]:
+    """The layout with what fits of `usable`, what was left out, and the supplement that still stands beside it.
+
+    A supplement gives way rather than that the best hit is left out, is cut or loses its header.
+    """
+    summaries = _summaries(usable, config.summary_key)
+
+    def filled(parts: Sequence[Part]) -> tuple[Layout, Filled]:
+        layout = Layout(config, counter, summaries, parts)
+        granularity = config.granularity if config.enabled else "chunk"
+        edge, least = config.at_edge, config.min_chunk_tokens
+        return layout, fill(layout, usable, granularity, config.token_limit, at_edge=edge, min_chunk_tokens=least)
+
+    layout, first = filled(beside.parts)
+    if not beside.parts or not usable or _stands_whole(usable[0], first):
+        return layout, first, beside
+    alone, second = filled(())
+    if layout.labels() and not _stands_whole(usable[0], second):
+        return layout, first, beside
+    return alone, second, Supplemented(notes=("supplement: left out, the best hit does not fit beside it",))
+
+
+def _stands_whole(candidate: Candidate, filled: Filled) -> bool:
+    return id(candidate) not in filled.left_out and id(candidate) not in filled.cut
+
+
+def _placed(
+    labels: Sequence[Label], blocks: Sequence[Sequence[Part]], beside: Supplemented, config: AssemblyConfig
+) -> list[tuple[Label | None, Sequence[Part]]]:
+    """All blocks as they are read; that of the supplement has no label."""
+    rows: list[tuple[Label | None, Sequence[Part]]] = [*zip(labels, blocks, strict=True)]
+    if beside.parts:
+        rows.insert(0 if config.supplement_position == "before" else len(rows), (None, beside.parts))
+    return rows
 
 
 _WITHOUT = {

@@ -172,7 +172,8 @@ class Block:
 
     text: str
     span: Span
-    citation: Citation
+    citation: Citation | None
+    """None for the block of supplementary text, which is no label's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +278,11 @@ class Context:
     """Ascending and disjoint: every verbatim character is in exactly one."""
     trace: Trace = field(default_factory=Trace)
     query: str | None = None
+
+    @property
+    def supplement(self) -> str:
+        """The block of supplementary text, as it stands in `text`; nothing if there is none."""
+        return next((block.text for block in self.blocks if block.citation is None), "")
 
     def __str__(self) -> str:
         return self.text

@@ -9,6 +9,8 @@ from ctxassembly import AssemblyConfig, MetadataKeys, TokenBudget, presets
 from ctxassembly.errors import ConfigError, CtxAssemblyError
 
 WHOLE = "an integer"
+ORDERS = "one of 'documents', 'relevance', 'edges', 'interleaved', 'document_order', 'reverse', 'stable'"
+FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a function from Heading to str"
 
 
 @pytest.mark.parametrize(
@@ -25,9 +27,13 @@ WHOLE = "an integer"
         ("dedup", "one of 'exact', 'none'", ["fuzzy", None, True]),
         ("min_overlap_chars", "an integer of at least 0", [-1, 20.0, "20", None]),
         ("max_overlap_chars", "an integer of at least 21", [0, 20, 350.0, "350"]),
-        ("format", "one of 'numbered', 'xml', 'minimal'", ["markdown", None, ["xml"]]),
+        ("format", FORMATS, ["markdown", None, ["xml"]]),
         ("language", "one of 'en', 'nl'", ["de", "NL", None]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
+        ("order", ORDERS, ["best", None, ["edges"]]),
+        ("supplement_position", "one of 'before', 'after'", ["top", None]),
+        ("supplement_max_tokens", "an integer of at least 1", [0, -1, 1.5, None, True]),
+        ("supplement_threshold", "a number, a function of query and score, or None", ["0.5", float("nan"), True]),
         ("summary_key", "a metadata key", ["", None, 7]),
         ("on_store_error", "one of 'degrade', 'raise'", ["ignore", None]),
         ("keys", "a MetadataKeys", [{"page": "p"}, None]),
@@ -58,8 +64,12 @@ def test_the_table_above_has_every_parameter():
         ("min_overlap_chars", [0, 20]),
         ("max_overlap_chars", [None, 21, 350]),
         ("granularity", ["document", "passage", "chunk"]),
-        ("format", ["numbered", "xml", "minimal"]),
+        ("format", ["numbered", "source", "xml", "grouped", "minimal", str]),
         ("language", ["en", "nl"]),
+        ("order", ["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]),
+        ("supplement_position", ["before", "after"]),
+        ("supplement_max_tokens", [1, 10**6]),
+        ("supplement_threshold", [None, 0, -3.5, 0.9, bool]),
         ("cite", ["document", "passage", "chunk"]),
         ("dedup", ["exact", "none"]),
         ("on_store_error", ["degrade", "raise"]),
