@@ -18,10 +18,11 @@ from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.plain import plain, plain_trace
-from ctxassembly.types import Context, Hit
+from ctxassembly.types import Hit
 from langchain_ctxassembly.documents import documents_from, hit_from
 from langchain_ctxassembly.filtered import filtered
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from ctxassembly.context import Context
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.plain import block_metadata
-from ctxassembly.types import Chunk, Context, Hit
+from ctxassembly.types import Chunk, Hit
 
 
 def hit_from(document: Document, keys: MetadataKeys) -> Hit:

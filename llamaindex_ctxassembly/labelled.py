@@ -8,8 +8,8 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
+from ctxassembly.context import Context
 from ctxassembly.plain import block_metadata
-from ctxassembly.types import Context
 
 
 def labelled_nodes(context: Context, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:

@@ -13,10 +13,11 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.plain import plain, plain_trace
-from ctxassembly.types import Context, Hit
+from ctxassembly.types import Hit
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.events import ContextAssembledEvent
 from llamaindex_ctxassembly.filters import FilteredStore

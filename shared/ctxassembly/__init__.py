@@ -2,6 +2,7 @@
 
 from ctxassembly import presets
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.formats import Heading
 from ctxassembly.history import History, trim_history
@@ -14,7 +15,6 @@ from ctxassembly.types import (
     Chunk,
     ChunkRef,
     Citation,
-    Context,
     Decision,
     Hit,
     Passage,

@@ -5,6 +5,7 @@ Built last, from what was really written, so label n is what the reader sees as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Sour
 
 SNIPPET_CHARS = 200
 """The published length."""
+_LAST_WORD = re.compile(r"\s+\S*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,17 @@ def _citation(label: Label, number: int, span: Span) -> Citation:
         document_id=chunk.document_id,
         chunk_ids=tuple(piece.candidate.chunk.id for piece in pieces),
         span=span,
-        snippet=best.text.strip()[:SNIPPET_CHARS],
+        snippet=_snippet(best.text.strip()),
         best_chunk_id=chunk.id,
         score=label.best.score,
         metadata=dict(chunk.metadata),
     )
+
+
+def _snippet(text: str) -> str:
+    """The beginning of `text`, up to the last word that ends in time; a word that leaves less than half is cut."""
+    if len(text) <= SNIPPET_CHARS:
+        return text
+    # One more character, since a blank there says that the word before it is whole.
+    words = _LAST_WORD.sub("", text[: SNIPPET_CHARS + 1])
+    return words if len(words) >= SNIPPET_CHARS // 2 else text[:SNIPPET_CHARS]

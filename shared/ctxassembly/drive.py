@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.context import Context
 from ctxassembly.errors import InputError
 from ctxassembly.flow import assemble_flow
 from ctxassembly.requests import AsyncStore, Store
 from ctxassembly.supplement import Supplement
-from ctxassembly.types import Chunk, ChunkRef, Context, Hit
+from ctxassembly.types import Chunk, ChunkRef, Hit
 
 
 def assemble(

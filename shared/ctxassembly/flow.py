@@ -15,6 +15,7 @@ from ctxassembly.admit import Admitted, admit, admit_fetched
 from ctxassembly.budget import Filled, fill, shorten
 from ctxassembly.cite import cite
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.context import Context
 from ctxassembly.dedup import collapse_exact
 from ctxassembly.errors import StoreError
 from ctxassembly.expand import index_refs, link_refs, neighbours, positions
@@ -25,7 +26,7 @@ from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import FetchChunks
 from ctxassembly.supplement import Supplement, Supplemented, supplemented
 from ctxassembly.tokens import Counter, counter_for
-from ctxassembly.types import Candidate, Chunk, ChunkRef, Context, Header, Hit, Label, Part, Stage, Trace
+from ctxassembly.types import Candidate, Chunk, ChunkRef, Header, Hit, Label, Part, Stage, Trace
 
 Flow = Generator[FetchChunks, Sequence[Chunk], Context]
 
@@ -113,6 +114,10 @@ def assemble_flow(
         provenance=cited.provenance,
         trace=trace,
         query=query,
+        # Without room for a header the text is what the minimal format gives: no label to ask for.
+        format="minimal" if level is Header.NONE else config.format if isinstance(config.format, str) else "custom",
+        language=config.language,
+        keys=config.keys,
     )
 
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ctxassembly.types import Context, Trace
+from ctxassembly.context import Context
+from ctxassembly.types import Trace
 
 
 def plain(value: Any) -> Any:

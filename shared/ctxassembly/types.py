@@ -159,7 +159,7 @@ class Citation:
     span: Span
     """In the context's text, from the first source character to the last; gap markers inside count."""
     snippet: str
-    """The first 200 characters of the best chunk cited."""
+    """The beginning of the best chunk cited: at most 200 characters, cut at a word."""
     best_chunk_id: str
     score: float | None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -259,33 +259,6 @@ class Trace:
 
     def __str__(self) -> str:
         return "\n".join((self.summary, *self.notes))
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What the language model reads, with the way back to its sources and the reasons for everything left out."""
-
-    text: str
-    """Never over the budget."""
-    token_count: int
-    """Exactly the tokens of `text` in the configured encoding."""
-    passages: tuple[Passage, ...] = ()
-    """In rendered order."""
-    citations: tuple[Citation, ...] = ()
-    """One per label, in the order in which they are read."""
-    blocks: tuple[Block, ...] = ()
-    provenance: tuple[Source, ...] = ()
-    """Ascending and disjoint: every verbatim character is in exactly one."""
-    trace: Trace = field(default_factory=Trace)
-    query: str | None = None
-
-    @property
-    def supplement(self) -> str:
-        """The block of supplementary text, as it stands in `text`; nothing if there is none."""
-        return next((block.text for block in self.blocks if block.citation is None), "")
-
-    def __str__(self) -> str:
-        return self.text
 
 
 _FOR_BUDGET = ("budget", "too short")
