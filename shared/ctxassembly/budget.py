@@ -216,27 +216,30 @@ def shorten(scale: Scale, candidate: Candidate, max_tokens: int) -> tuple[Candid
     budget; then the text is cut at a sentence, else at a word, else at a character. None if not even one fits.
     """
     text = candidate.chunk.text
+    begin = len(text) - len(text.lstrip())
     upto = partial(_upto, candidate)
 
     def fits(end: int, *, level: Header) -> bool:
         return scale.weigh([upto(end)], level) <= max_tokens
 
-    reach = max_tokens * MOST_CHARS_PER_TOKEN
+    reach = begin + max_tokens * MOST_CHARS_PER_TOKEN
     while reach < len(text) and fits(reach, level=Header.NONE):
         reach *= 2
     for level in Header:
         if reach >= len(text) and fits(len(text), level=level):
             return candidate, level
-        if level > Header.FULL and scale.header_cost(upto(1), level) * HEADER_SHARE <= max_tokens:
-            end = _cut(text[:reach], partial(fits, level=level))
+        if level > Header.FULL and scale.header_cost(upto(begin + 1), level) * HEADER_SHARE <= max_tokens:
+            end = _cut(text[:reach], begin, partial(fits, level=level))
             if end:
                 return upto(end), level
     return None
 
 
-def _cut(text: str, fits: Callable[[int], bool]) -> int:
-    """Where to cut so that the text up to there fits: at a sentence, else a word, else a character; 0 if nowhere."""
-    begin = len(text) - len(text.lstrip())
+def _cut(text: str, begin: int, fits: Callable[[int], bool]) -> int:
+    """Where to cut after `begin` so that the text up to there fits: at a sentence, else a word, else a character.
+
+    0 if nowhere.
+    """
     for ends in (
         sentence_ends(text, begin),
         [match.end() for match in _WORD_END.finditer(text, begin)],

@@ -12,7 +12,7 @@ import re
 REPLACEMENT = "\ufffd"
 
 _OURS = r"\[(?:\d+\]|Page context:|Pagina context:|\.\.\.\]|(?i:source)[^\S\n]*\d+\])"
-_SEPARATOR = r"(?<!-)-{3,}[^\S\n]*(?i:supplementary information|aanvullende informatie)"
+_SEPARATOR = r"(?<!-)-{3,}[^\S\n]*(?i:supp|aanv)"
 _GROUP = r"##(?=[^\S\n])"
 # Begun at the very end of a text that the next one continues without a break, which may complete it.
 _BEGUN = r"\[[^\]\n]{0,20}\Z|-{1,2}\Z|-{3}[^\n]{0,40}\Z"
