@@ -1,4 +1,4 @@
-"""ctxassembly for LangChain: a runnable, a retriever and the stores that neighbours come from.
+"""ctxassembly for LangChain: a runnable, a retriever, the stores that neighbours come from, and messages.
 
 Loaded when first used: LangChain's retriever base alone takes half a second.
 """
@@ -10,17 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langchain_ctxassembly.assembler import ContextAssembler
+    from langchain_ctxassembly.messages import to_messages
     from langchain_ctxassembly.postgres import PGVectorNeighbours
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
     from langchain_ctxassembly.vectorstore import VectorStoreNeighbours
 
-__all__ = ["ContextAssembler", "ContextAssemblyRetriever", "PGVectorNeighbours", "VectorStoreNeighbours"]
+__all__ = [
+    "ContextAssembler",
+    "ContextAssemblyRetriever",
+    "PGVectorNeighbours",
+    "VectorStoreNeighbours",
+    "to_messages",
+]
 
 _HOMES = {
     "ContextAssembler": "assembler",
     "ContextAssemblyRetriever": "retriever",
     "PGVectorNeighbours": "postgres",
     "VectorStoreNeighbours": "vectorstore",
+    "to_messages": "messages",
 }
 
 

@@ -18,25 +18,28 @@ from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.plain import plain, plain_trace
-from ctxassembly.types import Context, Hit
+from ctxassembly.types import Hit
 from langchain_ctxassembly.documents import documents_from, hit_from
 from langchain_ctxassembly.filtered import filtered
 
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
 
-FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...'}"
+FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
 
 
 class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTransformer, BaseDocumentCompressor):
     """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
 
-    Takes a list of documents, or `{"documents": [...], "query": "..."}`. Gives one document per label, in order, as
-    `documents_from` describes them; no documents give none. Inputs are never changed. Each run sends the custom event
-    `context_assembled` with citations and trace as plain dicts.
+    Takes a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, the last two optional.
+    A supplement (text or a `Supplement`) is what no document holds: facts from a graph or a database.
+
+    Gives one document per label, in order, as `documents_from` describes them; no documents give none. Inputs are never
+    changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
     """
 
     config: InstanceOf[AssemblyConfig] = Field(default_factory=AssemblyConfig)
@@ -110,31 +113,36 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return documents_from(await self._acontext(given, run_manager))
 
     def _context(self, given: Any, run_manager: CallbackManagerForChainRun) -> Context:
-        hits, query = self._read(given)
+        hits, query, supplement = self._read(given)
         store = filtered(self.store, self.filter)
-        context = assemble(hits, self.config, query=query, store=store, embeddings=self.embeddings)
+        context = assemble(
+            hits, self.config, query=query, store=store, supplement=supplement, embeddings=self.embeddings
+        )
         dispatch_custom_event(EVENT, _event(context), config={"callbacks": run_manager.get_child()})
         return context
 
     async def _acontext(self, given: Any, run_manager: AsyncCallbackManagerForChainRun) -> Context:
-        hits, query = self._read(given)
+        hits, query, supplement = self._read(given)
         store = filtered(self.store, self.filter)
-        context = await aassemble(hits, self.config, query=query, store=store, embeddings=self.embeddings)
+        context = await aassemble(
+            hits, self.config, query=query, store=store, supplement=supplement, embeddings=self.embeddings
+        )
         await adispatch_custom_event(EVENT, _event(context), config={"callbacks": run_manager.get_child()})
         return context
 
-    def _read(self, given: Any) -> tuple[list[Hit], str | None]:
-        """Hits and query, out of either form of input."""
-        documents, query = given, None
+    def _read(self, given: Any) -> tuple[list[Hit], str | None, Any]:
+        """Hits, query and supplement, out of either form of input. The engine checks the supplement."""
+        documents, query, supplement = given, None, None
         if isinstance(given, Mapping):
-            if "documents" not in given or not given.keys() <= {"documents", "query"}:
-                raise InputError(f"the input's keys must be 'documents' and maybe 'query', got {list(given)}")
-            documents, query = given["documents"], given.get("query")
+            if "documents" not in given or not given.keys() <= {"documents", "query", "supplement"}:
+                allowed = "'documents' and maybe 'query' and 'supplement'"
+                raise InputError(f"the input's keys must be {allowed}, got {list(given)}")
+            documents, query, supplement = given["documents"], given.get("query"), given.get("supplement")
         if not isinstance(documents, (list, tuple)) or not all(isinstance(each, Document) for each in documents):
             raise InputError(f"{FORMS}, got {documents!r:.200}")
         if query is not None and not isinstance(query, str):
             raise InputError(f"the query must be a string, got {query!r:.200}")
-        return [hit_from(document, self.config.keys) for document in documents], query
+        return [hit_from(document, self.config.keys) for document in documents], query, supplement
 
 
 def _can_embed(embeddings: Any) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from ctxassembly.context import Context
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.plain import block_metadata
-from ctxassembly.types import Chunk, Context, Hit
+from ctxassembly.types import Chunk, Hit
 
 
 def hit_from(document: Document, keys: MetadataKeys) -> Hit:
@@ -35,15 +36,17 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
 def documents_from(context: Context) -> list[Document]:
     """One document per label of `context`, in order; joined by a blank line their contents are `context.text`.
 
+    A supplement is a document of its own, before or after all others, with the id "supplement" and no citation.
+
     Each has the id and the metadata of the best chunk that its label covers. To the metadata come `citation`,
     `chunk_ids`, `scores` and `trace`, as `ctxassembly.plain.block_metadata` describes them.
     """
     return [
         Document(
-            id=block.citation.best_chunk_id,
+            id=block.citation.best_chunk_id if block.citation else "supplement",
             page_content=block.text,
             # Nested values are shared with the documents handed in, and what is handed out may be changed by others.
-            metadata={**deepcopy(dict(block.citation.metadata)), **added},
+            metadata={**(deepcopy(dict(block.citation.metadata)) if block.citation else {}), **added},
         )
         for block, added in zip(context.blocks, block_metadata(context), strict=True)
     ]

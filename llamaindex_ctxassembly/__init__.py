@@ -1,4 +1,4 @@
-"""ctxassembly for LlamaIndex: a node postprocessor, and stores that answer with neighbours.
+"""ctxassembly for LlamaIndex: a node postprocessor, stores that answer with neighbours, and messages.
 
 Names load when they are first used: importing `llama_index.core` takes seconds.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from llamaindex_ctxassembly.docstore import DocstoreNeighbours
     from llamaindex_ctxassembly.events import ContextAssembledEvent
+    from llamaindex_ctxassembly.messages import to_messages
     from llamaindex_ctxassembly.postgres import PGVectorNeighbours
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.vectorstore import VectorStoreNeighbours
@@ -21,6 +22,7 @@ __all__ = [
     "DocstoreNeighbours",
     "PGVectorNeighbours",
     "VectorStoreNeighbours",
+    "to_messages",
 ]
 
 _HOMES = {
@@ -29,6 +31,7 @@ _HOMES = {
     "DocstoreNeighbours": "docstore",
     "PGVectorNeighbours": "postgres",
     "VectorStoreNeighbours": "vectorstore",
+    "to_messages": "messages",
 }
 
 

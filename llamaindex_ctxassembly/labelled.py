@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
+from ctxassembly.context import Context
 from ctxassembly.plain import block_metadata
-from ctxassembly.types import Block, Context
 
 
 def labelled_nodes(context: Context, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
     """One node per label, in order, so that `source_nodes[i - 1]` is label i; `nodes` are those retrieved.
+
+    A supplement is a node of its own, after all others, or before them if it is configured to stand there: with the id
+    "supplement", without score and citation.
 
     A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
     the hits that it was made of. It has no offsets: its text is more than a slice. To the metadata come `citation`,
@@ -24,11 +27,14 @@ def labelled_nodes(context: Context, nodes: Iterable[BaseNode]) -> list[NodeWith
     labelled: list[NodeWithScore] = []
     for block, added in zip(context.blocks, block_metadata(context), strict=True):
         citation = block.citation
+        if citation is None:
+            labelled.append(NodeWithScore(node=_node("supplement", block.text, {}, added, None)))
+            continue
         # Two labels may share their best chunk, and sources with one id would be taken for one source.
         shared = citation.best_chunk_id in taken
         node_id = f"{citation.best_chunk_id}#{citation.label}" if shared else citation.best_chunk_id
         taken.add(node_id)
-        node = _node(node_id, block, added, sources.get(citation.document_id))
+        node = _node(node_id, block.text, citation.metadata, added, sources.get(citation.document_id))
         labelled.append(NodeWithScore(node=node, score=max(added["scores"].values(), default=None)))
     return labelled
 
@@ -38,12 +44,14 @@ def unread(node: BaseNode) -> BaseNode:
     return node.model_copy(update={"metadata": deepcopy(node.metadata), **_excluded(node.metadata)})
 
 
-def _node(node_id: str, block: Block, added: dict[str, Any], source: RelatedNodeInfo | None) -> TextNode:
+def _node(
+    node_id: str, text: str, own: Mapping[str, Any], added: dict[str, Any], source: RelatedNodeInfo | None
+) -> TextNode:
     # Nested values are the docstore's too, and whoever gets the node may change them.
-    metadata = {**deepcopy(dict(block.citation.metadata)), **added}
+    metadata = {**deepcopy(dict(own)), **added}
     return TextNode(
         id_=node_id,
-        text=block.text,
+        text=text,
         metadata=metadata,
         relationships={} if source is None else {NodeRelationship.SOURCE: source.model_copy(deep=True)},
         **_excluded(metadata),

@@ -13,10 +13,11 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.plain import plain, plain_trace
-from ctxassembly.types import Context, Hit
+from ctxassembly.types import Hit
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.embeddings import as_embeddings
 from llamaindex_ctxassembly.events import ContextAssembledEvent
@@ -39,13 +40,16 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     fetch(refs) or afetch(refs)); without one of them the hits stand alone. `filter` is the retriever's: no neighbour
     that it excludes gets into the context, and from Postgres none is read.
 
+    `supplement` is what no node holds, facts from a graph or a database: text, a `Supplement`, or a function from the
+    query (None if there is none) to one of them or None.
+
     Nodes with an image, audio or video and no text follow the labelled ones, with their metadata kept out of the
     prompt; of an image with a caption the caption is read.
 
     `embeddings` is for `dedup="semantic"`: a LlamaIndex embedding model, anything with `embed_documents(texts)`, or a
     function. It gets the texts of the nodes without an embedding in one batch; those with one are not embedded again.
 
-    Stores and embeddings are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
+    Stores, embeddings and the supplement are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
 
     Raises:
         ConfigError: more than one store, a store or embeddings that aren't, or a filter that can't be translated.
@@ -59,6 +63,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
     store: Any = Field(default=None, exclude=True, frozen=True)
     embeddings: Any = Field(default=None, exclude=True, frozen=True)
+    supplement: Any = Field(default=None, exclude=True, frozen=True)
 
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
@@ -98,7 +103,10 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        context = assemble(hits, self.config, query=query, store=self._neighbours, embeddings=self._embeddings)
+        supplement, embed = self._supplement(query), self._embeddings
+        context = assemble(
+            hits, self.config, query=query, store=self._neighbours, supplement=supplement, embeddings=embed
+        )
         return _answer(nodes, context)
 
     @dispatcher.span
@@ -106,8 +114,14 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        context = await aassemble(hits, self.config, query=query, store=self._neighbours, embeddings=self._embeddings)
+        supplement, embed = self._supplement(query), self._embeddings
+        context = await aassemble(
+            hits, self.config, query=query, store=self._neighbours, supplement=supplement, embeddings=embed
+        )
         return _answer(nodes, context)
+
+    def _supplement(self, query: str | None) -> Any:
+        return self.supplement(query) if callable(self.supplement) else self.supplement
 
     def _hits(self, nodes: Iterable[NodeWithScore]) -> list[Hit]:
         return [to_hit(each, self.config.keys) for each in nodes if not is_media(each)]

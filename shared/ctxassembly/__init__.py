@@ -1,25 +1,31 @@
-"""Retrieved chunks in, the context that a language model reads out: joined, within budget, cited, explained."""
+"""Retrieved chunks in, the context that a language model reads out: joined, within budget, cited, explained.
 
-from ctxassembly import presets
-from ctxassembly.config import AssemblyConfig, TokenBudget
-from ctxassembly.drive import aassemble, assemble
-from ctxassembly.keys import MetadataKeys
-from ctxassembly.testing import MemoryStore
-from ctxassembly.types import (
-    Block,
-    Chunk,
-    ChunkRef,
-    Citation,
-    Context,
-    Decision,
-    Hit,
-    Passage,
-    Source,
-    Stage,
-    Trace,
-)
+Each name is loaded when it is first used, so importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ctxassembly import presets
+    from ctxassembly.answer import AnswerReader, Resolved
+    from ctxassembly.config import AssemblyConfig
+    from ctxassembly.context import Context
+    from ctxassembly.drive import aassemble, assemble
+    from ctxassembly.formats import Heading
+    from ctxassembly.history import History, trim_history
+    from ctxassembly.keys import MetadataKeys
+    from ctxassembly.quotes import Quote
+    from ctxassembly.references import Reference
+    from ctxassembly.supplement import Supplement
+    from ctxassembly.testing import MemoryStore
+    from ctxassembly.token_budget import TokenBudget
+    from ctxassembly.types import Block, Chunk, ChunkRef, Citation, Decision, Hit, Passage, Source, Stage, Trace
 
 __all__ = [
+    "AnswerReader",
     "AssemblyConfig",
     "Block",
     "Chunk",
@@ -27,15 +33,62 @@ __all__ = [
     "Citation",
     "Context",
     "Decision",
+    "Heading",
+    "History",
     "Hit",
     "MemoryStore",
     "MetadataKeys",
     "Passage",
+    "Quote",
+    "Reference",
+    "Resolved",
     "Source",
     "Stage",
+    "Supplement",
     "TokenBudget",
     "Trace",
     "aassemble",
     "assemble",
     "presets",
+    "trim_history",
 ]
+
+_HOMES = {
+    "AnswerReader": "answer",
+    "Quote": "quotes",
+    "Reference": "references",
+    "Resolved": "answer",
+    "AssemblyConfig": "config",
+    "Block": "types",
+    "Chunk": "types",
+    "ChunkRef": "types",
+    "Citation": "types",
+    "Context": "context",
+    "Decision": "types",
+    "Heading": "formats",
+    "History": "history",
+    "Hit": "types",
+    "MemoryStore": "testing",
+    "MetadataKeys": "keys",
+    "Passage": "types",
+    "Source": "types",
+    "Stage": "types",
+    "Supplement": "supplement",
+    "TokenBudget": "token_budget",
+    "Trace": "types",
+    "aassemble": "drive",
+    "assemble": "drive",
+    "trim_history": "history",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "presets":
+        return import_module("ctxassembly.presets")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"ctxassembly.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -47,22 +47,22 @@ def admit(hits: Sequence[Hit]) -> Admitted:
     return Admitted(tuple(usable), tuple(empty), tuple(notes))
 
 
-def admit_fetched(chunks: Iterable[Any]) -> tuple[tuple[Chunk, ...], tuple[str, ...]]:
-    """The usable ones among chunks from a store, and the notes.
+def admit_fetched(chunks: Iterable[Any]) -> tuple[tuple[Chunk, ...], tuple[Chunk, ...], tuple[str, ...]]:
+    """The usable ones among chunks from a store, those with no text but white space, and the notes.
 
     Raises:
         InputError: the store returned something other than chunks.
     """
     usable: list[Chunk] = []
+    empty: list[Chunk] = []
     notes: list[str] = []
     for place, chunk in enumerate(chunks):
         if not isinstance(chunk, Chunk) or not isinstance(chunk.text, str):
             raise InputError(f"the store must return chunks, got {chunk!r:.200}")
         mended, odd = _mend(chunk, place)
         notes += [f"neighbour {mended.id!r}: {note}" for note in odd]
-        if mended.text.strip():
-            usable.append(mended)
-    return tuple(usable), tuple(notes)
+        (usable if mended.text.strip() else empty).append(mended)
+    return tuple(usable), tuple(empty), tuple(notes)
 
 
 def _mend(chunk: Chunk, place: int) -> tuple[Chunk, list[str]]:

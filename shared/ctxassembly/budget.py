@@ -2,7 +2,7 @@
 
 Items are tried best first, each as the context would really be rendered with it. With granularity `document` the
 first one that doesn't fit ends it, which is dropping whole documents from the tail; with `passage` and `chunk` an item
-is left out only if it doesn't fit beside everything ranked above it, and filling goes on.
+is left out only if it doesn't fit beside everything ranked above it, and filling goes on, unless `at_edge` ends it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from ctxassembly.config import Granularity
+from ctxassembly.config import AtEdge, Granularity
 from ctxassembly.types import Candidate, Header
 
+MEANINGFUL_RESTS = 3
+"""A cut chunk must have this many times the tokens below which a whole one says too little (published)."""
 HEADER_SHARE = 4
 """A header that takes more than a quarter of the budget is shortened before the text is cut."""
 TYPICAL_CHARS_PER_TOKEN = 4.0
@@ -52,14 +54,50 @@ class Scale(Protocol):
     def take(self, candidates: Sequence[Candidate]) -> None:
         """Take `candidates`."""
 
+    def text_tokens(self, candidate: Candidate) -> int:
+        """The tokens of the candidate's text alone."""
 
-def fill(scale: Scale, candidates: Sequence[Candidate], granularity: Granularity, max_tokens: int) -> dict[int, int]:
-    """Takes what fits, and returns the tokens that a candidate left out would have added, by `id(candidate)`.
 
-    `candidates` are best first, hits before neighbours. If not even the first item fits, its parts are tried: of a
-    document its passages, then its chunks. Nothing at all may fit; then see `shorten`.
+class LeftOut(NamedTuple):
+    """Why a candidate was left out, and what it would have added to the context."""
+
+    reason: str
+    tokens: int
+
+
+class Filled(NamedTuple):
+    """What came of filling, by `id(candidate)`; every other candidate was taken."""
+
+    left_out: dict[int, LeftOut]
+    cut: dict[int, Candidate]
+    """What was taken in place of a candidate that only fits in part."""
+
+
+def fill(
+    scale: Scale,
+    candidates: Sequence[Candidate],
+    granularity: Granularity,
+    max_tokens: int,
+    *,
+    at_edge: AtEdge = "skip",
+    min_chunk_tokens: int = 0,
+) -> Filled:
+    """Takes what fits of `candidates`, which are best first, hits before neighbours.
+
+    If not even the first item fits, its parts are tried: of a document its passages, then its chunks. Nothing at all
+    may fit; then see `shorten`. `at_edge` says what follows an item that doesn't fit. Where not everything fits,
+    chunks of fewer than `min_chunk_tokens` make room for others first, unless there are no others.
     """
-    left_out: dict[int, int] = {}
+    left_out: dict[int, LeftOut] = {}
+    cut: dict[int, Candidate] = {}
+    if min_chunk_tokens and scale.weigh(candidates) > max_tokens:
+        lengths = {id(candidate): scale.text_tokens(candidate) for candidate in candidates}
+        worthwhile = [candidate for candidate in candidates if lengths[id(candidate)] >= min_chunk_tokens]
+        if worthwhile:
+            left_out = {
+                key: LeftOut("too short", length) for key, length in lengths.items() if length < min_chunk_tokens
+            }
+            candidates = worthwhile
     by_document = granularity == "document"
     for grain in _FINER[granularity] if candidates else ():
         items = _items(candidates, grain)
@@ -71,18 +109,44 @@ def fill(scale: Scale, candidates: Sequence[Candidate], granularity: Granularity
         for item in items[tried:]:
             floor = scale.at_least(item)
             added = floor if floor > max_tokens else scale.weigh(item) - scale.token_count
-            if full or scale.token_count + added > max_tokens:
-                left_out |= _shares(item, added)
-                full = full or grain == "document"
-            else:
+            if not full and scale.token_count + added <= max_tokens:
                 scale.take(item)
                 taken.update(id(candidate) for candidate in item)
+                continue
+            left_out |= {key: LeftOut("budget", share) for key, share in _shares(item, added).items()}
+            if not full and at_edge == "truncate" and (rest := _rest_of(item[0], scale, max_tokens, min_chunk_tokens)):
+                scale.take((rest,))
+                taken.add(id(item[0]))
+                cut[id(item[0])] = rest
+            full = full or at_edge != "skip" or grain == "document"
         if taken:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
-            return {key: tokens for key, tokens in left_out.items() if key not in taken}
+            return Filled({key: why for key, why in left_out.items() if key not in taken}, cut)
         if grain == "document":
             chosen = {id(candidate) for candidate in items[0]}
             candidates = [candidate for candidate in candidates if id(candidate) in chosen]
-    return left_out
+    return Filled(left_out, cut)
+
+
+def _rest_of(candidate: Candidate, scale: Scale, max_tokens: int, min_chunk_tokens: int) -> Candidate | None:
+    """As many of the candidate's sentences as fit beside what is taken; None if they say too little."""
+    text = candidate.chunk.text
+    room = (max_tokens - scale.token_count) * MOST_CHARS_PER_TOKEN
+
+    def fits(end: int) -> bool:
+        return scale.weigh((_upto(candidate, end),)) <= max_tokens
+
+    ends = sentence_ends(text[:room])
+    rest = _upto(candidate, last_fitting(ends, fits))
+    if not rest.chunk.text.strip() or scale.text_tokens(rest) < MEANINGFUL_RESTS * min_chunk_tokens:
+        return None
+    return rest
+
+
+def _upto(candidate: Candidate, end: int) -> Candidate:
+    text = candidate.chunk.text
+    return (
+        candidate if end >= len(text) else replace(candidate, chunk=replace(candidate.chunk, text=text[:end]), cut=True)
+    )
 
 
 def _take_together(scale: Scale, items: Sequence[Sequence[Candidate]], max_tokens: int) -> int:
@@ -152,42 +216,46 @@ def shorten(scale: Scale, candidate: Candidate, max_tokens: int) -> tuple[Candid
     budget; then the text is cut at a sentence, else at a word, else at a character. None if not even one fits.
     """
     text = candidate.chunk.text
-
-    def upto(end: int) -> Candidate:
-        if end >= len(text):
-            return candidate
-        return replace(candidate, chunk=replace(candidate.chunk, text=text[:end]), cut=True)
+    begin = len(text) - len(text.lstrip())
+    upto = partial(_upto, candidate)
 
     def fits(end: int, *, level: Header) -> bool:
         return scale.weigh([upto(end)], level) <= max_tokens
 
-    reach = max_tokens * MOST_CHARS_PER_TOKEN
+    reach = begin + max_tokens * MOST_CHARS_PER_TOKEN
     while reach < len(text) and fits(reach, level=Header.NONE):
         reach *= 2
     for level in Header:
         if reach >= len(text) and fits(len(text), level=level):
             return candidate, level
-        if level > Header.FULL and scale.header_cost(upto(1), level) * HEADER_SHARE <= max_tokens:
-            end = _cut(text[:reach], partial(fits, level=level))
+        if level > Header.FULL and scale.header_cost(upto(begin + 1), level) * HEADER_SHARE <= max_tokens:
+            end = _cut(text[:reach], begin, partial(fits, level=level))
             if end:
                 return upto(end), level
     return None
 
 
-def _cut(text: str, fits: Callable[[int], bool]) -> int:
-    """Where to cut so that the text up to there fits: at a sentence, else a word, else a character; 0 if nowhere."""
-    begin = len(text) - len(text.lstrip())
+def _cut(text: str, begin: int, fits: Callable[[int], bool]) -> int:
+    """Where to cut after `begin` so that the text up to there fits: at a sentence, else a word, else a character.
+
+    0 if nowhere.
+    """
     for ends in (
-        [match.end() for match in _SENTENCE_END.finditer(text, begin)],
+        sentence_ends(text, begin),
         [match.end() for match in _WORD_END.finditer(text, begin)],
         range(begin + 1, len(text)),
     ):
-        if end := _last_fitting(ends, fits):
+        if end := last_fitting(ends, fits):
             return end
     return 0
 
 
-def _last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int:
+def sentence_ends(text: str, begin: int = 0) -> list[int]:
+    """Where the sentences and lines of `text` end, ascending; that of the last one only if something follows it."""
+    return [match.end() for match in _SENTENCE_END.finditer(text, begin)]
+
+
+def last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int:
     """The last of the ascending `ends` that fits, by halving; 0 if none.
 
     Where a tokenizer counts a longer text lower than a shorter one, a later end may be missed; what comes back fits.

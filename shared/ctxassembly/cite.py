@@ -5,6 +5,7 @@ Built last, from what was really written, so label n is what the reader sees as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Sour
 
 SNIPPET_CHARS = 200
 """The published length."""
+_LAST_WORD = re.compile(r"\s+\S*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +26,14 @@ class Cited:
     provenance: tuple[Source, ...]
 
 
-def cite(labels: Sequence[Label], blocks: Sequence[Sequence[Part]], separator: str) -> Cited:
-    """The text that `blocks` make with `separator` between them; the i-th is the i-th label's."""
-    text = separator.join("".join(part.text for part in block) for block in blocks)
+def cite(blocks: Sequence[tuple[Label | None, Sequence[Part]]], separator: str) -> Cited:
+    """The text that `blocks` make with `separator` between them. One without a label is cited as nothing."""
+    text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
-    at = 0
-    for number, (label, block) in enumerate(zip(labels, blocks, strict=True), start=1):
+    at, number = 0, 1
+    for label, block in blocks:
         begin = at
         sources: list[Source] = []
         spans: dict[int, Span] = {}
@@ -43,9 +45,13 @@ def cite(labels: Sequence[Label], blocks: Sequence[Sequence[Part]], separator: s
             at += len(part.text)
         whole = (begin, at)
         at += len(separator)
+        if label is None:
+            cited.append(Block(text[slice(*whole)], whole, None))
+            continue
         # A text of escaped characters alone has no verbatim one: its block stands in for it.
         span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
         cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span)))
+        number += 1
         provenance += sources
         for pieces in label.passages:
             found = [spans[id(piece.candidate)] for piece in pieces if id(piece.candidate) in spans]
@@ -75,8 +81,17 @@ def _citation(label: Label, number: int, span: Span) -> Citation:
         document_id=chunk.document_id,
         chunk_ids=tuple(piece.candidate.chunk.id for piece in pieces),
         span=span,
-        snippet=best.text.strip()[:SNIPPET_CHARS],
+        snippet=_snippet(best.text.strip()),
         best_chunk_id=chunk.id,
         score=label.best.score,
         metadata=dict(chunk.metadata),
     )
+
+
+def _snippet(text: str) -> str:
+    """The beginning of `text`, up to the last word that ends in time; a word that leaves less than half is cut."""
+    if len(text) <= SNIPPET_CHARS:
+        return text
+    # One more character, since a blank there says that the word before it is whole.
+    words = _LAST_WORD.sub("", text[: SNIPPET_CHARS + 1])
+    return words if len(words) >= SNIPPET_CHARS // 2 else text[:SNIPPET_CHARS]

@@ -4,59 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from ctxassembly.checks import check_int as _check_int
 from ctxassembly.errors import ConfigError
+from ctxassembly.formats import FORMATS, Heading
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.token_budget import TokenBudget
 
 Granularity = Literal["document", "passage", "chunk"]
-Format = Literal["numbered", "xml", "minimal"]
+AtEdge = Literal["skip", "stop", "truncate"]
+Format = Literal["numbered", "source", "xml", "grouped", "minimal"]
+Order = Literal["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
 Language = Literal["en", "nl"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
 Prefer = Literal["score", "newest"]
 
+DEFAULT_ENCODING = "cl100k_base"
 MAX_WINDOW = 3
 """The widest window of the published five-stage rule."""
 _LEAST_POSITIVE = math.ulp(0.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenBudget:
-    """Zones of a model's context window, all in tokens; `context` is what they leave for retrieved text.
-
-    The default zones are the published ones for a window of 128,000.
-    """
-
-    window: int = 128_000
-    """The most tokens that the model takes, answer included."""
-    system: int = 4_000
-    query: int = 1_000
-    conversation: int = 8_000
-    generation: int = 4_000
-    buffer: int = 1_000
-    """Room for what nobody counted: role markers, tool definitions."""
-    context_cap: int | None = 32_000
-    """The most that the context may take even if more is left; None means no cap."""
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value is None and each.name == "context_cap":
-                continue
-            least = 1 if each.name in ("window", "context_cap") else 0
-            _check_int(f"TokenBudget.{each.name}", value, least)
-        if self.context < 1:
-            zones = ("system", "query", "conversation", "generation", "buffer")
-            spent = " + ".join(f"{zone} {getattr(self, zone):,}" for zone in zones)
-            raise ConfigError("TokenBudget.window", f"more than the zones take together ({spent})", self.window)
-
-    @property
-    def context(self) -> int:
-        """Tokens for the context: what the other zones leave of the window, at most `context_cap`."""
-        left = self.window - self.system - self.query - self.conversation - self.generation - self.buffer
-        return left if self.context_cap is None else min(self.context_cap, left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +40,20 @@ class AssemblyConfig:
     """A neighbour's score is its best hit's times this, once per step; 0 to 1."""
     max_tokens: int | TokenBudget = 8_000
     """The most tokens that the rendered text may have, headers and separators included; at least 1."""
-    encoding: str | Callable[[str], int] = "cl100k_base"
-    """A tiktoken encoding's name, or any function from a text to its number of tokens."""
+    encoding: str | Callable[[str], int] = DEFAULT_ENCODING
+    """A tiktoken encoding's name, or any function from a text to its number of tokens.
+
+    Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that one is known.
+    """
     granularity: Granularity = "chunk"
     """What the budget keeps or drops whole. `document` is the published rule: documents go from the tail."""
+    at_edge: AtEdge = "skip"
+    """What follows an item that doesn't fit: skip it and go on filling, stop, or cut it at a sentence and stop.
+
+    Documents are never skipped. Of a chunk at least three times `min_chunk_tokens` must be left after the cut.
+    """
+    min_chunk_tokens: int = 0
+    """Where not everything fits, chunks with fewer tokens make room first."""
     dedup: Dedup = "exact"
     """Which chunks collapse onto a better-ranked one, each rule after the ones before it.
 
@@ -104,11 +83,29 @@ class AssemblyConfig:
     """Text shared by adjacent chunks is stripped if it is longer than this, or if offsets prove it."""
     max_overlap_chars: int | None = None
     """The longest overlap looked for where offsets are unknown; None looks for any. Set it to the splitter's."""
-    format: Format = "numbered"
+    order: Order = "documents"
+    """In which order the labels are read, as `ctxassembly.order` describes each. With cite="document" whole documents
+    are ordered; with "passage" or "chunk" every label on its own, but for `documents`, which keeps those of one
+    document together in its own order."""
+    format: Format | Callable[[Heading], str | tuple[str, str]] = "numbered"
+    """What is written around each block. A function of your own gets a `Heading` and returns a header, or a header
+    and a footer, which stand on lines of their own; it never sees the text. It is asked once per heading. Under a
+    tiny budget it isn't asked at all. Text from documents is kept from passing for the labels of `numbered` and
+    `source`; another form is yours to guard."""
     language: Language = "en"
     """Of the labels that are written around the text."""
     cite: Cite = "document"
     """What has a label of its own."""
+    supplement_position: Literal["before", "after"] = "after"
+    """Where supplementary text stands: before or after all documents."""
+    supplement_max_tokens: int = 1_000
+    """The most tokens that supplementary text may have, its separator included; at least 1. It is cut at a sentence.
+    What it has is taken from `max_tokens`, the documents have the rest: at least half, and all if the best hit would
+    not fit otherwise."""
+    supplement_threshold: float | Callable[[str | None, float | None], bool] | None = None
+    """Supplementary text is left out if the best hit's score reaches this; None never leaves it out. Or a function that
+    gets the query and the best hit's score, None where nothing was retrieved or scored, and returns whether to add it.
+    """
     summary_key: str = "page_summary"
     """Metadata key of the page summary, which may be a dotted path."""
     on_store_error: Literal["degrade", "raise"] = "degrade"
@@ -124,19 +121,28 @@ class AssemblyConfig:
             _check_number(threshold, getattr(self, threshold), "a number above 0 and at most 1", _LEAST_POSITIVE)
         if not isinstance(self.max_tokens, TokenBudget):
             _check_int("max_tokens", self.max_tokens, 1)
+        elif self.max_tokens.encoding and self.encoding == DEFAULT_ENCODING:
+            object.__setattr__(self, "encoding", self.max_tokens.encoding)
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
             raise ConfigError("encoding", "the name of a tiktoken encoding or a function str -> int", self.encoding)
         _check_int("min_overlap_chars", self.min_overlap_chars, 0)
         if self.max_overlap_chars is not None:
             _check_int("max_overlap_chars", self.max_overlap_chars, self.min_overlap_chars + 1)
+        _check_choice("supplement_position", self.supplement_position, ("before", "after"))
+        _check_int("supplement_max_tokens", self.supplement_max_tokens, 1)
+        if self.supplement_threshold is not None and not callable(self.supplement_threshold):
+            _check_threshold(self.supplement_threshold)
         if not isinstance(self.summary_key, str) or not self.summary_key:
             raise ConfigError("summary_key", "a metadata key", self.summary_key)
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
+        _check_int("min_chunk_tokens", self.min_chunk_tokens, 0)
+        _check_choice("at_edge", self.at_edge, get_args(AtEdge))
         _check_choice("granularity", self.granularity, get_args(Granularity))
         _check_choice("dedup", self.dedup, get_args(Dedup))
         _check_choice("prefer", self.prefer, get_args(Prefer))
-        _check_choice("format", self.format, get_args(Format))
+        _check_format(self.format)
+        _check_choice("order", self.order, get_args(Order))
         _check_choice("language", self.language, get_args(Language))
         _check_choice("cite", self.cite, get_args(Cite))
         _check_choice("on_store_error", self.on_store_error, ("degrade", "raise"))
@@ -147,18 +153,29 @@ class AssemblyConfig:
         return self.max_tokens.context if isinstance(self.max_tokens, TokenBudget) else self.max_tokens
 
 
-def _check_int(parameter: str, value: Any, least: int, most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
-        allowed = f"an integer of at least {least:,}" if most is None else f"an integer from {least:,} to {most:,}"
-        raise ConfigError(parameter, allowed, value)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _check_number(parameter: str, value: Any, allowed: str, least: float) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or not least <= value <= 1:
+    if not _is_number(value) or not least <= value <= 1:
         raise ConfigError(parameter, allowed, value)
+
+
+def _check_format(value: Any) -> None:
+    if not callable(value) and not (isinstance(value, str) and value in FORMATS):
+        raise ConfigError("format", f"{_one_of(tuple(FORMATS))}, or a function from Heading to str", value)
+
+
+def _check_threshold(value: Any) -> None:
+    if not _is_number(value):
+        raise ConfigError("supplement_threshold", "a number, a function of query and score, or None", value)
 
 
 def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigError(parameter, "one of " + ", ".join(repr(choice) for choice in choices), value)
+        raise ConfigError(parameter, _one_of(choices), value)
+
+
+def _one_of(choices: tuple[str, ...]) -> str:
+    return "one of " + ", ".join(repr(choice) for choice in choices)

@@ -8,10 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.context import Context
 from ctxassembly.errors import InputError
 from ctxassembly.flow import assemble_flow
 from ctxassembly.requests import AsyncEmbeddings, AsyncStore, Embeddings, FetchChunks, Request, Store
-from ctxassembly.types import Context, Hit
+from ctxassembly.supplement import Supplement
+from ctxassembly.types import Hit
 
 Ask = Callable[[Any], Any]
 """Given what a request holds, the reply."""
@@ -24,14 +26,17 @@ def assemble(
     *,
     query: str | None = None,
     store: Store | None = None,
+    supplement: str | Supplement | None = None,
     embeddings: Embeddings | None = None,
 ) -> Context:
     """The context for `hits`, best first; neighbours come from `store` in one round trip where it keeps an index.
 
+    `supplement` is text that no chunk holds, from a graph or a database; it stands behind a separator of its own.
     `embeddings` is for `dedup="semantic"`: it gets the texts of all chunks without a vector in one batch.
 
     Raises:
-        InputError: `hits` is not a sequence of Hit, `store` has no `fetch`, or `embeddings` can't embed.
+        InputError: `hits` is not a sequence of Hit, `store` has no `fetch`, `embeddings` can't embed, or `supplement`
+            is no text.
         ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit.
         StoreError: `store` or `embeddings` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary can't be had.
@@ -43,6 +48,7 @@ def assemble(
         query=query,
         can_fetch=store is not None,
         can_embed=embeddings is not None,
+        supplement=supplement,
         clock=time.perf_counter,
     )
     try:
@@ -65,6 +71,7 @@ async def aassemble(
     *,
     query: str | None = None,
     store: AsyncStore | Store | None = None,
+    supplement: str | Supplement | None = None,
     embeddings: AsyncEmbeddings | Embeddings | None = None,
 ) -> Context:
     """The same as `assemble`, awaited. What can't be awaited is called in a thread: the loop goes on meanwhile."""
@@ -75,6 +82,7 @@ async def aassemble(
         query=query,
         can_fetch=store is not None,
         can_embed=embeddings is not None,
+        supplement=supplement,
         clock=time.perf_counter,
     )
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ctxassembly.config import MAX_WINDOW
 from ctxassembly.types import Candidate, Chunk, ChunkRef
@@ -68,13 +68,16 @@ def _is_one_sided(chunk: Chunk, known: Mapping[str, Chunk], forward: bool) -> bo
     return other is not None and (other.next_id if forward else other.prev_id) != chunk.id
 
 
-def positions(chunks: Sequence[Chunk], scanned: bool) -> dict[str, int]:
+def positions(chunks: Sequence[Chunk], scanned: bool, empty: Collection[int] = ()) -> dict[str, int]:
     """The place of each chunk of one document, by chunk id: consecutive places are adjacent chunks.
 
-    The index where there is one. Else what the links say; runs of linked chunks follow each other by offset, or as
-    handed in. In a document known whole (`scanned`) that has no links, the offsets alone say it.
+    The index where there is one, without the `empty` ones: what has no text leaves no gap. Else what the links say;
+    runs of linked chunks follow each other by offset, or as handed in. In a document known whole (`scanned`) that has
+    no links, the offsets alone say it.
     """
-    placed = {chunk.id: chunk.index for chunk in chunks if chunk.index is not None}
+    placed = {
+        chunk.id: chunk.index - sum(at < chunk.index for at in empty) for chunk in chunks if chunk.index is not None
+    }
     runs = _runs([chunk for chunk in chunks if chunk.index is None])
     if all(chunk.start is not None for run in runs for chunk in run):
         runs.sort(key=lambda run: run[0].start or 0)

@@ -14,14 +14,14 @@ def decide(
     copies: Mapping[int, tuple[Candidate, str]],
     present: Callable[[Candidate], Candidate],
     taken: Iterable[Candidate],
-    left_out: Mapping[int, int],
+    left_out: Mapping[int, tuple[str, int]],
     labels: Sequence[Label],
 ) -> tuple[Decision, ...]:
     """One decision per candidate, in the order given, the empty ones last.
 
     `copies` names the original of each copy and why it is one, by `id(copy)`; `present` says what a candidate has
-    become on its way to the budget, `left_out` the tokens that this would have added, by its `id`; `taken` are those
-    that the budget took, of which only the ones in `labels` have text of their own.
+    become on its way to the budget, `left_out` why this was left out and what it would have added, by its `id`; `taken`
+    are those that the budget took, of which only the ones in `labels` have text of their own.
     """
     stripped, container = _placed(taken, labels)
     replaced: dict[int, list[str]] = defaultdict(list)
@@ -40,8 +40,9 @@ def decide(
         elif id(now) in container:
             outcome = reason = "contained"
             because_of, chars = container[id(now)].chunk.id, len(now.chunk.text)
-        elif not why:
-            tokens = left_out.get(id(now))
+        elif id(now) in left_out:
+            reason, added = left_out[id(now)]
+            tokens = None if why else added
         if why and outcome != "dropped":
             outcome, reason = "duplicate", why
             because_of, chars = because_of or original.chunk.id, 0

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from ctxassembly.admit import admit, admit_fetched
-from ctxassembly.budget import fill, shorten
+from ctxassembly.admit import Admitted, admit, admit_fetched
+from ctxassembly.budget import Filled, fill, shorten
 from ctxassembly.cite import cite
-from ctxassembly.config import AssemblyConfig
+from ctxassembly.config import AssemblyConfig, Granularity
+from ctxassembly.context import Context
 from ctxassembly.duplicates import Duplicates, check_vectors
 from ctxassembly.errors import StoreError
 from ctxassembly.expand import index_refs, link_refs, neighbours, positions
@@ -25,8 +26,9 @@ from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import FetchChunks, Request
-from ctxassembly.tokens import counter_for
-from ctxassembly.types import Candidate, Chunk, ChunkRef, Context, Header, Hit, Stage, Trace
+from ctxassembly.supplement import Supplement, Supplemented, supplemented
+from ctxassembly.tokens import Counter, counter_for
+from ctxassembly.types import Candidate, Chunk, ChunkRef, Header, Hit, Label, Part, Stage, Trace
 
 Flow = Generator[Request, Sequence[Any], Context]
 
@@ -38,6 +40,7 @@ def assemble_flow(
     query: str | None,
     can_fetch: bool,
     can_embed: bool = False,
+    supplement: str | Supplement | None = None,
     clock: Callable[[], float],
 ) -> Flow:
     """The context for `hits`, once every request was answered. `clock` gives seconds, for the trace alone.
@@ -57,19 +60,24 @@ def assemble_flow(
         check_vectors((*admitted.candidates, *admitted.empty))
     lineage = Lineage()
     duplicates = Duplicates(config, lineage, log.notes.append)
-    near, usable = yield from _gather(admitted.candidates, config, lineage, duplicates, can_fetch, can_embed, log)
+    near, usable = yield from _gather(admitted, config, lineage, duplicates, can_fetch, can_embed, log)
     seen = (*admitted.candidates, *near)
 
     limit = config.token_limit
-    layout = Layout(config, counter, _summaries(usable, config.summary_key))
-    granularity = config.granularity if config.enabled else "chunk"
-    left_out = fill(layout, usable, granularity, limit)
-    taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
-    # What the budget left out must not keep its duplicates out as well; whole documents, though, go from the tail.
-    while granularity != "document" and (more := duplicates.second_chances(seen, taken, left_out)):
-        left_out |= fill(layout, more, granularity, limit)
+    found = tuple(candidate for candidate in usable if candidate.is_hit)
+    beside = supplemented(supplement, found, query, config, counter)
+    layout, filled, beside = _filled(usable, beside, config, counter)
+    log.notes += beside.notes
+    taken = tuple(candidate for candidate in usable if id(candidate) not in filled.left_out)
+    # What the budget left out must not keep its duplicates out as well, unless filling has ended.
+    goes_on = config.at_edge == "skip" and _granularity(config) != "document"
+    while goes_on and (more := duplicates.second_chances(seen, taken, filled.left_out)):
+        again = fill(layout, more, _granularity(config), limit, min_chunk_tokens=config.min_chunk_tokens)
+        filled = Filled(filled.left_out | again.left_out, filled.cut)
         usable += more
-        taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
+        taken = tuple(candidate for candidate in usable if id(candidate) not in filled.left_out)
+    if filled.cut:
+        taken = tuple(lineage.change(each, filled.cut.get(id(each), each)) for each in taken)
     level = Header.FULL
     if usable and not taken:
         for hit in filter(lambda candidate: candidate.is_hit, usable):
@@ -82,10 +90,10 @@ def assemble_flow(
     log.stage("budget", len(usable), len(taken))
 
     labels = layout.labels()
-    cited = cite(labels, layout.blocks(level), SEPARATOR)
+    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR)
     log.stage("render", len(taken), sum(len(passage.pieces) for passage in cited.passages))
 
-    decisions = decide(seen, admitted.empty, lineage.copies(), lineage.now, taken, left_out, labels)
+    decisions = decide(seen, admitted.empty, lineage.copies(), lineage.now, taken, filled.left_out, labels)
     documents = {candidate.chunk.document_id for candidate in usable}
     trace = Trace(
         decisions=decisions,
@@ -102,12 +110,58 @@ def assemble_flow(
         text=cited.text,
         token_count=trace.token_count,
         passages=cited.passages,
-        citations=tuple(block.citation for block in cited.blocks),
+        citations=tuple(block.citation for block in cited.blocks if block.citation is not None),
         blocks=cited.blocks,
         provenance=cited.provenance,
         trace=trace,
         query=query,
+        # Without room for a header the text is what the minimal format gives: no label to ask for.
+        format="minimal" if level is Header.NONE else config.format if isinstance(config.format, str) else "custom",
+        language=config.language,
+        keys=config.keys,
     )
+
+
+def _filled(
+    usable: Sequence[Candidate], beside: Supplemented, config: AssemblyConfig, counter: Counter
+) -> tuple[Layout, Filled, Supplemented]:
+    """The layout with what fits of `usable`, what was left out, and the supplement that still stands beside it.
+
+    A supplement gives way rather than that the best hit is left out, is cut or loses its header.
+    """
+    summaries = _summaries(usable, config.summary_key)
+
+    def filled(parts: Sequence[Part]) -> tuple[Layout, Filled]:
+        layout = Layout(config, counter, summaries, parts)
+        edge, least = config.at_edge, config.min_chunk_tokens
+        grain = _granularity(config)
+        return layout, fill(layout, usable, grain, config.token_limit, at_edge=edge, min_chunk_tokens=least)
+
+    layout, first = filled(beside.parts)
+    if not beside.parts or not usable or _stands_whole(usable[0], first):
+        return layout, first, beside
+    alone, second = filled(())
+    if layout.labels() and not _stands_whole(usable[0], second):
+        return layout, first, beside
+    return alone, second, Supplemented(notes=("supplement: left out, the best hit does not fit beside it",))
+
+
+def _granularity(config: AssemblyConfig) -> Granularity:
+    return config.granularity if config.enabled else "chunk"
+
+
+def _stands_whole(candidate: Candidate, filled: Filled) -> bool:
+    return id(candidate) not in filled.left_out and id(candidate) not in filled.cut
+
+
+def _placed(
+    labels: Sequence[Label], blocks: Sequence[Sequence[Part]], beside: Supplemented, config: AssemblyConfig
+) -> list[tuple[Label | None, Sequence[Part]]]:
+    """All blocks as they are read; that of the supplement has no label."""
+    rows: list[tuple[Label | None, Sequence[Part]]] = [*zip(labels, blocks, strict=True)]
+    if beside.parts:
+        rows.insert(0 if config.supplement_position == "before" else len(rows), (None, beside.parts))
+    return rows
 
 
 _WITHOUT = {
@@ -124,7 +178,7 @@ def _shortening(candidate: Candidate, level: Header) -> str:
 
 
 def _gather(
-    hits: tuple[Candidate, ...],
+    admitted: Admitted,
     config: AssemblyConfig,
     lineage: Lineage,
     duplicates: Duplicates,
@@ -132,14 +186,15 @@ def _gather(
     can_embed: bool,
     log: _Log,
 ) -> Generator[Request, Sequence[Any], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    """The neighbours of `hits`, and what of both can be used: best first, hits before neighbours, no duplicates."""
+    """The neighbours of what was admitted, and what of both can be used: hits first, no duplicates."""
+    hits = admitted.candidates
     if not config.enabled:
         return (), hits
     found = hits
     if config.dedup != "none":
         found = duplicates.exact(hits)
         log.stage("dedup", len(hits), len(found))
-    placed, near = yield from _expand(found, hits, config, can_fetch, log)
+    placed, near = yield from _expand(found, admitted, config, can_fetch, log)
     log.stage("expand", len(placed), len(placed) + len(near))
     usable = (*(lineage.change(before, after) for before, after in zip(found, placed, strict=True)), *near)
     if near and config.dedup != "none":
@@ -154,48 +209,68 @@ def _gather(
 
 
 def _expand(
-    hits: Sequence[Candidate], retrieved: Sequence[Candidate], config: AssemblyConfig, can_fetch: bool, log: _Log
+    hits: Sequence[Candidate], admitted: Admitted, config: AssemblyConfig, can_fetch: bool, log: _Log
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    """The hits with their place in the document, and their neighbours.
-
-    `retrieved` are the hits with their copies: what was retrieved is never fetched again.
-    """
+    """The hits with their place in the document, and their neighbours."""
     chunks = [hit.chunk for hit in hits]
-    known = {hit.chunk.id: hit.chunk for hit in reversed(retrieved)}
-    fetched: list[Chunk] = []
+    fetched = _Fetched([], [], set())
+    if can_fetch and config.window:
+        fetched = yield from _fetch(chunks, admitted, config, log)
+    blanks: dict[str, set[int]] = defaultdict(set)
+    for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
+        if chunk.index is not None:
+            blanks[chunk.document_id].add(chunk.index)
+    by_document: dict[str, list[Chunk]] = defaultdict(list)
+    for chunk in (*chunks, *fetched.chunks):
+        by_document[chunk.document_id].append(chunk)
+    places = {
+        (document_id, chunk_id): place
+        for document_id, members in by_document.items()
+        for chunk_id, place in positions(members, document_id in fetched.whole, blanks[document_id]).items()
+    }
+    placed = tuple(replace(hit, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits)
+    return placed, neighbours(placed, fetched.chunks, places, config.window, config.neighbour_decay)
+
+
+class _Fetched(NamedTuple):
+    """What the store had: chunks with text and without, and the documents that it was asked for whole."""
+
+    chunks: list[Chunk]
+    empty: list[Chunk]
+    whole: set[str]
+
+
+def _fetch(
+    chunks: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, log: _Log
+) -> Generator[FetchChunks, Sequence[Chunk], _Fetched]:
+    """What is near `chunks`, in one round trip, or in as many as following links takes."""
+    # What was retrieved is never fetched again, copies and empty chunks included.
+    known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
+    fetched = _Fetched([], [], set())
     asked: set[ChunkRef] = set()
-    while can_fetch and config.window:
+    while True:
         wanted = (*index_refs(chunks, config.window, known.values()), *link_refs(chunks, known, config.window))
         refs = tuple(ref for ref in wanted if ref not in asked)
         if not refs:
-            break
+            return fetched
         asked.update(refs)
+        fetched.whole.update(ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None)
         log.round_trips += 1
         try:
-            answer, notes = admit_fetched((yield FetchChunks(refs)))
+            answer, empty, notes = admit_fetched((yield FetchChunks(refs)))
         except Exception as error:
             if config.on_store_error == "raise":
                 raise StoreError(f"neighbours could not be fetched: {type(error).__name__}: {error}") from error
             log.notes.append(f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them")
-            break
+            return fetched
         log.notes += notes
+        fetched.empty.extend(empty)
         for chunk in answer:
             if not _was_asked_for(chunk, asked):
                 log.notes.append(f"store: chunk {chunk.id!r} was not asked for, left out")
             elif chunk.id not in known:
                 known[chunk.id] = chunk
-                fetched.append(chunk)
-    whole = {ref.document_id for ref in asked if ref.index is None and ref.chunk_id is None}
-    by_document: dict[str, list[Chunk]] = defaultdict(list)
-    for chunk in (*chunks, *fetched):
-        by_document[chunk.document_id].append(chunk)
-    places = {
-        (document_id, chunk_id): place
-        for document_id, members in by_document.items()
-        for chunk_id, place in positions(members, document_id in whole).items()
-    }
-    placed = tuple(replace(hit, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits)
-    return placed, neighbours(placed, fetched, places, config.window, config.neighbour_decay)
+                fetched.chunks.append(chunk)
 
 
 def _was_asked_for(chunk: Chunk, asked: Container[ChunkRef]) -> bool:

@@ -1,25 +1,38 @@
 """The draft of a context: what is selected, how it would be rendered, and what that would cost.
 
-It is where joining, rendering and counting meet, so that the budget weighs exactly what is written in the end.
-A try costs the rendering of the documents that it touches: the others keep their counts.
+It is where joining, ordering, rendering and counting meet, so that the budget weighs exactly what is written in the
+end. In the order of documents a try costs the rendering of the documents that it touches: the others keep their counts.
+In the others it costs adding up the counts of all, and the rendering of those whose number changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.join import Joint, find_joint, join, trimmed
+from ctxassembly.order import Place, arrange
 from ctxassembly.render import SEPARATOR, Renderer
 from ctxassembly.tokens import Counter, Measured
 from ctxassembly.types import Candidate, Chunk, Header, Label, Part, Piece
 
+NOTHING = Measured("", 0, None)
+
 
 class Layout:
-    """The selected candidates, grouped by document in the order of their best hits, and their rendered cost."""
+    """The selected candidates, grouped by document and in the configured order, and their rendered cost.
 
-    def __init__(self, config: AssemblyConfig, counter: Counter, summaries: Mapping[str, str]) -> None:
+    A `supplement` stands before or after all of them and is in every count, but in no label.
+    """
+
+    def __init__(
+        self, config: AssemblyConfig, counter: Counter, summaries: Mapping[str, str], supplement: Sequence[Part] = ()
+    ) -> None:
         self._config = config
+        self._order = config.order if config.enabled else "documents"
+        # Labels that keep together: those of a document, unless each is ordered on its own.
+        self._together = self._order == "documents" or config.cite == "document"
         self._counter = counter
         self._summaries = summaries
         self._renderer = Renderer(config)
@@ -27,14 +40,24 @@ class Layout:
         # Keyed by identity: whoever owns the candidates keeps the chunks alive as long as the layout.
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
         self._groups: dict[object, _Group] = {}
-        self._ordered: list[_Group] = []
-        self._all_before = Measured("", 0, None)
+        self._ordered: list[_Run] = []
+        self._supplement = counter.chain(counter.measure(part.text) for part in supplement)
+        self._opening = self._closing = NOTHING
+        if supplement and config.supplement_position == "before":
+            self._opening = counter.chain((self._supplement, self._separator))
+        elif supplement:
+            self._closing = counter.chain((self._separator, self._supplement))
+        self._all_before = self._opening
         self._tried: tuple[Sequence[Candidate], dict[object, _Group], int] = ((), {}, 0)
-        self.token_count = 0
+        self.token_count = counter.tokens(self._supplement)
 
     def at_least(self, candidates: Sequence[Candidate]) -> int:
         """A lower bound of the tokens of `candidates`, found without counting. Overlap is not in it."""
         return max((self._counter.at_least(candidate.chunk.text.strip()) for candidate in candidates), default=0)
+
+    def text_tokens(self, candidate: Candidate) -> int:
+        """The tokens of the candidate's text alone."""
+        return self._counter.tokens(self._counter.measure(candidate.chunk.text))
 
     def weigh(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> int:
         """The tokens of the whole context if `candidates` joined what is selected."""
@@ -50,16 +73,20 @@ class Layout:
             self.weigh(candidates)
         _, changed, self.token_count = self._tried
         self._groups |= changed
-        self._ordered = _in_order(self._groups)
-        self._measure_surroundings()
+        self._ordered = []
+        for run, label, leads in self._arranged(self._groups):
+            run.first_label, run.leads = label, leads
+            self._ordered.append(run)
+        if self._order == "documents":
+            self._measure_surroundings()
 
     def labels(self) -> list[Label]:
         """What the labels 1, 2, ... stand for."""
-        return [label for group in self._ordered for label in group.labels]
+        return [label for run in self._ordered for label in run.labelled(leads=run.leads)]
 
     def blocks(self, level: Header = Header.FULL) -> list[list[Part]]:
         """The parts of each label's block."""
-        return [block for group, first in _numbered(self._ordered) for block in self._blocks(group, first, level)]
+        return [block for run in self._ordered for block in self._blocks(run, run.first_label, run.leads, level)]
 
     def header_cost(self, candidate: Candidate, level: Header) -> int:
         """The tokens that header, summary and footer take around `candidate` alone."""
@@ -79,9 +106,20 @@ class Layout:
         return changed
 
     def _group(self, candidates: list[Candidate]) -> _Group:
-        passages = join(candidates, self._joint)
         summary = self._summaries.get(candidates[0].chunk.document_id, "")
-        return _Group(candidates, _labels(passages, self._config.cite, summary))
+        labels = _labels(join(candidates, self._joint), self._config.cite)
+        source, page = "", None
+        if self._order == "document_order":
+            source = self._renderer.source(candidates[0].chunk)
+            pages = (self._renderer.page(candidate.chunk) for candidate in candidates)
+            page = next((page for page in pages if page is not None), None)
+        runs = []
+        for share, relevance in _shares(candidates, labels, self._together):
+            # A beginning of a text that is cut may have nothing but blanks, and then no label.
+            first = share[0].passages[0][0].candidate if share else candidates[0]
+            place = Place(relevance, first.chunk.document_id, first.position, source, page)
+            runs.append(_Run(share, summary, place))
+        return _Group(candidates, runs)
 
     def _joint(self, first: Chunk, second: Chunk, adjacent: bool) -> Joint | None:
         key = (id(first), id(second), adjacent)
@@ -90,83 +128,124 @@ class Layout:
             self._joints[key] = find_joint(first, second, adjacent, config.min_overlap_chars, config.max_overlap_chars)
         return self._joints[key]
 
+    def _arranged(self, groups: Mapping[object, _Group]) -> list[tuple[_Run, int, bool]]:
+        """The runs as they are read, each with its first label and whether it is the first of its document."""
+        runs = [run for group in groups.values() for run in group.runs]
+        label, led = 1, set()
+        arranged = []
+        for run in arrange(runs, self._order, lambda run: run.place):
+            arranged.append((run, label, self._together or run.place.document_id not in led))
+            led.add(run.place.document_id)
+            label += len(run.labels)
+        return arranged
+
     def _cost(self, changed: Mapping[object, _Group], level: Header) -> int:
-        chain, separator = self._counter.chain, self._separator
-        if len(changed) == 1 and level is Header.FULL:
-            ((key, new),) = changed.items()
-            old = self._groups.get(key)
-            if old is None and self._ordered and new.rank > self._ordered[-1].rank:
-                last = self._ordered[-1]
-                measured = self._measured(new, last.first_label + len(last.labels), level)
-                return self._counter.tokens(chain((self._all_before, measured)))
-            if old is not None and (old.rank, len(old.labels)) == (new.rank, len(new.labels)):
-                measured = self._measured(new, old.first_label, level)
-                return self._counter.tokens(chain((old.before, measured, old.after)))
+        chain = self._counter.chain
+        if len(changed) == 1 and level is Header.FULL and self._order == "documents":
+            ((key, group),) = changed.items()
+            ((new,), last) = group.runs, self._ordered[-1] if self._ordered else None
+            if key not in self._groups:
+                if last is not None and new.place.relevance > last.place.relevance:
+                    measured = self._measured(new, last.first_label + len(last.labels), leads=True, level=level)
+                    return self._counter.tokens(chain((self._all_before, measured, self._closing)))
+            else:
+                (old,) = self._groups[key].runs
+                if (old.place.relevance, len(old.labels)) == (new.place.relevance, len(new.labels)):
+                    measured = self._measured(new, old.first_label, leads=True, level=level)
+                    return self._counter.tokens(chain((old.before, measured, old.after)))
         pieces: list[Measured] = []
-        for group, first in _numbered(_in_order({**self._groups, **changed})):
-            pieces += (separator, self._measured(group, first, level))
-        return self._counter.tokens(chain(pieces[1:]))
+        for run, label, leads in self._arranged({**self._groups, **changed}):
+            pieces += (self._separator, self._measured(run, label, leads=leads, level=level))
+        if not pieces:
+            return self._counter.tokens(self._supplement)
+        return self._counter.tokens(chain((self._opening, *pieces[1:], self._closing)))
 
     def _measure_surroundings(self) -> None:
-        """Measure what stands before and after each group, so that a try needs to measure only what it changes."""
+        """Measure what stands before and after each run, so that a try needs to measure only what it changes."""
         chain, separator = self._counter.chain, self._separator
-        before = after = Measured("", 0, None)
-        for group, first_label in _numbered(self._ordered):
-            group.first_label = first_label
-            group.before = before
-            before = chain((before, self._measured(group, group.first_label, Header.FULL), separator))
+        before, after = self._opening, self._closing
+        for run in self._ordered:
+            run.before = before
+            measured = self._measured(run, run.first_label, leads=run.leads, level=Header.FULL)
+            before = chain((before, measured, separator))
         self._all_before = before
-        for group in reversed(self._ordered):
-            group.after = after
-            after = chain((separator, self._measured(group, group.first_label, Header.FULL), after))
+        for run in reversed(self._ordered):
+            run.after = after
+            measured = self._measured(run, run.first_label, leads=run.leads, level=Header.FULL)
+            after = chain((separator, measured, after))
 
-    def _measured(self, group: _Group, first_label: int, level: Header) -> Measured:
-        key = (first_label, level)
-        if key not in group.measured:
+    def _measured(self, run: _Run, first_label: int, *, leads: bool, level: Header) -> Measured:
+        key = (first_label, leads, level)
+        if key not in run.measured:
             counter = self._counter
             pieces: list[Measured] = []
-            for block in self._blocks(group, first_label, level):
+            for block in self._blocks(run, first_label, leads, level):
                 pieces.append(self._separator)
                 pieces += [counter.measure(part.text) for part in block]
-            group.measured[key] = counter.chain(pieces[1:])
-        return group.measured[key]
+            run.measured[key] = counter.chain(pieces[1:])
+        return run.measured[key]
 
-    def _blocks(self, group: _Group, label: int, level: Header) -> list[list[Part]]:
-        return [self._renderer.block(label + step, each, level) for step, each in enumerate(group.labels)]
+    def _blocks(self, run: _Run, label: int, leads: bool, level: Header) -> list[list[Part]]:
+        labels = run.labelled(leads=leads)
+        return [self._renderer.block(label + step, each, level) for step, each in enumerate(labels)]
 
 
-class _Group:
-    """The selected candidates of one document, by position, and what its labels stand for.
+class _Run:
+    """Labels of one document that stand together.
 
-    Once it is selected it also knows its first label and what stands before and after it, separators included.
+    Once it is selected it also knows its first label, whether it is the first of its document, and in the order of
+    documents what stands before and after it, separators included.
     """
 
-    __slots__ = ("after", "before", "candidates", "first_label", "labels", "measured", "rank")
+    __slots__ = ("after", "before", "first_label", "labels", "leads", "measured", "place", "summary")
 
     first_label: int
+    leads: bool
     before: Measured
     after: Measured
 
-    def __init__(self, candidates: list[Candidate], labels: list[Label]) -> None:
-        self.candidates = candidates
+    def __init__(self, labels: Sequence[Label], summary: str, place: Place) -> None:
         self.labels = labels
-        self.rank = min(candidate.rank for candidate in candidates)
-        self.measured: dict[tuple[int, Header], Measured] = {}
+        self.summary = summary
+        self.place = place
+        self.measured: dict[tuple[int, bool, Header], Measured] = {}
+
+    def labelled(self, *, leads: bool) -> Sequence[Label]:
+        """Its labels, the page summary in the first one if that is the first of its document."""
+        if not leads or not self.summary:
+            return self.labels
+        return [self.labels[0]._replace(summary=self.summary), *self.labels[1:]]
 
 
-def _numbered(ordered: Iterable[_Group]) -> Iterator[tuple[_Group, int]]:
-    """The groups, each with its first label."""
-    label = 1
-    for group in ordered:
-        yield group, label
-        label += len(group.labels)
+class _Group(NamedTuple):
+    """The selected candidates of one document, by position, and what becomes of them."""
+
+    candidates: list[Candidate]
+    runs: list[_Run]
 
 
-def _in_order(groups: Mapping[object, _Group]) -> list[_Group]:
-    return sorted(groups.values(), key=lambda group: group.rank)
+def _shares(
+    candidates: Sequence[Candidate], labels: Sequence[Label], together: bool
+) -> list[tuple[Sequence[Label], tuple[int, ...]]]:
+    """The labels that stand together, and their relevance: a document's by its best hit, a label's by its best chunk.
+
+    A chunk without text of its own counts for the label before it, which contains it.
+    """
+    if together:
+        return [(labels, min((candidate.rank, candidate.distance) for candidate in candidates))]
+    label_of = {
+        id(piece.candidate): at for at, label in enumerate(labels) for passage in label.passages for piece in passage
+    }
+    best: dict[int, tuple[int, ...]] = {}
+    at = 0
+    for candidate in candidates:
+        at = label_of.get(id(candidate), at)
+        relevance = (int(not candidate.is_hit), candidate.rank, candidate.distance)
+        best[at] = min(best.get(at, relevance), relevance)
+    return [([label], best[at]) for at, label in enumerate(labels)]
 
 
-def _labels(passages: list[tuple[Piece, ...]], cite: str, summary: str) -> list[Label]:
+def _labels(passages: list[tuple[Piece, ...]], cite: str) -> list[Label]:
     shares: list[Sequence[tuple[Piece, ...]]]
     if cite == "document":
         shares = [passages]
@@ -175,7 +254,7 @@ def _labels(passages: list[tuple[Piece, ...]], cite: str, summary: str) -> list[
     else:
         pieces = (piece for passage in passages for piece in passage if piece.text.strip())
         shares = [[trimmed([piece._replace(glue="")])] for piece in pieces]
-    return [Label(share, _best(share), "" if number else summary) for number, share in enumerate(shares)]
+    return [Label(share, _best(share), "") for share in shares]
 
 
 def _best(passages: Sequence[tuple[Piece, ...]]) -> Candidate:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ctxassembly.types import Context, Trace
+from ctxassembly.context import Context
+from ctxassembly.types import Trace
 
 
 def plain(value: Any) -> Any:
@@ -34,12 +35,15 @@ def block_metadata(context: Context) -> list[dict[str, Any]]:
     """What goes with each block, in order: `citation`, `chunk_ids`, `scores` (of the hits, by id) and `trace`.
 
     The citation leaves out its own metadata, beside which all this stands. The trace is the whole context's, in every
-    block the same object.
+    block the same object. The block of supplementary text has no citation; it has `supplement`, which is True.
     """
     scores = {each.chunk_id: each.score for each in context.trace.decisions if each.distance == 0}
     trace = plain_trace(context.trace)
-    added = []
+    added: list[dict[str, Any]] = []
     for block in context.blocks:
+        if block.citation is None:
+            added.append({"supplement": True, "chunk_ids": [], "scores": {}, "trace": trace})
+            continue
         citation = plain(block.citation)
         del citation["metadata"]
         chunk_ids = citation["chunk_ids"]

@@ -170,7 +170,7 @@ class Citation:
     span: Span
     """In the context's text, from the first source character to the last; gap markers inside count."""
     snippet: str
-    """The first 200 characters of the best chunk cited."""
+    """The beginning of the best chunk cited: at most 200 characters, cut at a word."""
     best_chunk_id: str
     score: float | None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -183,7 +183,8 @@ class Block:
 
     text: str
     span: Span
-    citation: Citation
+    citation: Citation | None
+    """None for the block of supplementary text, which is no label's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,7 @@ class Trace:
     @property
     def left_out(self) -> tuple[Decision, ...]:
         """The chunks that the budget left out."""
-        return tuple(decision for decision in self.decisions if decision.reason == "budget")
+        return tuple(each for each in self.decisions if each.outcome == "dropped" and each.reason in _FOR_BUDGET)
 
     @property
     def left_out_tokens(self) -> int:
@@ -271,26 +272,7 @@ class Trace:
         return "\n".join((self.summary, *self.notes))
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What the language model reads, with the way back to its sources and the reasons for everything left out."""
-
-    text: str
-    """Never over the budget."""
-    token_count: int
-    """Exactly the tokens of `text` in the configured encoding."""
-    passages: tuple[Passage, ...] = ()
-    """In rendered order."""
-    citations: tuple[Citation, ...] = ()
-    """One per label, in the order in which they are read."""
-    blocks: tuple[Block, ...] = ()
-    provenance: tuple[Source, ...] = ()
-    """Ascending and disjoint: every verbatim character is in exactly one."""
-    trace: Trace = field(default_factory=Trace)
-    query: str | None = None
-
-    def __str__(self) -> str:
-        return self.text
+_FOR_BUDGET = ("budget", "too short")
 
 
 def _counted(number: int, one: str, many: str | None = None) -> str:

@@ -12,12 +12,13 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ctxassembly.errors import VocabularyError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import tiktoken
 
 DOWNLOAD_SECONDS = 20.0
@@ -60,6 +61,7 @@ def load_encoding(name: str) -> tiktoken.Encoding:
 
 def _cache_folders() -> Iterator[Path]:
     import tempfile
+    from pathlib import Path
 
     for variable in (_CACHE_VARIABLE, "DATA_GYM_CACHE_DIR"):
         if folder := os.environ.get(variable):

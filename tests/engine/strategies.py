@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from builders import split
-from ctxassembly import AssemblyConfig, Chunk, Hit
+from ctxassembly import AssemblyConfig, Chunk, Heading, Hit, Supplement
 
 FRAGMENTS = (
     *("word ", "Na de raadpleging ", "uw identiteitskaart", "it's", "12345", ". ", "! ", "one.\n", "/path", " / ", "."),
@@ -17,6 +17,8 @@ FRAGMENTS = (
     *("日本語。", "「はい。」", "中文，", "é", "e\u0301", "😀", "👩‍👩‍👧", "\ud83d", "\ude00", "\ud800", "ß", "²", "٣"),
     *("[1] Source: forged.txt\n", "[2]", "[", "1]", "]", "\n[", "[...]", "...]", "\n[...]\n", "[12] in a sentence"),
     *("[Page context: forged]\n", "[Pagina context: x]", "Page context: ", "\n[Page", "【3】", "\\[1]", "\\"),
+    *("\n[SOURCE 9] forged", "[source", " 9]", "\n## forged.pdf\n", "\n#", "# ", "## "),
+    *("\n--- SUPPLEMENTARY INFORMATION ---\n", "--- AANVULLENDE INFORMATIE ---", "\n---", " supplementary", "\n--"),
     *('<chunk index="9">', "</chunk>", "&amp;", "&", "<", ">", "<|endoftext|>", "<|im_start|>", "\n</chunk>\n"),
     *(
         "aaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -56,6 +58,19 @@ def broken(texts: list[str]) -> list[tuple[float, ...]]:
     raise ConnectionError("refused")
 
 
+def framed(heading: Heading) -> tuple[str, str]:
+    """A format that a user may hand in."""
+    return f"=== {heading.number}: {heading.source} ===\n", " --- "
+
+
+FORMATS: tuple[str | Callable[[Heading], tuple[str, str]], ...] = (
+    *("numbered", "source", "xml", "grouped", "minimal"),
+    framed,
+)
+ORDERS = (
+    *("documents", "documents", "documents", "relevance", "edges", "interleaved", "document_order", "reverse"),
+    "stable",
+)
 ENCODINGS: tuple[str | Callable[[str], int], ...] = ("cl100k_base", "o200k_base", len, words, quarters)
 
 
@@ -67,6 +82,7 @@ class Retrieval:
     hits: list[Hit]
     stored: list[Chunk]
     options: dict[str, Any]
+    supplement: Supplement | None = None
     embeddings: Callable[[list[str]], list[tuple[float, ...]]] | None = None
 
     @property
@@ -116,6 +132,9 @@ def metadata() -> st.SearchStrategy[dict[str, Any]]:
             "source": st.sampled_from(
                 ["gids.pdf", "a & <b>.txt", "x\n[2] Source: y", "", '"q".md', "\ud800.txt", "日本.pdf"]
             ),
+            "section": st.sampled_from(["Summary", "x\n[SOURCE 3] y", " "]),
+            "sheet": st.sampled_from(["Sheet1", None]),
+            "row_number": st.sampled_from([42, "a < b"]),
             "page": st.sampled_from([1, 2, 3, 9, "iv", "12", None, "3\n[4]"]),
             "page_summary": st.sampled_from(SUMMARIES),
             "content_hash": st.sampled_from(["h1", "h2", ""]),
@@ -140,9 +159,13 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "prefer": draw(st.sampled_from(["score", "newest"])),
         "min_overlap_chars": draw(st.sampled_from([20, 20, 0, 3])),
         "max_overlap_chars": draw(st.sampled_from([None, None, 30])),
-        "format": draw(st.sampled_from(["numbered", "xml", "minimal"])),
+        "format": draw(st.sampled_from(FORMATS)),
         "language": draw(st.sampled_from(["en", "nl"])),
         "cite": draw(st.sampled_from(["document", "passage", "chunk"])),
+        "order": draw(st.sampled_from(ORDERS)),
+        "supplement_position": draw(st.sampled_from(["before", "after"])),
+        "supplement_max_tokens": draw(st.sampled_from([1000, 1000, 12, 40])),
+        "supplement_threshold": draw(st.sampled_from([None, None, 0.5, -1])),
     }
 
 
@@ -166,4 +189,5 @@ def retrievals(draw: st.DrawFn) -> Retrieval:
     embeddings = draw(st.sampled_from([None, by_letters, broken]))
     if all(hit.chunk.vector is None for hit in hits):
         embeddings = embeddings or by_letters  # without any vector that would be an error
-    return Retrieval(whole, hits, stored, chosen_options, embeddings)
+    supplement = draw(st.none() | st.builds(Supplement, texts(12), st.booleans()))
+    return Retrieval(whole, hits, stored, chosen_options, supplement, embeddings)

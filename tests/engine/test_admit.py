@@ -165,8 +165,11 @@ def test_a_tuple_of_hits_is_fine():
 
 def test_odd_neighbours_are_mended_and_noted_as_well():
     """A value in a chunk is a traced fallback, wherever the chunk comes from."""
-    chunks, notes = admit_fetched([Chunk("", "A", "Text.", "4"), Chunk("b", "A", " "), Chunk("c", "A", "Text.", -1)])  # type: ignore[arg-type]
+    chunks, empty, notes = admit_fetched(
+        [Chunk("", "A", "Text.", "4"), Chunk("b", "A", " "), Chunk("c", "A", "Text.", -1)]
+    )  # type: ignore[arg-type]
     assert [(chunk.id, chunk.index) for chunk in chunks] == [("A#4", 4), ("c", None)]
+    assert [chunk.id for chunk in empty] == ["b"]
     assert notes == (
         "neighbour 'A#4': no id, named by its place",
         "neighbour 'c': index -1 is not a whole number from 0, left out",

@@ -312,3 +312,62 @@ def test_a_chunk_of_ten_megabytes_is_cut_in_reasonable_time():
     assert time.process_time() - began < 10
     assert 7_900 < context.token_count <= 8_000
     assert context.text.endswith("afdeling. [...]")
+
+
+LONG = Chunk("L0", "L", "One two three four five. Six seven eight nine ten. Eleven twelve thirteen fourteen.", index=0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "at_edge", "limit", "stands"),
+    [
+        ("skip: keep filling", "skip", 26, ["A0", "C0"]),
+        ("stop", "stop", 26, ["A0"]),
+        ("stop: where everything fits nothing ends", "stop", 79, ["A0", "B0", "C0"]),
+    ],
+)
+def test_what_follows_an_item_that_does_not_fit(rule: str, at_edge: str, limit: int, stands: list[str]):
+    assert standing(fitted([SMALL, LARGE, LITTLE], limit, at_edge=at_edge, window=0)) == stands
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "text"),
+    [
+        ("truncate at a sentence", 25, "One two three four five. [...]"),
+        ("as much as fits", 27, "One two three four five. Six seven eight nine ten. [...]"),
+        ("whole where it fits", 30, LONG.text),
+        ("not inside a sentence", 21, None),
+    ],
+)
+def test_truncate_cuts_what_does_not_fit_and_ends_there(rule: str, limit: int, text: str | None):
+    context = fitted([SMALL, LONG, LITTLE], limit, at_edge="truncate", window=0)
+    assert standing(context) == (["A0"] if text is None else ["A0", "L0"])
+    if text is not None:
+        assert context.blocks[1].text == f"[2] Source: unknown\n{text}"
+        assert decision(context, "L0").outcome == ("kept" if text == LONG.text else "cut")
+        assert decision(context, "L0").tokens is None
+
+
+@pytest.mark.parametrize(("least", "stands"), [(1, ["A0", "L0"]), (2, ["A0"])])
+def test_only_a_meaningful_rest_is_kept(least: int, stands: list[str]):
+    """Three times min_chunk_tokens: of five words, at most one."""
+    context = fitted([SMALL, LONG, LITTLE], 22, at_edge="truncate", min_chunk_tokens=least, window=0)
+    assert standing(context) == stands
+
+
+def test_degenerate_chunks_make_room_first():
+    crumbs = [worded("D", n, 2) for n in range(3)]
+    hits = [*crumbs, SMALL, LITTLE]
+    assert standing(fitted(hits, 30, window=0)) == ["D0", "D1", "D2", "A0"]
+    context = fitted(hits, 30, window=0, min_chunk_tokens=3)
+    assert standing(context) == ["A0", "C0"]
+    assert {each.chunk_id: each.tokens for each in context.trace.left_out} == {"D0": 2, "D1": 2, "D2": 2}
+    assert {each.reason for each in context.trace.left_out} == {"too short"}
+
+
+def test_while_everything_fits_degenerate_chunks_stay():
+    crumbs = [worded("D", n, 2) for n in range(3)]
+    assert standing(fitted([*crumbs, SMALL], 100, window=0, min_chunk_tokens=50)) == ["D0", "D1", "D2", "A0"]
+
+
+def test_degenerate_chunks_stay_where_there_are_no_others():
+    assert standing(fitted([worded("D", 0, 2), worded("D", 5, 9)], 6, window=0, min_chunk_tokens=50)) == ["D0"]

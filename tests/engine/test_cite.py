@@ -31,7 +31,11 @@ def test_the_metadata_of_a_citation_is_a_copy():
 @pytest.mark.parametrize(
     ("rule", "text", "snippet"),
     [
-        ("snippet 200 characters", numbered("w", 90), numbered("w", 90)[:200]),
+        ("snippet 200 characters", numbered("w", 90), numbered("w", 40)),
+        ("cut at a word", "word, " * 100, ("word, " * 33)[:-1]),
+        ("a word that ends in time is whole", "a" * 100 + " " + "b" * 99 + " more", "a" * 100 + " " + "b" * 99),
+        ("and one letter more is too many", "a" * 100 + " " + "b" * 100, "a" * 100),
+        ("a word that leaves less than half is cut", "See " + "日" * 300, "See " + "日" * 196),
         ("the whole text if it is shorter", "Short.", "Short."),
         ("without outer white space", "\n  Text.  ", "Text."),
     ],

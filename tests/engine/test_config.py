@@ -9,6 +9,8 @@ from ctxassembly import AssemblyConfig, MetadataKeys, TokenBudget, presets
 from ctxassembly.errors import ConfigError, CtxAssemblyError
 
 WHOLE = "an integer"
+ORDERS = "one of 'documents', 'relevance', 'edges', 'interleaved', 'document_order', 'reverse', 'stable'"
+FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a function from Heading to str"
 
 
 @pytest.mark.parametrize(
@@ -20,15 +22,21 @@ WHOLE = "an integer"
         ("max_tokens", "an integer of at least 1", [0, -8000, 8000.0, "8000", None, True]),
         ("encoding", "the name of a tiktoken encoding or a function str -> int", ["", None, 7]),
         ("granularity", "one of 'document', 'passage', 'chunk'", ["page", "Chunk", None, 1]),
+        ("at_edge", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
+        ("min_chunk_tokens", "an integer of at least 0", [-1, 20.0, None]),
         ("dedup", "one of 'exact', 'near', 'semantic', 'none'", ["fuzzy", None, True]),
         ("near_threshold", "a number above 0 and at most 1", [0, -0.9, 1.01, "0.9", None, float("nan"), True]),
         ("semantic_threshold", "a number above 0 and at most 1", [0, -0.9, 1.01, "0.92", None, float("nan"), True]),
         ("prefer", "one of 'score', 'newest'", ["oldest", None]),
         ("min_overlap_chars", "an integer of at least 0", [-1, 20.0, "20", None]),
         ("max_overlap_chars", "an integer of at least 21", [0, 20, 350.0, "350"]),
-        ("format", "one of 'numbered', 'xml', 'minimal'", ["markdown", None, ["xml"]]),
+        ("format", FORMATS, ["markdown", None, ["xml"]]),
         ("language", "one of 'en', 'nl'", ["de", "NL", None]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
+        ("order", ORDERS, ["best", None, ["edges"]]),
+        ("supplement_position", "one of 'before', 'after'", ["top", None]),
+        ("supplement_max_tokens", "an integer of at least 1", [0, -1, 1.5, None, True]),
+        ("supplement_threshold", "a number, a function of query and score, or None", ["0.5", float("nan"), True]),
         ("summary_key", "a metadata key", ["", None, 7]),
         ("on_store_error", "one of 'degrade', 'raise'", ["ignore", None]),
         ("keys", "a MetadataKeys", [{"page": "p"}, None]),
@@ -59,8 +67,12 @@ def test_the_table_above_has_every_parameter():
         ("min_overlap_chars", [0, 20]),
         ("max_overlap_chars", [None, 21, 350]),
         ("granularity", ["document", "passage", "chunk"]),
-        ("format", ["numbered", "xml", "minimal"]),
+        ("format", ["numbered", "source", "xml", "grouped", "minimal", str]),
         ("language", ["en", "nl"]),
+        ("order", ["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]),
+        ("supplement_position", ["before", "after"]),
+        ("supplement_max_tokens", [1, 10**6]),
+        ("supplement_threshold", [None, 0, -3.5, 0.9, bool]),
         ("cite", ["document", "passage", "chunk"]),
         ("dedup", ["exact", "near", "semantic", "none"]),
         ("near_threshold", [0.01, 0.85, 1]),

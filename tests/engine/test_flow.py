@@ -5,7 +5,7 @@ import time
 import pytest
 
 from builders import decision, hits_of, split, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, aassemble, assemble
 from ctxassembly.errors import CtxAssemblyError, StoreError
 from strategies import words
 
@@ -94,6 +94,18 @@ def test_a_copy_that_was_retrieved_is_not_fetched_again_as_a_neighbour():
     assert [ref.index for ref in store.requests[0] if ref.document_id == "B"] == [1]
     assert [each.outcome for each in context.trace.decisions if each.chunk_id == "B3"] == ["duplicate"]
     assert decision(context, "A5").replaced == ("B3",)
+
+
+@pytest.mark.parametrize("retrieved", [True, False])
+def test_a_chunk_without_text_leaves_no_gap(retrieved: bool):
+    """What stands on both sides of it is adjacent, whether it was retrieved or fetched; nothing is missing there."""
+    blank = Chunk("A6", "A", " \n ", index=6)
+    store = MemoryStore([*A[:6], blank, *A[7:]])
+    context = assemble(hits_of([A[5], A[7], *([blank] if retrieved else [])]), store=store)
+    assert standing(context) == ["A4", "A5", "A7", "A8"]
+    assert "[...]" not in context.text
+    assert store.round_trips == 1
+    assert (ChunkRef("A", 6) in store.requests[0]) is not retrieved
 
 
 def test_the_reply_of_a_store_is_not_changed():

@@ -47,3 +47,9 @@ def test_what_goes_with_each_block():
     assert metadata["citation"]["label"] == "1"
     assert "metadata" not in metadata["citation"]
     assert metadata["trace"] == plain_trace(CONTEXT.trace)
+
+
+def test_the_block_of_a_supplement_has_no_citation():
+    _, metadata = block_metadata(assemble([Hit(CHUNKS[5], 0.9)], supplement="Facts."))
+    assert metadata.keys() == {"supplement", "chunk_ids", "scores", "trace"}
+    assert metadata["supplement"] is True

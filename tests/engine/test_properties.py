@@ -12,22 +12,32 @@ from hypothesis import strategies as st
 
 from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, aassemble, assemble
-from strategies import Retrieval, retrievals, texts
+from strategies import Retrieval, framed, retrievals, texts
 
 unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 HEADER = {
     "numbered": r"\[\d+\](?: (?:Source: |Uit )[^\n]*)?\n",
+    "source": r"\[SOURCE \d+\](?: [^\n]*)?\n",
     "xml": r"<chunk(?: (?:index|source|page|score)=(?:\"[^\"<>]*\"|'[^'<>]*'))*>\n",
+    "grouped": r"## [^\n]*\n",
     "minimal": "",
+    framed: r"=== \d+: [^\n]* ===\n",
 }
 SUMMARY = r"\[(?:Page|Pagina) context: [^\n]*\]\n"
 BETWEEN = r"(?:\\|\ufffd|&amp;|&lt;|&gt;|\n\[\.\.\.\]\n|\n)*"
-END = {"numbered": r"(?: \[\.\.\.\])?", "xml": r"(?: \[\.\.\.\])?\n</chunk>", "minimal": r"(?: \[\.\.\.\])?"}
+CUT = r"(?: \[\.\.\.\])?"
+END = {"xml": CUT + r"\n</chunk>", framed: CUT + r"\n---"}
 
 
 def assembled(case: Retrieval) -> Context:
-    return assemble(case.hits, case.config, store=MemoryStore(case.stored), embeddings=case.embeddings)
+    return assemble(
+        case.hits,
+        case.config,
+        store=MemoryStore(case.stored),
+        supplement=case.supplement,
+        embeddings=case.embeddings,
+    )
 
 
 @unhurried
@@ -113,9 +123,11 @@ def test_every_character_of_a_passage_has_its_source_unless_it_is_neutralised(ca
 def test_text_outside_the_provenance_is_our_own_markup_alone(case: Retrieval):
     context = assembled(case)
     form = case.options["format"]
-    allowed = re.compile(f"(?:{HEADER[form]})?(?:{SUMMARY})?{BETWEEN}{END[form]}|{BETWEEN}{END['minimal']}")
+    allowed = re.compile(f"(?:{HEADER[form]})?(?:{SUMMARY})?{BETWEEN}{END.get(form, CUT)}|{BETWEEN}{CUT}")
     spans = {source.span for source in context.provenance}
     for block in context.blocks:
+        if block.citation is None:
+            continue
         begin, end = block.span
         rest = list(context.text[begin:end])
         for start, stop in spans:
@@ -124,12 +136,31 @@ def test_text_outside_the_provenance_is_our_own_markup_alone(case: Retrieval):
         assert allowed.fullmatch("".join(rest))
 
 
+FORGED = re.compile(
+    r"(?:\A|(?<=[\n\r\v\f\x85\u2028\u2029]))[ \t]*"
+    r"(\[(?:\d+\]|\.\.\.\]|Page context:|Pagina context:|SOURCE \d+\])|--- (?:SUPP|AANV))"
+)
+
+
+@unhurried
+@given(retrievals())
+def test_no_line_of_a_document_passes_for_ours(case: Retrieval):
+    context = assembled(case)
+    forged = [found.start(1) for found in FORGED.finditer(context.text)]
+    if case.options["format"] == "grouped":
+        forged += [found.start(1) for found in re.finditer(r"^[ \t]*(## )", context.text, re.MULTILINE)]
+    for source in context.provenance:
+        assert not any(source.span[0] <= at < source.span[1] for at in forged)
+        if case.options["format"] == "xml":
+            assert not {*"<>&"} & {*context.text[slice(*source.span)]}
+
+
 @unhurried
 @given(retrievals())
 def test_blocks_joined_by_a_blank_line_are_the_text(case: Retrieval):
     context = assembled(case)
     assert "\n\n".join(block.text for block in context.blocks) == context.text
-    assert tuple(block.citation for block in context.blocks) == context.citations
+    assert tuple(block.citation for block in context.blocks if block.citation) == context.citations
     for block in context.blocks:
         assert block.text
         assert context.text[slice(*block.span)] == block.text
@@ -141,7 +172,7 @@ def test_blocks_joined_by_a_blank_line_are_the_text(case: Retrieval):
 @given(retrievals())
 def test_label_n_is_cited_as_n_from_its_first_source_character_to_its_last(case: Retrieval):
     context = assembled(case)
-    for n, block in enumerate(context.blocks, start=1):
+    for n, block in enumerate([each for each in context.blocks if each.citation], start=1):
         citation = block.citation
         assert citation.label == str(n)
         assert citation.best_chunk_id in citation.chunk_ids
@@ -151,7 +182,7 @@ def test_label_n_is_cited_as_n_from_its_first_source_character_to_its_last(case:
         assert {source.chunk_id for source in inside} <= set(citation.chunk_ids)
         if case.options["enabled"]:
             assert {source.document_id for source in inside} <= {citation.document_id}
-    cited = {(block.citation.document_id, source.chunk_id) for block in context.blocks for source in context.provenance}
+    cited = {(each.document_id, source.chunk_id) for each in context.citations for source in context.provenance}
     assert len(context.citations) <= max(len(cited), len(context.passages))
 
 
@@ -161,18 +192,50 @@ def test_labels_stand_in_the_order_of_their_documents_best_hits(case: Retrieval)
     context = assembled(case)
     best: dict[str, int] = {}
     for each in context.trace.decisions:
-        if each.outcome in ("kept", "cut"):
+        if each.outcome in ("kept", "cut", "contained"):
             best[each.document_id] = min(best.get(each.document_id, each.rank), each.rank)
     # A newer version stands in the place of the one that it displaced.
-    if case.options["enabled"] and case.options["prefer"] == "score":
+    if case.options["enabled"] and case.options["order"] == "documents" and case.options["prefer"] == "score":
         order = list(dict.fromkeys(citation.document_id for citation in context.citations))
         assert order == sorted(order, key=lambda document_id: best[document_id])
 
 
 @unhurried
 @given(retrievals())
+def test_a_supplement_is_one_block_of_its_own_at_its_end_within_its_cap(case: Retrieval):
+    context = assembled(case)
+    own = [block for block in context.blocks if block.citation is None]
+    given = case.supplement is not None and bool(case.supplement.text.strip())
+    assert len(own) <= given
+    assert sum(note.startswith("supplement: ") for note in context.trace.notes) == given
+    for block in own:
+        before = case.options["supplement_position"] == "before"
+        assert block is context.blocks[0 if before else -1]
+        assert context.supplement == block.text
+        assert count(block.text, case.options["encoding"]) <= case.options["supplement_max_tokens"]
+        assert [found.start(1) for found in FORGED.finditer(block.text)] == [0]
+        start, end = block.span
+        assert not any(start < source.span[1] and source.span[0] < end for source in context.provenance)
+    without = assembled(replace(case, supplement=None))
+    if not own:
+        assert context.text == without.text
+    elif without.trace.decisions:
+        best = [each for each in (without.trace, context.trace) if each.decisions[0].outcome == "kept"]
+        assert context.trace in best or without.trace not in best
+
+
+@unhurried
+@given(retrievals())
 def test_sync_equals_async(case: Retrieval):
-    awaited = asyncio.run(aassemble(case.hits, case.config, store=MemoryStore(case.stored), embeddings=case.embeddings))
+    awaited = asyncio.run(
+        aassemble(
+            case.hits,
+            case.config,
+            store=MemoryStore(case.stored),
+            supplement=case.supplement,
+            embeddings=case.embeddings,
+        )
+    )
     context = assembled(case)
     assert awaited.text == context.text
     assert awaited.provenance == context.provenance
@@ -193,7 +256,7 @@ def test_the_same_input_gives_the_same_output(case: Retrieval):
 @unhurried
 @given(retrievals())
 def test_the_order_in_which_a_store_answers_changes_nothing(case: Retrieval):
-    turned = assemble(case.hits, case.config, store=MemoryStore(case.stored[::-1]), embeddings=case.embeddings)
+    turned = assembled(replace(case, stored=case.stored[::-1]))
     # Without places a store's order is all there is to go by; with two chunks in one place, too.
     places = [(c.document_id, c.index) for c in case.stored]
     if all(type(c.index) is int and c.index >= 0 and c.id for c in case.stored) and len(set(places)) == len(places):

@@ -13,7 +13,7 @@ from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransfo
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 from pydantic import ValidationError
 
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Supplement, assemble
 from ctxassembly.errors import InputError, StoreError
 from langchain_ctxassembly import ContextAssembler
 from langchain_samples import Recorder, chunks, document, documents, memory_store, vector_store
@@ -38,6 +38,42 @@ def test_the_documents_joined_by_a_blank_line_are_the_text_of_the_bare_engine(fo
     context = bare(HITS, config)
     assert "\n\n".join(each.page_content for each in found) == context.text
     assert len(found) == len(context.citations)
+
+
+@pytest.mark.parametrize("order", ["relevance", "edges", "reverse", "stable"])
+@pytest.mark.parametrize("form", ["source", "grouped", lambda heading: f"Document {heading.number}"])
+def test_so_they_are_in_every_order_and_format(form: Any, order: Any) -> None:
+    config = AssemblyConfig(format=form, order=order, cite="passage")
+    found = ContextAssembler(config=config, store=memory_store(CORPUS)).invoke(HITS)
+    assert "\n\n".join(each.page_content for each in found) == bare(HITS, config).text
+    assert [each.metadata["citation"]["label"] for each in found] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("position", ["before", "after"])
+@pytest.mark.parametrize("hits", [HITS, []])
+async def test_a_supplement_is_a_document_of_its_own_without_a_citation(hits: list[Document], position: Any) -> None:
+    assembler = ContextAssembler(config=AssemblyConfig(supplement_position=position))
+    given = {"documents": hits, "query": "q", "supplement": "Aspirin is a blood thinner."}
+    found = assembler.invoke(given)
+    own = found[0 if position == "before" else -1]
+    assert own.id == "supplement"
+    assert own.metadata["supplement"] is True
+    assert "citation" not in own.metadata
+    assert [each.metadata["citation"]["label"] for each in found if each is not own] == ["1", "2"][: len(hits)]
+    context = assembler.as_context().invoke(given)
+    assert context.supplement == own.page_content
+    assert "\n\n".join(each.page_content for each in found) == context.text
+    assert [each.page_content for each in await assembler.ainvoke(given)] == [each.page_content for each in found]
+    json.dumps(own.metadata)
+
+
+def test_a_supplement_may_be_forced_and_must_be_text() -> None:
+    assembler = ContextAssembler(config=AssemblyConfig(supplement_threshold=0.5))
+    assert "supplement" not in [each.id for each in assembler.invoke({"documents": HITS, "supplement": "Facts."})]
+    forced = {"documents": HITS, "supplement": Supplement("Facts.", force=True)}
+    assert assembler.invoke(forced)[-1].id == "supplement"
+    with pytest.raises(InputError, match="supplement must be a string or a Supplement"):
+        assembler.invoke({"documents": HITS, "supplement": 7})
 
 
 def test_neighbours_are_fetched_in_one_round_trip_and_overlap_is_stripped() -> None:

@@ -62,6 +62,25 @@ def test_the_nodes_joined_are_the_context_of_the_bare_engine_byte_for_byte(form:
     assert [node.node.metadata["citation"]["label"] for node in nodes] == [each.label for each in expected.citations]
 
 
+@pytest.mark.parametrize("given", ["Facts.", lambda query: f"Facts on {query}.", lambda query: None])
+async def test_a_supplement_is_a_node_of_its_own_after_the_labels(given: Any) -> None:
+    hits = scored(*document()[:2])
+    postprocessor = ContextAssemblyPostprocessor(supplement=given)
+    nodes = postprocessor.postprocess_nodes(hits, query_str="dye")
+    facts = given("dye") if callable(given) else given
+    context = assemble([Hit(chunk) for chunk in bare([each.node for each in hits])], supplement=facts)
+    assert read_by_llm(nodes) == context.text
+    assert read_by_llm(await postprocessor.apostprocess_nodes(hits, query_str="dye")) == context.text
+    assert nodes[0].node.metadata["citation"]["label"] == "1"
+    assert len(nodes) == (1 if facts is None else 2)
+    if facts is not None:
+        own = nodes[-1]
+        assert own.node.node_id == "supplement"
+        assert own.score is None
+        assert own.node.metadata["supplement"] is True
+        assert "citation" not in own.node.metadata
+
+
 def test_no_metadata_key_reaches_the_llm_or_the_embedding() -> None:
     (node,) = ContextAssemblyPostprocessor().postprocess_nodes(scored(document(metadata=HOSTILE)[0]))
 

@@ -40,19 +40,21 @@ HITS = [CHUNKS[place] for place in (11, 2, 4, 15)]
         AssemblyConfig(format="xml", cite="passage", window=2),
         AssemblyConfig(format="minimal", max_tokens=60),
         AssemblyConfig(language="nl", granularity="document", max_tokens=120),
+        AssemblyConfig(format="source", cite="chunk", order="edges", supplement_position="before"),
+        AssemblyConfig(format="grouped", order="reverse", supplement_threshold=0.1),
         AssemblyConfig(enabled=False),
     ],
 )
 async def test_the_text_is_the_same_everywhere(config: AssemblyConfig) -> None:
     store = MemoryStore(CHUNKS)
     hits = [Hit(chunk, chunk.metadata["relevance_score"]) for chunk in HITS]
-    expected = assemble(hits, config, query="tax", store=store).text
+    expected = assemble(hits, config, query="tax", store=store, supplement="Facts.").text
     documents = [Document(id=each.id, page_content=each.text, metadata=dict(each.metadata)) for each in HITS]
     nodes = [NodeWithScore(node=TextNode(id_=each.id, text=each.text, metadata=dict(each.metadata))) for each in HITS]
     langchain = ContextAssembler(config=config, store=store)
-    llamaindex = ContextAssemblyPostprocessor(config=config, store=store)
+    llamaindex = ContextAssemblyPostprocessor(config=config, store=store, supplement="Facts.")
 
-    chained = await langchain.ainvoke({"documents": documents, "query": "tax"})
+    chained = await langchain.ainvoke({"documents": documents, "query": "tax", "supplement": "Facts."})
     processed = await llamaindex.apostprocess_nodes(nodes, query_str="tax")
 
     assert expected

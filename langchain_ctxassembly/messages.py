@@ -1,0 +1,18 @@
+"""A context and a question -> the messages that a LangChain chat model takes."""
+
+from __future__ import annotations
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from ctxassembly.context import Context
+
+
+def to_messages(
+    context: Context,
+    question: str,
+    style: str = "grounded",
+    extra_instructions: str | None = None,
+) -> list[BaseMessage]:
+    """A system and a human message, with the words of `Context.to_messages`."""
+    system, user = context.to_messages(question, style, extra_instructions)
+    return [SystemMessage(system["content"]), HumanMessage(user["content"])]

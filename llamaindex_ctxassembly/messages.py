@@ -1,0 +1,18 @@
+"""A context and a question -> the messages that a LlamaIndex LLM takes."""
+
+from __future__ import annotations
+
+from llama_index.core.llms import ChatMessage
+
+from ctxassembly.context import Context
+
+
+def to_messages(
+    context: Context,
+    question: str,
+    style: str = "grounded",
+    extra_instructions: str | None = None,
+) -> list[ChatMessage]:
+    """A system and a user message, with the words of `Context.to_messages`."""
+    messages = context.to_messages(question, style, extra_instructions)
+    return [ChatMessage(content=each["content"], role=each["role"]) for each in messages]

@@ -1,0 +1,103 @@
+"""What comes out: the text that the model reads, and everything that its answer is measured by afterwards.
+
+What is done with an answer loads when it is first asked for: who only assembles doesn't wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ctxassembly.keys import MetadataKeys
+from ctxassembly.types import Block, Citation, Passage, Source, Trace
+
+if TYPE_CHECKING:
+    from ctxassembly.answer import AnswerReader, Mode, Resolved
+    from ctxassembly.quotes import Quote
+    from ctxassembly.references import Reference
+
+LABELLED = frozenset({"numbered", "source", "xml"})
+"""The formats in which a reader sees labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the language model reads, with the way back to its sources and the reasons for everything left out."""
+
+    text: str
+    """Never over the budget."""
+    token_count: int
+    """Exactly the tokens of `text` in the configured encoding."""
+    passages: tuple[Passage, ...] = ()
+    """In rendered order."""
+    citations: tuple[Citation, ...] = ()
+    """One per label, in the order in which they are read."""
+    blocks: tuple[Block, ...] = ()
+    provenance: tuple[Source, ...] = ()
+    """Ascending and disjoint: every verbatim character is in exactly one."""
+    trace: Trace = field(default_factory=Trace)
+    query: str | None = None
+    format: str = "numbered"
+    """What the text looks like: "custom" if a function wrote the headers, "minimal" if none has room."""
+    language: str = "en"
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a reader sees the labels."""
+        return self.format in LABELLED
+
+    @property
+    def supplement(self) -> str:
+        """The block of supplementary text, as it stands in `text`; nothing if there is none."""
+        return next((block.text for block in self.blocks if block.citation is None), "")
+
+    def to_messages(
+        self,
+        question: str,
+        style: str = "grounded",
+        extra_instructions: str | None = None,
+    ) -> list[dict[str, str]]:
+        """The messages to send, system and user, as dicts of `role` and `content`.
+
+        `style` is "grounded", "strict" or "soft", as `ctxassembly.prompts.system_prompt` describes them.
+        """
+        from ctxassembly.prompts import system_prompt, user_prompt
+
+        system = system_prompt(style, form=self.format, language=self.language, supplement=bool(self.supplement))
+        user = user_prompt(self.text, question, language=self.language, extra_instructions=extra_instructions)
+        return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+    def resolve(self, answer: str, mode: Mode = "renumber") -> Resolved:
+        """What `answer` cites; its text with the markers renumbered, kept or removed (for speech)."""
+        from ctxassembly.answer import resolve
+
+        return resolve(answer, self.citations, labelled=self.labelled, mode=mode)
+
+    def reader(self, mode: Mode = "keep") -> AnswerReader:
+        """The same for an answer that comes in pieces: `feed` each, `close`, then ask `resolved`. Sync or async."""
+        from ctxassembly.answer import AnswerReader
+
+        return AnswerReader(self.citations, labelled=self.labelled, mode=mode)
+
+    def stream(self, pieces: Iterable[str], mode: Mode = "keep") -> Generator[str, None, Resolved]:
+        """The answer's pieces as soon as they are settled; `yield from` gives what it cites."""
+        from ctxassembly.answer import stream
+
+        return stream(pieces, self.reader(mode))
+
+    def sources(self) -> tuple[Reference, ...]:
+        """The documents in the context, in reading order, without labels: what a voice names."""
+        from ctxassembly.references import references
+
+        return references(self.passages, self.keys)
+
+    def check_quotes(self, answer: str) -> tuple[Quote, ...]:
+        """Each quote of `answer`, and whether it stands in the source cited after it; without a citation, in any."""
+        from ctxassembly.quotes import check_quotes
+
+        return check_quotes(answer, self.blocks, self.passages)
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,90 @@
+"""Facts that no chunk holds (from a graph, a taxonomy, a database), rendered behind a separator of their own.
+
+They have no source among the documents, so they are no label's: they make a block of their own without a citation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ctxassembly.budget import MOST_CHARS_PER_TOKEN, last_fitting, sentence_ends
+from ctxassembly.config import AssemblyConfig
+from ctxassembly.errors import InputError
+from ctxassembly.render import Renderer
+from ctxassembly.tokens import Counter
+from ctxassembly.types import Candidate, Part
+
+EVIDENCE_SHARE = 2
+"""Where anything was retrieved, at least half of the budget is for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplement:
+    """Supplementary text, with what a bare string can't say."""
+
+    text: str
+    force: bool = False
+    """Add it whatever the gate says. Its cap and the budget hold all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplemented:
+    """What is written of a supplement, which may be nothing, and why."""
+
+    parts: tuple[Part, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def supplemented(
+    given: str | Supplement | None,
+    hits: Sequence[Candidate],
+    query: str | None,
+    config: AssemblyConfig,
+    counter: Counter,
+) -> Supplemented:
+    """The block that `given` makes beside `hits`, best first: within its cap, cut at a sentence, or shut out.
+
+    Raises:
+        InputError: `given` is neither text nor a Supplement.
+    """
+    supplement = Supplement(given) if isinstance(given, str) else given
+    if supplement is None:
+        return Supplemented()
+    if not isinstance(supplement, Supplement) or not isinstance(supplement.text, str):
+        raise InputError(f"supplement must be a string or a Supplement, got {given!r:.200}")
+    text = supplement.text.strip()
+    if not text:
+        return Supplemented()
+    if not supplement.force and (reason := _shut_out(hits, query, config)):
+        return Supplemented(notes=(f"supplement: suppressed, {reason}",))
+
+    renderer = Renderer(config)
+    room = config.token_limit // EVIDENCE_SHARE if hits else config.token_limit
+    cap = min(config.supplement_max_tokens, room)
+
+    def parts(end: int) -> list[Part]:
+        return renderer.supplement(text[:end], cut=end < len(text))
+
+    def tokens(end: int) -> int:
+        return counter.count("".join(part.text for part in parts(end)))
+
+    end = len(text)
+    if tokens(end) > cap:
+        # Never inside a sentence: half a fact may say the opposite.
+        end = last_fitting(sentence_ends(text[: cap * MOST_CHARS_PER_TOKEN]), lambda upto: tokens(upto) <= cap)
+    if not end:
+        return Supplemented(notes=(f"supplement: left out, no sentence of it fits in {cap:,} tokens",))
+    cut = ", its text cut" if end < len(text) else ""
+    return Supplemented(tuple(parts(end)), (f"supplement: stands, {tokens(end):,} of at most {cap:,} tokens{cut}",))
+
+
+def _shut_out(hits: Sequence[Candidate], query: str | None, config: AssemblyConfig) -> str:
+    """Why the gate is shut; nothing if it is open. Where nothing was retrieved or scored, no threshold is reached."""
+    threshold = config.supplement_threshold
+    best = next((hit.score for hit in hits if hit.score is not None), None)
+    if callable(threshold):
+        return "" if threshold(query, best) else "as supplement_threshold decided"
+    if threshold is None or best is None or best < threshold:
+        return ""
+    return f"the best hit's score {best:g} reaches supplement_threshold {threshold:g}"

@@ -1,0 +1,142 @@
+"""A model's context window in zones, and what they leave for retrieved text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ctxassembly.checks import check_int
+from ctxassembly.errors import ConfigError, MissingExtraError
+from ctxassembly.history import Message, history_tokens
+from ctxassembly.tokens import counter_for
+
+ZONES = ("system", "query", "conversation", "generation", "buffer")
+
+PUBLISHED_WINDOWS = {
+    "mistral": 8_192,
+    "gemma2:9b": 8_192,
+    "qwen2.5:3b": 32_768,
+    "llama3.2": 128_000,
+    "qwen2.5:14b": 128_000,
+    "deepseek-r1:8b": 128_000,
+}
+"""Windows of models that are run locally, as published with the zones; hosted models are looked up in genai-prices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenBudget:
+    """Zones of a model's context window, all in tokens; `context` is what they leave for retrieved text.
+
+    The default zones are the published ones for a window of 128,000.
+    """
+
+    window: int = 128_000
+    """The most tokens that the model takes, answer included."""
+    system: int = 4_000
+    query: int = 1_000
+    conversation: int = 8_000
+    generation: int = 4_000
+    buffer: int = 1_000
+    """Room for what nobody counted: role markers, tool definitions."""
+    context_cap: int | None = 32_000
+    """The most that the context may take even if more is left; None means no cap."""
+    encoding: str | None = None
+    """The tiktoken encoding of the model, if it has one."""
+
+    def __post_init__(self) -> None:
+        check_int("TokenBudget.window", self.window, 1)
+        for zone in ZONES:
+            check_int(f"TokenBudget.{zone}", getattr(self, zone), 0)
+        if self.context_cap is not None:
+            check_int("TokenBudget.context_cap", self.context_cap, 1)
+        if self.context < 1:
+            spent = " + ".join(f"{zone} {getattr(self, zone):,}" for zone in ZONES)
+            raise ConfigError("TokenBudget.window", f"more than the zones take together ({spent})", self.window)
+
+    @property
+    def context(self) -> int:
+        """Tokens for the context: what the other zones leave of the window, at most `context_cap`."""
+        left = self.window - self.system - self.query - self.conversation - self.generation - self.buffer
+        return left if self.context_cap is None else min(self.context_cap, left)
+
+    @classmethod
+    def for_model(
+        cls,
+        model: str,
+        *,
+        window: int | None = None,
+        system_prompt: str = "",
+        question: str = "",
+        history: Sequence[Message] = (),
+        generation: int = 4_000,
+        buffer: int = 64,
+        context_cap: int | None = None,
+    ) -> TokenBudget:
+        """The budget that `model` leaves beside what is really sent: prompt, question and history are counted.
+
+        This is the other published rule, window - system - query - output - 64. OpenAI's models are counted in their
+        own encoding, others in cl100k_base; the buffer may be raised for what that misses.
+
+        Args:
+            model: its name. The windows of local models come from a published table, those of hosted ones from the
+                package genai-prices, which is kept up to date by its maintainers.
+            window: the window in tokens, where it is known better; then any name will do.
+            system_prompt: the instructions, without the retrieved text.
+            question: the user's question.
+            history: the messages before it, as strings or as objects or mappings with `content`.
+            generation: tokens kept for the answer.
+            buffer: tokens kept for what nobody counted.
+            context_cap: the most that the context may take; None means no cap.
+
+        Raises:
+            ConfigError: the model is unknown and no window is given, or the zones leave nothing of the window.
+            MissingExtraError: a hosted model's window is asked for and genai-prices is not installed.
+        """
+        encoding = _encoding_of(model)
+        count = counter_for(encoding or "cl100k_base").count
+        return cls(
+            window=_window_of(model) if window is None else window,
+            system=count(system_prompt),
+            query=count(question),
+            conversation=history_tokens(history, count),
+            generation=generation,
+            buffer=buffer,
+            context_cap=context_cap,
+            encoding=encoding,
+        )
+
+
+def _encoding_of(model: str) -> str | None:
+    from tiktoken.model import encoding_name_for_model
+
+    try:
+        return encoding_name_for_model(model)
+    except KeyError:  # not one of OpenAI's
+        return None
+
+
+def _window_of(model: str) -> int:
+    if model in PUBLISHED_WINDOWS:
+        return PUBLISHED_WINDOWS[model]
+    known = _hosted_windows()
+    if model in known:
+        return known[model]
+    alike = sorted(name for name in known if name[:4] == str(model)[:4])[:20]
+    choices = ", ".join([*PUBLISHED_WINDOWS, *alike])
+    raise ConfigError("model", f"one of {choices}, or any other that genai-prices knows; else give window=", model)
+
+
+def _hosted_windows() -> dict[str, int]:
+    """The context windows that genai-prices knows, by model id; of several providers the smallest."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot
+    except ImportError as error:
+        raise MissingExtraError(
+            "looking up the context window of a hosted model (or give window=)", "models"
+        ) from error
+    windows: dict[str, int] = {}
+    for provider in get_snapshot().providers:
+        for each in provider.models:
+            if each.context_window:
+                windows[each.id] = min(each.context_window, windows.get(each.id, each.context_window))
+    return windows

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from builders import count
+from ctxassembly import AssemblyConfig, TokenBudget
+from ctxassembly.errors import ConfigError, MissingExtraError
+
+PROMPT, QUESTION = "Answer from the context alone.", "How long do I fast before a gastroscopy?"
+HISTORY = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good morning"}]
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("mistral", 8_192),
+        ("gemma2:9b", 8_192),
+        ("qwen2.5:3b", 32_768),
+        ("llama3.2", 128_000),
+        ("qwen2.5:14b", 128_000),
+        ("deepseek-r1:8b", 128_000),
+        ("gpt-4o", 128_000),
+    ],
+)
+def test_a_model_has_its_window(model: str, window: int):
+    assert TokenBudget.for_model(model).window == window
+
+
+def test_what_is_really_there_is_counted():
+    """Published: window - system - query - output - 64."""
+    budget = TokenBudget.for_model(
+        "mistral", system_prompt=PROMPT, question=QUESTION, history=HISTORY, generation=1_000
+    )
+    assert budget.conversation == sum(count(message["content"]) for message in HISTORY)
+    assert budget.context == 8_192 - count(PROMPT) - count(QUESTION) - budget.conversation - 1_000 - 64
+
+
+def test_a_model_is_counted_in_its_own_encoding():
+    budget = TokenBudget.for_model("gpt-4o", question="Скільки годин не їсти?")
+    assert budget.query == count("Скільки годин не їсти?", "o200k_base") != count("Скільки годин не їсти?")
+    assert AssemblyConfig(max_tokens=budget).encoding == "o200k_base"
+    assert AssemblyConfig(max_tokens=budget, encoding=len).encoding is len
+    assert AssemblyConfig(max_tokens=TokenBudget.for_model("mistral")).encoding == "cl100k_base"
+
+
+def test_a_window_from_the_user_makes_any_name_do():
+    assert TokenBudget.for_model("in-house-7b", window=16_000, generation=1_000).context == 14_936
+
+
+def test_an_unknown_model_is_an_error_that_names_the_choices():
+    with pytest.raises(ConfigError, match=r"model must be one of mistral, .*gpt-4o.*give window=, got 'gpt-17'"):
+        TokenBudget.for_model("gpt-17")
+
+
+def test_zones_that_add_up_to_more_than_the_window_are_named():
+    named = r"more than the zones take together \(system 7 \+ query 0 \+ .* generation 9,000 \+ buffer 64\), got 8192"
+    with pytest.raises(ConfigError, match=named):
+        TokenBudget.for_model("mistral", system_prompt="one two three four five six seven", generation=9_000)
+
+
+def test_a_hosted_model_needs_its_package(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'ctxassembly\[models\]'"):
+        TokenBudget.for_model("gpt-4o")
+    assert TokenBudget.for_model("mistral").window == 8_192
+    assert TokenBudget.for_model("gpt-4o", window=128_000).encoding == "o200k_base"
+
+
+def test_the_cap_holds_where_more_is_left():
+    assert TokenBudget.for_model("llama3.2", context_cap=20_000).context == 20_000
