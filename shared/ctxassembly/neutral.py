@@ -11,17 +11,14 @@ import re
 
 REPLACEMENT = "\ufffd"
 
-_OURS = r"\[(?:\d+\]|Page context:|Pagina context:|\.\.\.\]|(?i:source)[^\S\n]*\d+\])"
-_SEPARATOR = r"(?<!-)-{3,}[^\S\n]*(?i:supp|aanv)"
-_GROUP = r"##(?=[^\S\n])"
-# Begun at the very end of a text that the next one continues without a break, which may complete it.
-_BEGUN = r"\[[^\]\n]{0,20}\Z|-{1,2}\Z|-{3}[^\n]{0,40}\Z"
-_GROUP_BEGUN = r"#{1,2}\Z"
-
-_WHOLE = re.compile(f"{_OURS}|{_SEPARATOR}")
-_WHOLE_OR_BEGUN = re.compile(f"{_OURS}|{_SEPARATOR}|{_BEGUN}")
-_GROUPED = re.compile(f"{_OURS}|{_SEPARATOR}|{_GROUP}")
-_GROUPED_OR_BEGUN = re.compile(f"{_OURS}|{_SEPARATOR}|{_GROUP}|{_BEGUN}|{_GROUP_BEGUN}")
+# A label begins with one character in every branch, which is what a search can skip to; a run of dashes is tried from
+# its first one only: from each of them, a long run would take quadratic time.
+_OURS = re.compile(r"\[(?:\d+\]|Page context:|Pagina context:|\.\.\.\]|(?i:source)[^\S\n]*\d+\])")
+_SEPARATOR = re.compile(r"(?<!-)---+[^\S\n]*(?i:supp|aanv)")
+_GROUP = re.compile(r"##(?=[^\S\n])")
+_BEGUN = re.compile(r"(?:\[[^\]\n]{0,20}|--?|---+[^-\n][^\n]{0,40}|---+)\Z")
+"""Begun on the last line of a text that the next one continues without a break, which may complete it."""
+_GROUP_BEGUN = re.compile(r"##?\Z")
 
 _LINE_ENDS = "\n\r\v\f\x85\u2028\u2029"
 _XML = re.compile(r"[&<>]")
@@ -35,11 +32,19 @@ def replacements(text: str, form: str, *, continued: bool = False) -> dict[int, 
     One that replaces nothing ends where it begins and stands before the character there. `continued` means that
     another text follows without a break.
     """
+    patterns = [_OURS]
+    if "---" in text:
+        patterns.append(_SEPARATOR)
     if form == "grouped":
-        ours = _GROUPED_OR_BEGUN if continued else _GROUPED
-    else:
-        ours = _WHOLE_OR_BEGUN if continued else _WHOLE
-    found = {at.start(): (at.start(), "\\") for at in ours.finditer(text) if _begins_line(text, at.start())}
+        patterns.append(_GROUP)
+    found = {
+        at.start(): (at.start(), "\\")
+        for pattern in patterns
+        for at in pattern.finditer(text)
+        if _begins_line(text, at.start())
+    }
+    if continued and (begun := _begun(text, form)) is not None:
+        found[begun] = (begun, "\\")
     if form == "xml":
         found |= {at.start(): (at.end(), _ENTITIES[at[0]]) for at in _XML.finditer(text)}
     if not _encodable(text):
@@ -60,6 +65,16 @@ def sendable(text: str) -> str:
 def escaped(text: str) -> str:
     """`text` with XML's entities."""
     return _XML.sub(lambda found: _ENTITIES[found[0]], text)
+
+
+def _begun(text: str, form: str) -> int | None:
+    """Where the last line of `text` begins, blanks apart, if it may be the beginning of something of ours."""
+    last = max(text.rfind(end) for end in _LINE_ENDS) + 1
+    while last < len(text) and text[last] in " \t":
+        last += 1
+    if _BEGUN.match(text, last) or (form == "grouped" and _GROUP_BEGUN.match(text, last)):
+        return last
+    return None
 
 
 def _encodable(text: str) -> bool:

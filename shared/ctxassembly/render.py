@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -78,15 +79,15 @@ class Renderer:
         return FORMATS[form](heading, self._wording)
 
     def _heading(self, number: int, label: Label) -> Heading:
-        chunk = label.best.chunk
-        return Heading(
-            number=number,
-            source=self.source(chunk),
-            pages=tuple(self._pages(label)),
+        chunk, pages = label.best.chunk, tuple(self._pages(label))
+        heading = Heading(number, self.source(chunk), pages, score=label.best.score)
+        if self._form not in ("source", "custom"):  # what the others don't write needn't be looked up
+            return heading
+        return replace(
+            heading,
             section=self._particular(chunk, "section"),
             sheet=self._particular(chunk, "sheet"),
             row=self._particular(chunk, "row_number"),
-            score=label.best.score,
             metadata=MappingProxyType(chunk.metadata) if isinstance(chunk.metadata, dict) else chunk.metadata,
         )
 

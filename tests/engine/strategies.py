@@ -153,6 +153,8 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "max_tokens": draw(st.integers(1, 40) | st.integers(1, 400) | st.just(8000)),
         "encoding": draw(st.sampled_from(ENCODINGS)),
         "granularity": draw(st.sampled_from(["document", "passage", "chunk"])),
+        "at_edge": draw(st.sampled_from(["skip", "skip", "stop", "truncate"])),
+        "min_chunk_tokens": draw(st.sampled_from([0, 0, 3, 40])),
         "dedup": draw(st.sampled_from(["exact", "none", "near", "semantic"])),
         "near_threshold": draw(st.sampled_from([0.9, 0.9, 0.3, 1])),
         "semantic_threshold": draw(st.sampled_from([0.92, 0.5, 1])),
