@@ -1,0 +1,126 @@
+"""Hits -> all that may be used: their neighbours fetched, duplicates collapsed.
+
+The part of the flow that asks for I/O: chunks from the store, and vectors where duplicates are told by meaning.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Generator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ctxassembly.admit import Admitted, admit_fetched
+from ctxassembly.config import AssemblyConfig
+from ctxassembly.duplicates import Duplicates
+from ctxassembly.errors import StoreError
+from ctxassembly.expand import index_refs, link_refs, neighbours, positions
+from ctxassembly.lineage import Lineage
+from ctxassembly.log import Log
+from ctxassembly.requests import FetchChunks, Request
+from ctxassembly.types import Candidate, Chunk, ChunkRef
+
+
+def gather(
+    admitted: Admitted,
+    config: AssemblyConfig,
+    lineage: Lineage,
+    duplicates: Duplicates,
+    can_fetch: bool,
+    can_embed: bool,
+    log: Log,
+) -> Generator[Request, Sequence[Any], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
+    """The neighbours of what was admitted, and what of both can be used: hits first, no duplicates."""
+    hits = admitted.candidates
+    if not config.enabled:
+        return (), hits
+    found = hits
+    if config.dedup != "none":
+        found = duplicates.exact(hits)
+        log.stage("dedup", len(hits), len(found))
+    placed, near = yield from _expand(found, admitted, config, can_fetch, log)
+    log.stage("expand", len(placed), len(placed) + len(near))
+    usable = (*(lineage.change(before, after) for before, after in zip(found, placed, strict=True)), *near)
+    if near and config.dedup != "none":
+        before = len(usable)
+        usable = duplicates.exact(usable)
+        log.stage("dedup", before, len(usable))
+    if config.dedup in ("near", "semantic"):
+        before = len(usable)
+        usable = yield from duplicates.similar(usable, can_embed=can_embed)
+        log.stage(f"{config.dedup} dedup", before, len(usable))
+    return near, usable
+
+
+def _expand(
+    hits: Sequence[Candidate], admitted: Admitted, config: AssemblyConfig, can_fetch: bool, log: Log
+) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
+    """The hits with their place in the document, and their neighbours."""
+    chunks = [hit.chunk for hit in hits]
+    fetched = _Fetched([], [], set())
+    if can_fetch and config.window:
+        fetched = yield from _fetch(chunks, admitted, config, log)
+    blanks: dict[str, set[int]] = defaultdict(set)
+    for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
+        if chunk.index is not None:
+            blanks[chunk.document_id].add(chunk.index)
+    by_document: dict[str, list[Chunk]] = defaultdict(list)
+    for chunk in (*chunks, *fetched.chunks):
+        by_document[chunk.document_id].append(chunk)
+    places = {
+        (document_id, chunk_id): place
+        for document_id, members in by_document.items()
+        for chunk_id, place in positions(members, document_id in fetched.whole, blanks[document_id]).items()
+    }
+    placed = tuple(replace(hit, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits)
+    return placed, neighbours(placed, fetched.chunks, places, config.window, config.neighbour_decay)
+
+
+class _Fetched(NamedTuple):
+    """What the store had: chunks with text and without, and the documents that it was asked for whole."""
+
+    chunks: list[Chunk]
+    empty: list[Chunk]
+    whole: set[str]
+
+
+def _fetch(
+    chunks: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, log: Log
+) -> Generator[FetchChunks, Sequence[Chunk], _Fetched]:
+    """What is near `chunks`, in one round trip, or in as many as following links takes."""
+    # What was retrieved is never fetched again, copies and empty chunks included.
+    known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
+    fetched = _Fetched([], [], set())
+    asked: set[ChunkRef] = set()
+    while True:
+        wanted = (*index_refs(chunks, config.window, known.values()), *link_refs(chunks, known, config.window))
+        refs = tuple(ref for ref in wanted if ref not in asked)
+        if not refs:
+            return fetched
+        asked.update(refs)
+        fetched.whole.update(ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None)
+        log.round_trips += 1
+        try:
+            answer, empty, notes = admit_fetched((yield FetchChunks(refs)))
+        except Exception as error:
+            if config.on_store_error == "raise":
+                raise StoreError(f"neighbours could not be fetched: {type(error).__name__}: {error}") from error
+            log.notes.append(f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them")
+            return fetched
+        log.notes += notes
+        fetched.empty.extend(empty)
+        for chunk in answer:
+            if not _was_asked_for(chunk, asked):
+                log.notes.append(f"store: chunk {chunk.id!r} was not asked for, left out")
+            elif chunk.id not in known:
+                known[chunk.id] = chunk
+                fetched.chunks.append(chunk)
+
+
+def _was_asked_for(chunk: Chunk, asked: Container[ChunkRef]) -> bool:
+    document_id = chunk.document_id
+    return (
+        ChunkRef(document_id, chunk.index) in asked
+        or ChunkRef(document_id, chunk_id=chunk.id) in asked
+        or ChunkRef(document_id) in asked
+    )
