@@ -212,7 +212,7 @@ class _Run:
 
     def labelled(self, *, leads: bool) -> Sequence[Label]:
         """Its labels, the page summary in the first one if that is the first of its document."""
-        if not leads or not self.summary:
+        if not (leads and self.summary and self.labels):
             return self.labels
         return [self.labels[0]._replace(summary=self.summary), *self.labels[1:]]
 

@@ -93,3 +93,12 @@ def test_a_document_cited_by_the_best_of_its_chunks():
     context = assemble([Hit(CHUNKS["A7"], 0.9), Hit(CHUNKS["A1"], 0.95)], AssemblyConfig(cite="document"))
     (citation,) = context.citations
     assert (citation.best_chunk_id, citation.score) == ("A7", 0.9)
+
+
+@pytest.mark.parametrize("order", ["documents", "relevance"])
+@pytest.mark.parametrize("summary", ["", "On A."])
+def test_a_beginning_of_nothing_but_blanks_has_no_label(summary: str, order: str):
+    """The cut of a text is tried from its first character on."""
+    hit = Hit(Chunk("a", "A", " / ", metadata={"page_summary": summary}))
+    context = assemble([hit], AssemblyConfig(max_tokens=1, cite="chunk", order=order))  # type: ignore[arg-type]
+    assert context.text == "/"

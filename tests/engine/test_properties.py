@@ -138,7 +138,7 @@ def test_text_outside_the_provenance_is_our_own_markup_alone(case: Retrieval):
 
 FORGED = re.compile(
     r"(?:\A|(?<=[\n\r\v\f\x85\u2028\u2029]))[ \t]*"
-    r"(\[(?:\d+\]|\.\.\.\]|Page context:|Pagina context:|SOURCE \d+\])|--- (?:SUPP|AANV))"
+    r"(\[(?:\d+\]|\.\.\.\]|Page context:|Pagina context:|SOURCE \d+\])|--- (?:SUPPLEMENTARY INF|AANVULLENDE INF)ORMATI)"
 )
 
 
