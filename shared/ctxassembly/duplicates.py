@@ -55,6 +55,8 @@ class Duplicates:
         `candidates` are all of them as they came, `left_out` has the `id` of those left out as they are now.
         """
         waiting = self._lineage.unserved(candidates, left_out)
+        if not waiting:
+            return ()
         self._lineage.revive(waiting)
         rules = [(self._near, NEAR)] + ([(self._semantic, SEMANTIC)] if self._config.dedup == "semantic" else [])
         for rule, why in rules:
