@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ctxassembly.checks import check_int as _check_int
+from ctxassembly.checks import check_int
 from ctxassembly.errors import ConfigError
 from ctxassembly.formats import FORMATS, Heading
 from ctxassembly.keys import MetadataKeys
@@ -115,28 +115,28 @@ class AssemblyConfig:
     def __post_init__(self) -> None:
         if not isinstance(self.enabled, bool):
             raise ConfigError("enabled", "True or False", self.enabled)
-        _check_int("window", self.window, 0, MAX_WINDOW)
+        check_int("window", self.window, 0, MAX_WINDOW)
         _check_number("neighbour_decay", self.neighbour_decay, "a number from 0 to 1", 0)
         for threshold in ("near_threshold", "semantic_threshold"):
             _check_number(threshold, getattr(self, threshold), "a number above 0 and at most 1", _LEAST_POSITIVE)
         if not isinstance(self.max_tokens, TokenBudget):
-            _check_int("max_tokens", self.max_tokens, 1)
+            check_int("max_tokens", self.max_tokens, 1)
         elif self.max_tokens.encoding and self.encoding == DEFAULT_ENCODING:
             object.__setattr__(self, "encoding", self.max_tokens.encoding)
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
             raise ConfigError("encoding", "the name of a tiktoken encoding or a function str -> int", self.encoding)
-        _check_int("min_overlap_chars", self.min_overlap_chars, 0)
+        check_int("min_overlap_chars", self.min_overlap_chars, 0)
         if self.max_overlap_chars is not None:
-            _check_int("max_overlap_chars", self.max_overlap_chars, self.min_overlap_chars + 1)
+            check_int("max_overlap_chars", self.max_overlap_chars, self.min_overlap_chars + 1)
         _check_choice("supplement_position", self.supplement_position, ("before", "after"))
-        _check_int("supplement_max_tokens", self.supplement_max_tokens, 1)
+        check_int("supplement_max_tokens", self.supplement_max_tokens, 1)
         if self.supplement_threshold is not None and not callable(self.supplement_threshold):
             _check_threshold(self.supplement_threshold)
         if not isinstance(self.summary_key, str) or not self.summary_key:
             raise ConfigError("summary_key", "a metadata key", self.summary_key)
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
-        _check_int("min_chunk_tokens", self.min_chunk_tokens, 0)
+        check_int("min_chunk_tokens", self.min_chunk_tokens, 0)
         _check_choice("at_edge", self.at_edge, get_args(AtEdge))
         _check_choice("granularity", self.granularity, get_args(Granularity))
         _check_choice("dedup", self.dedup, get_args(Dedup))
