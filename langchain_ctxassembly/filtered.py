@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 from langchain_core.documents import Document
 
-from ctxassembly.types import Chunk, ChunkRef
+from ctxassembly.stores.filtered import FilteredStore
+from ctxassembly.types import Chunk
 from langchain_ctxassembly.filters import Filter, as_predicate
 
 
@@ -26,39 +27,24 @@ def filtered(store: Any, condition: Filter | None) -> Any:
         return store
     names = {each.name for each in fields(store)} if is_dataclass(store) else set()
     if "filter" not in names:
-        return FilteredStore(store, condition)
+        return _after_the_fetch(store, condition)
     own = store.filter
     if not own:
         return replace(store, filter=condition)
     if isinstance(own, dict) and isinstance(condition, dict):
         return replace(store, filter={"$and": [own, condition]})
-    return FilteredStore(store, condition)
+    return _after_the_fetch(store, condition)
 
 
-@dataclass(frozen=True)
-class FilteredStore:
-    """A store whose answers are filtered after the fetch."""
+def _after_the_fetch(store: Any, condition: Filter) -> FilteredStore:
+    as_predicate(condition)  # a form that it can't evaluate is an error now, not at the first fetch
+    return FilteredStore(store, partial(_passing, condition))
 
-    store: Any
-    filter: Filter
 
-    def __post_init__(self) -> None:
-        as_predicate(self.filter)
-
-    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The chunks that exist among `refs` and pass the filter."""
-        return self._admitted(self.store.fetch(refs))
-
-    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The same, awaited; a store with `fetch` alone is called in a thread."""
-        if hasattr(self.store, "afetch"):
-            return self._admitted(await self.store.afetch(refs))
-        return await asyncio.to_thread(self.fetch, refs)
-
-    def _admitted(self, chunks: Iterable[Chunk]) -> list[Chunk]:
-        passes = as_predicate(self.filter)
-        return [
-            chunk
-            for chunk in chunks
-            if passes(Document(id=chunk.id, page_content=chunk.text, metadata=dict(chunk.metadata)))
-        ]
+def _passing(condition: Filter, chunks: Iterable[Chunk]) -> list[Chunk]:
+    passes = as_predicate(condition)
+    return [
+        chunk
+        for chunk in chunks
+        if passes(Document(id=chunk.id, page_content=chunk.text, metadata=dict(chunk.metadata)))
+    ]

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
 
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
-from ctxassembly.types import Chunk, ChunkRef
+from ctxassembly.types import Chunk
 
 
-@dataclass(frozen=True)
-class FilteredStore:
-    """A store whose answers are filtered after the fetch."""
-
-    store: Any
-    filter: MetadataFilters
-
-    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The chunks that exist among `refs` and pass the filter."""
-        return self._allowed(self.store.fetch(refs))
-
-    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The same, awaited; a store with `fetch` alone is called in a thread."""
-        if hasattr(self.store, "afetch"):
-            return self._allowed(await self.store.afetch(refs))
-        return self._allowed(await asyncio.to_thread(self.store.fetch, refs))
-
-    def _allowed(self, chunks: Iterable[Chunk]) -> list[Chunk]:
-        return [chunk for chunk in chunks if allows(self.filter, chunk)]
+def allowed(filters: MetadataFilters, chunks: Iterable[Chunk]) -> list[Chunk]:
+    """Those of `chunks` that `filters` allow."""
+    return [chunk for chunk in chunks if allows(filters, chunk)]
 
 
 def allows(filters: MetadataFilters, chunk: Chunk) -> bool:

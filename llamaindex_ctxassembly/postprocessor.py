@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -17,11 +18,12 @@ from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.plain import plain, plain_trace
+from ctxassembly.stores.filtered import FilteredStore
 from ctxassembly.types import Hit
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.embeddings import as_embeddings
 from llamaindex_ctxassembly.events import ContextAssembledEvent
-from llamaindex_ctxassembly.filters import FilteredStore
+from llamaindex_ctxassembly.filters import allowed
 from llamaindex_ctxassembly.labelled import labelled_nodes, unread
 from llamaindex_ctxassembly.nodes import is_media, to_hit
 from llamaindex_ctxassembly.vectorstore import VectorStoreNeighbours
@@ -97,7 +99,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             store = VectorStoreNeighbours(self.vector_store, keys=self.config.keys)
         elif store is not None and not (hasattr(store, "fetch") or hasattr(store, "afetch")):
             raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", store)
-        return store if store is None or self.filter is None else FilteredStore(store, self.filter)
+        return store if store is None or self.filter is None else FilteredStore(store, partial(allowed, self.filter))
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
