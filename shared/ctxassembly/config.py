@@ -21,6 +21,9 @@ Language = Literal["en", "nl"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
 Prefer = Literal["score", "newest"]
+Compress = Literal["none", "extractive", "llm"]
+SupplementPosition = Literal["before", "after"]
+OnStoreError = Literal["degrade", "raise"]
 
 DEFAULT_ENCODING = "cl100k_base"
 MAX_WINDOW = 3
@@ -40,6 +43,8 @@ class AssemblyConfig:
     """A neighbour's score is its best hit's times this, once per step; 0 to 1."""
     max_tokens: int | TokenBudget = 8_000
     """The most tokens that the rendered text may have, headers and separators included; at least 1."""
+    max_characters: int | None = None
+    """The most characters (code points) that the rendered text may have besides; None for no such limit."""
     encoding: str | Callable[[str], int] = DEFAULT_ENCODING
     """A tiktoken encoding's name, or any function from a text to its number of tokens.
 
@@ -54,6 +59,17 @@ class AssemblyConfig:
     """
     min_chunk_tokens: int = 0
     """Where not everything fits, chunks with fewer tokens make room first."""
+    relevance_floor: float | None = None
+    """Where not everything fits, hits with a lower score make room, their neighbours with them. The scale is the
+    retriever's; hits without a score stay, and all do if none reaches it."""
+    max_chunk_tokens: int | None = None
+    """Where not everything fits, longer chunks are cut to so many tokens; 2,000 is the published value."""
+    compress: Compress = "none"
+    """What becomes of a chunk that doesn't fit whole. `extractive` keeps as many of its sentences as fit, those that
+    answer the query best; `llm` has a language model choose sentences first. Either way what is kept is verbatim: an
+    answer that adds or changes anything is refused. Chunks that fit are never compressed."""
+    llm_timeout_seconds: float = 30.0
+    """How long all answers of the language model together are waited for, above 0. What is late is done without."""
     dedup: Dedup = "exact"
     """Which chunks collapse onto a better-ranked one, each rule after the ones before it.
 
@@ -96,7 +112,7 @@ class AssemblyConfig:
     """Of the labels that are written around the text."""
     cite: Cite = "document"
     """What has a label of its own."""
-    supplement_position: Literal["before", "after"] = "after"
+    supplement_position: SupplementPosition = "after"
     """Where supplementary text stands: before or after all documents."""
     supplement_max_tokens: int = 1_000
     """The most tokens that supplementary text may have, its separator included; at least 1. It is cut at a sentence.
@@ -108,44 +124,49 @@ class AssemblyConfig:
     """
     summary_key: str = "page_summary"
     """Metadata key of the page summary, which may be a dotted path."""
-    on_store_error: Literal["degrade", "raise"] = "degrade"
+    on_store_error: OnStoreError = "degrade"
     """Degrade assembles without what failed, the neighbours or the embeddings, and the trace says so."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:
         if not isinstance(self.enabled, bool):
             raise ConfigError("enabled", "True or False", self.enabled)
+        self._check_budget()
+        self._check_numbers()
+        for parameter, choices in _CHOICES:
+            _check_choice(parameter, getattr(self, parameter), get_args(choices))
+        _check_format(self.format)
+        if not isinstance(self.summary_key, str) or not self.summary_key:
+            raise ConfigError("summary_key", "a metadata key", self.summary_key)
+        if not isinstance(self.keys, MetadataKeys):
+            raise ConfigError("keys", "a MetadataKeys", self.keys)
+
+    def _check_numbers(self) -> None:
         check_int("window", self.window, 0, MAX_WINDOW)
-        _check_number("neighbour_decay", self.neighbour_decay, "a number from 0 to 1", 0)
-        for threshold in ("near_threshold", "semantic_threshold"):
-            _check_number(threshold, getattr(self, threshold), "a number above 0 and at most 1", _LEAST_POSITIVE)
+        for parameter, minimum in _INTEGERS:
+            check_int(parameter, getattr(self, parameter), minimum)
+        for parameter, minimum in (("max_overlap_chars", self.min_overlap_chars + 1), *_OPTIONAL_INTEGERS):
+            if getattr(self, parameter) is not None:
+                check_int(parameter, getattr(self, parameter), minimum)
+        for parameter, allowed, least in _SHARES:
+            value = getattr(self, parameter)
+            if not _is_number(value) or not least <= value <= 1:
+                raise ConfigError(parameter, allowed, value)
+        if self.relevance_floor is not None and not _is_number(self.relevance_floor):
+            raise ConfigError("relevance_floor", "a number or None", self.relevance_floor)
+        if not _is_number(self.llm_timeout_seconds) or self.llm_timeout_seconds <= 0:
+            raise ConfigError("llm_timeout_seconds", "a number above 0", self.llm_timeout_seconds)
+        if self.supplement_threshold is not None and not callable(self.supplement_threshold):
+            _check_threshold(self.supplement_threshold)
+
+    def _check_budget(self) -> None:
+        """The token limit and whose tokens they are: a model's budget brings its encoding."""
         if not isinstance(self.max_tokens, TokenBudget):
             check_int("max_tokens", self.max_tokens, 1)
         elif self.max_tokens.encoding and self.encoding == DEFAULT_ENCODING:
             object.__setattr__(self, "encoding", self.max_tokens.encoding)
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
             raise ConfigError("encoding", "the name of a tiktoken encoding or a function str -> int", self.encoding)
-        check_int("min_overlap_chars", self.min_overlap_chars, 0)
-        if self.max_overlap_chars is not None:
-            check_int("max_overlap_chars", self.max_overlap_chars, self.min_overlap_chars + 1)
-        _check_choice("supplement_position", self.supplement_position, ("before", "after"))
-        check_int("supplement_max_tokens", self.supplement_max_tokens, 1)
-        if self.supplement_threshold is not None and not callable(self.supplement_threshold):
-            _check_threshold(self.supplement_threshold)
-        if not isinstance(self.summary_key, str) or not self.summary_key:
-            raise ConfigError("summary_key", "a metadata key", self.summary_key)
-        if not isinstance(self.keys, MetadataKeys):
-            raise ConfigError("keys", "a MetadataKeys", self.keys)
-        check_int("min_chunk_tokens", self.min_chunk_tokens, 0)
-        _check_choice("at_edge", self.at_edge, get_args(AtEdge))
-        _check_choice("granularity", self.granularity, get_args(Granularity))
-        _check_choice("dedup", self.dedup, get_args(Dedup))
-        _check_choice("prefer", self.prefer, get_args(Prefer))
-        _check_format(self.format)
-        _check_choice("order", self.order, get_args(Order))
-        _check_choice("language", self.language, get_args(Language))
-        _check_choice("cite", self.cite, get_args(Cite))
-        _check_choice("on_store_error", self.on_store_error, ("degrade", "raise"))
 
     @property
     def token_limit(self) -> int:
@@ -153,13 +174,30 @@ class AssemblyConfig:
         return self.max_tokens.context if isinstance(self.max_tokens, TokenBudget) else self.max_tokens
 
 
+_ABOVE_0 = "a number above 0 and at most 1"
+_SHARES = (
+    ("neighbour_decay", "a number from 0 to 1", 0),
+    ("near_threshold", _ABOVE_0, _LEAST_POSITIVE),
+    ("semantic_threshold", _ABOVE_0, _LEAST_POSITIVE),
+)
+_INTEGERS = (("min_chunk_tokens", 0), ("min_overlap_chars", 0), ("supplement_max_tokens", 1))
+_OPTIONAL_INTEGERS = (("max_characters", 1), ("max_chunk_tokens", 1))
+_CHOICES = (
+    ("granularity", Granularity),
+    ("at_edge", AtEdge),
+    ("dedup", Dedup),
+    ("prefer", Prefer),
+    ("compress", Compress),
+    ("order", Order),
+    ("language", Language),
+    ("cite", Cite),
+    ("supplement_position", SupplementPosition),
+    ("on_store_error", OnStoreError),
+)
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _check_number(parameter: str, value: Any, allowed: str, least: float) -> None:
-    if not _is_number(value) or not least <= value <= 1:
-        raise ConfigError(parameter, allowed, value)
 
 
 def _check_format(value: Any) -> None:

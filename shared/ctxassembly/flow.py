@@ -1,8 +1,8 @@
 """The assembly itself: the stages in order, as a generator that asks for I/O instead of doing it.
 
 It yields a request and is sent the reply, or thrown the error of whoever was asked: `FetchChunks` for neighbours,
-`EmbedTexts` for vectors. So sync and async callers share every line of it, and what a failure means is decided here
-once.
+`EmbedTexts` for vectors, `CompressTexts` for what a language model extracts. So sync and async callers share every
+line of it, and what a failure means is decided here once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ctxassembly.cite import cite
 from ctxassembly.config import AssemblyConfig, Granularity
 from ctxassembly.context import Context
 from ctxassembly.duplicates import Duplicates, check_vectors
+from ctxassembly.errors import ConfigError
 from ctxassembly.explain import decide
 from ctxassembly.gather import gather
 from ctxassembly.keys import look_up
@@ -38,15 +39,19 @@ def assemble_flow(
     query: str | None,
     can_fetch: bool,
     can_embed: bool = False,
+    can_compress: bool = False,
     supplement: str | Supplement | None = None,
     clock: Callable[[], float],
 ) -> Flow:
     """The context for `hits`, once every request was answered. `clock` gives seconds, for the trace alone.
 
     Raises:
-        ConfigError: semantic deduplication with neither embeddings nor a vector in a hit.
+        ConfigError: semantic deduplication with neither embeddings nor a vector in a hit; compression by a language
+            model without one.
     """
     config = config or AssemblyConfig()
+    if config.compress == "llm" and not can_compress:
+        raise ConfigError("compress", "'none' or 'extractive' where no `llm` is given", config.compress)
     counter = counter_for(config.encoding)
     log = Log(clock)
 

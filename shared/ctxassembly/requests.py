@@ -23,7 +23,18 @@ class EmbedTexts:
     texts: tuple[str, ...]
 
 
-Request = FetchChunks | EmbedTexts
+@dataclass(frozen=True, slots=True)
+class CompressTexts:
+    """Answered with one answer of a language model to each of `prompts`, in their order.
+
+    In the place of an answer that failed, or that didn't come within `timeout_seconds` from now, stands the exception.
+    """
+
+    prompts: tuple[str, ...]
+    timeout_seconds: float
+
+
+Request = FetchChunks | EmbedTexts | CompressTexts
 
 
 class Store(Protocol):
@@ -57,3 +68,6 @@ class AsyncEmbedDocuments(Protocol):
 Embeddings = EmbedDocuments | Callable[[list[str]], Sequence[Sequence[float]]]
 """An object with `embed_documents`, or a function from texts to vectors."""
 AsyncEmbeddings = AsyncEmbedDocuments | Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
+LanguageModel = Callable[[str], str]
+"""A function from a prompt to an answer. It may be called from several threads at once."""
+AsyncLanguageModel = Callable[[str], Awaitable[str]]
