@@ -6,10 +6,10 @@ Built last, from what was really written, so label n is what the reader sees as 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Source, Span
+from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Shortened, Source, Span
 
 SNIPPET_CHARS = 200
 """The published length."""
@@ -26,8 +26,13 @@ class Cited:
     provenance: tuple[Source, ...]
 
 
-def cite(blocks: Sequence[tuple[Label | None, Sequence[Part]]], separator: str) -> Cited:
-    """The text that `blocks` make with `separator` between them. One without a label is cited as nothing."""
+def cite(
+    blocks: Sequence[tuple[Label | None, Sequence[Part]]], separator: str, shortened: Mapping[int, Shortened]
+) -> Cited:
+    """The text that `blocks` make with `separator` between them. One without a label is cited as nothing.
+
+    `shortened` says, by `id`, which candidates stand in part.
+    """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited: list[Block] = []
     passages: list[Passage] = []
@@ -50,7 +55,7 @@ def cite(blocks: Sequence[tuple[Label | None, Sequence[Part]]], separator: str) 
             continue
         # A text of escaped characters alone has no verbatim one: its block stands in for it.
         span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
-        cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span)))
+        cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span, shortened)))
         number += 1
         provenance += sources
         for pieces in label.passages:
@@ -72,19 +77,21 @@ def _source(part: Part, chunk: Chunk, at: int) -> Source:
     )
 
 
-def _citation(label: Label, number: int, span: Span) -> Citation:
+def _citation(label: Label, number: int, span: Span, shortened: Mapping[int, Shortened]) -> Citation:
     pieces = [piece for passage in label.passages for piece in passage]
     best = next(piece for piece in pieces if piece.candidate is label.best)
     chunk = label.best.chunk
+    candidates = dict.fromkeys(id(piece.candidate) for piece in pieces)
     return Citation(
         label=str(number),
         document_id=chunk.document_id,
-        chunk_ids=tuple(piece.candidate.chunk.id for piece in pieces),
+        chunk_ids=tuple(dict.fromkeys(piece.candidate.chunk.id for piece in pieces)),
         span=span,
         snippet=_snippet(best.text.strip()),
         best_chunk_id=chunk.id,
         score=label.best.score,
         metadata=dict(chunk.metadata),
+        shortened=tuple(shortened[key] for key in candidates if key in shortened),
     )
 
 

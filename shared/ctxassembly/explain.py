@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ctxassembly.types import Candidate, Decision, Label, Outcome
+from ctxassembly.types import Candidate, Decision, Label, Outcome, Shortened, Shortening
+
+_OUTCOME_OF: Mapping[Shortening, Outcome] = {
+    "budget": "cut",
+    "max_chunk_tokens": "cut",
+    "extractive": "compressed",
+    "llm": "compressed",
+}
 
 
 def decide(
@@ -16,12 +23,14 @@ def decide(
     taken: Iterable[Candidate],
     left_out: Mapping[int, tuple[str, int]],
     labels: Sequence[Label],
+    shortened: Mapping[int, Shortened],
 ) -> tuple[Decision, ...]:
     """One decision per candidate, in the order given, the empty ones last.
 
     `copies` names the original of each copy and why it is one, by `id(copy)`; `present` says what a candidate has
     become on its way to the budget, `left_out` why this was left out and what it would have added, by its `id`; `taken`
-    are those that the budget took, of which only the ones in `labels` have text of their own.
+    are those that the budget took, of which only the ones in `labels` have text of their own; `shortened` says which of
+    them stand in part.
     """
     stripped, container = _placed(taken, labels)
     replaced: dict[int, list[str]] = defaultdict(list)
@@ -31,23 +40,26 @@ def decide(
 
     def decision(candidate: Candidate) -> Decision:
         outcome: Outcome = "dropped"
-        reason, because_of, chars, tokens = "budget", None, 0, None
+        reason, because_of, chars, tokens, part = "budget", None, 0, None, None
         original, why = copies.get(id(candidate), (candidate, ""))
         now = present(original)
         if id(now) in stripped:
-            outcome, reason = ("cut", "budget") if now.cut else ("kept", "hit" if candidate.is_hit else "neighbour")
+            outcome, reason = "kept", "hit" if candidate.is_hit else "neighbour"
+            if part := shortened.get(id(now)):
+                outcome, reason = _OUTCOME_OF[part.by], part.by
             chars = stripped[id(now)]
         elif id(now) in container:
-            outcome = reason = "contained"
-            because_of, chars = container[id(now)].chunk.id, len(now.chunk.text)
+            outcome, reason = "contained", "contained"
+            because_of, chars = container[id(now)].chunk.id, len(now.text)
         elif id(now) in left_out:
             reason, added = left_out[id(now)]
             tokens = None if why else added
         if why and outcome != "dropped":
             outcome, reason = "duplicate", why
-            because_of, chars = because_of or original.chunk.id, 0
+            because_of, chars, part = because_of or original.chunk.id, 0, None
         score = candidate.score if why else now.score
-        return _decision(candidate, score, outcome, reason, because_of, tuple(replaced[id(candidate)]), chars, tokens)
+        names = tuple(replaced[id(candidate)])
+        return _decision(candidate, score, outcome, reason, because_of, names, chars, tokens, part)
 
     return (
         *(decision(candidate) for candidate in candidates),
@@ -57,12 +69,12 @@ def decide(
 
 def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[int, int], dict[int, Candidate]]:
     """Characters stripped from each candidate that has text of its own, and who contains each of the others."""
-    stripped: dict[int, int] = {}
+    stripped: dict[int, int] = defaultdict(int)
     standing: dict[str, list[Candidate]] = defaultdict(list)
     for label in labels:
         for passage in label.passages:
             for piece in passage:
-                stripped[id(piece.candidate)] = piece.shared
+                stripped[id(piece.candidate)] += piece.shared
                 standing[piece.candidate.chunk.document_id].append(piece.candidate)
     container = {
         id(candidate): max(
@@ -84,6 +96,7 @@ def _decision(
     replaced: tuple[str, ...] = (),
     stripped_chars: int = 0,
     tokens: int | None = None,
+    shortened: Shortened | None = None,
 ) -> Decision:
     chunk = candidate.chunk
     return Decision(
@@ -98,4 +111,5 @@ def _decision(
         replaced=replaced,
         stripped_chars=stripped_chars,
         tokens=tokens,
+        shortened=shortened,
     )

@@ -7,27 +7,26 @@ line of it, and what a failure means is decided here once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ctxassembly.admit import admit
-from ctxassembly.budget import Filled, fill, shorten
+from ctxassembly.choose import choose
 from ctxassembly.cite import cite
-from ctxassembly.config import AssemblyConfig, Granularity
+from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.duplicates import Duplicates, check_vectors
 from ctxassembly.errors import ConfigError
 from ctxassembly.explain import decide
 from ctxassembly.gather import gather
-from ctxassembly.keys import look_up
-from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import Request
+from ctxassembly.selection import Selector
 from ctxassembly.supplement import Supplement, Supplemented, supplemented
 from ctxassembly.tokens import Counter, counter_for
-from ctxassembly.types import Candidate, Header, Hit, Label, Part, Trace
+from ctxassembly.types import Candidate, Header, Hit, Label, Part, Shortened, Trace
 
 Flow = Generator[Request, Sequence[Any], Context]
 
@@ -66,38 +65,21 @@ def assemble_flow(
     near, usable = yield from gather(admitted, config, lineage, duplicates, can_fetch, can_embed, log)
     seen = (*admitted.candidates, *near)
 
-    limit = config.token_limit
     found = tuple(candidate for candidate in usable if candidate.is_hit)
     beside = supplemented(supplement, found, query, config, counter)
-    layout, filled, beside = _filled(usable, beside, config, counter)
-    log.notes += beside.notes
-    taken = tuple(candidate for candidate in usable if id(candidate) not in filled.left_out)
-    # What the budget left out must not keep its duplicates out as well, unless filling has ended.
-    goes_on = config.at_edge == "skip" and _granularity(config) != "document"
-    while goes_on and (more := duplicates.second_chances(seen, taken, filled.left_out)):
-        again = fill(layout, more, _granularity(config), limit, min_chunk_tokens=config.min_chunk_tokens)
-        filled = Filled(filled.left_out | again.left_out, filled.cut)
-        usable += more
-        taken = tuple(candidate for candidate in usable if id(candidate) not in filled.left_out)
-    if filled.cut:
-        taken = tuple(lineage.change(each, filled.cut.get(id(each), each)) for each in taken)
-    level = Header.FULL
-    if usable and not taken:
-        for hit in filter(lambda candidate: candidate.is_hit, usable):
-            if shortened := shorten(layout, hit, limit):
-                short, level = shortened
-                layout.take((short,))
-                taken = (lineage.change(hit, short),)
-                log.notes.append(_shortening(short, level))
-                break
-    log.stage("budget", len(usable), len(taken))
+    chosen = yield from choose(usable, seen, Selector(config, counter, query), beside, duplicates, lineage, log)
+    layout, level, beside = chosen.layout, chosen.level, chosen.beside
+    log.stage("budget", len(chosen.usable), len(chosen.taken))
 
+    shortened = {id(each): _measured(each, counter) for each in chosen.taken if each.kept is not None}
     labels = layout.labels()
-    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR)
-    log.stage("render", len(taken), sum(len(passage.pieces) for passage in cited.passages))
+    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR, shortened)
+    log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
-    decisions = decide(seen, admitted.empty, lineage.copies(), lineage.now, taken, filled.left_out, labels)
-    documents = {candidate.chunk.document_id for candidate in usable}
+    decisions = decide(
+        seen, admitted.empty, lineage.copies(), lineage.now, chosen.taken, chosen.left_out, labels, shortened
+    )
+    documents = {candidate.chunk.document_id for candidate in chosen.usable}
     trace = Trace(
         decisions=decisions,
         stages=tuple(log.stages),
@@ -106,8 +88,8 @@ def assemble_flow(
         chunks=len(decisions),
         round_trips=log.round_trips,
         token_count=layout.weigh((), level),
-        max_tokens=limit,
-        documents_dropped=len(documents - {candidate.chunk.document_id for candidate in taken}),
+        max_tokens=config.token_limit,
+        documents_dropped=len(documents - {candidate.chunk.document_id for candidate in chosen.taken}),
     )
     return Context(
         text=cited.text,
@@ -125,38 +107,6 @@ def assemble_flow(
     )
 
 
-def _filled(
-    usable: Sequence[Candidate], beside: Supplemented, config: AssemblyConfig, counter: Counter
-) -> tuple[Layout, Filled, Supplemented]:
-    """The layout with what fits of `usable`, what was left out, and the supplement that still stands beside it.
-
-    A supplement gives way rather than that the best hit is left out, is cut or loses its header.
-    """
-    summaries = _summaries(usable, config.summary_key)
-
-    def filled(parts: Sequence[Part]) -> tuple[Layout, Filled]:
-        layout = Layout(config, counter, summaries, parts)
-        edge, least = config.at_edge, config.min_chunk_tokens
-        grain = _granularity(config)
-        return layout, fill(layout, usable, grain, config.token_limit, at_edge=edge, min_chunk_tokens=least)
-
-    layout, first = filled(beside.parts)
-    if not beside.parts or not usable or _stands_whole(usable[0], first):
-        return layout, first, beside
-    alone, second = filled(())
-    if layout.labels() and not _stands_whole(usable[0], second):
-        return layout, first, beside
-    return alone, second, Supplemented(notes=("supplement: left out, the best hit does not fit beside it",))
-
-
-def _granularity(config: AssemblyConfig) -> Granularity:
-    return config.granularity if config.enabled else "chunk"
-
-
-def _stands_whole(candidate: Candidate, filled: Filled) -> bool:
-    return id(candidate) not in filled.left_out and id(candidate) not in filled.cut
-
-
 def _placed(
     labels: Sequence[Label], blocks: Sequence[Sequence[Part]], beside: Supplemented, config: AssemblyConfig
 ) -> list[tuple[Label | None, Sequence[Part]]]:
@@ -167,26 +117,7 @@ def _placed(
     return rows
 
 
-_WITHOUT = {
-    Header.FULL: "all of its header",
-    Header.NO_SUMMARY: "no page summary",
-    Header.LABEL: "no summary, source and page",
-    Header.NONE: "no header",
-}
-
-
-def _shortening(candidate: Candidate, level: Header) -> str:
-    cut = ", its text cut" if candidate.cut else ""
-    return f"budget: no item fits whole; {candidate.chunk.id!r} stands alone, with {_WITHOUT[level]}{cut}"
-
-
-def _summaries(candidates: Iterable[Candidate], key: str) -> Mapping[str, str]:
-    """The first summary among each document's chunks, by document id."""
-    found: dict[str, tuple[int, str]] = {}
-    for candidate in candidates:
-        summary = look_up(candidate.chunk.metadata, key)
-        if isinstance(summary, str) and summary.strip():
-            document_id, at = candidate.chunk.document_id, candidate.position
-            if document_id not in found or at < found[document_id][0]:
-                found[document_id] = (at, summary)
-    return {document_id: summary for document_id, (_, summary) in found.items()}
+def _measured(candidate: Candidate, counter: Counter) -> Shortened:
+    chunk = candidate.chunk
+    by = candidate.shortened_by or "budget"
+    return Shortened(chunk.id, by, counter.count(chunk.text), counter.count(candidate.text))

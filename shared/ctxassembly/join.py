@@ -9,19 +9,12 @@ repeated by the splitter, and stripping too many would delete real ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
-from ctxassembly.types import Candidate, Chunk, Piece
+from ctxassembly.excerpt import excerpts
+from ctxassembly.types import Candidate, Chunk, Joint, Piece
 
 TRIES = 8
 """Places to verify before the search turns to the linear one; real text needs one."""
-
-
-class Joint(NamedTuple):
-    """How a chunk continues the one before: how many of its first characters are already there, and what joins them."""
-
-    shared: int
-    glue: str
 
 
 def join(
@@ -30,8 +23,11 @@ def join(
     """The passages that `candidates`, of one document and sorted by position, make.
 
     `joint(a, b, adjacent)` says how b continues a; None begins a new passage. A chunk that adds nothing has no piece.
-    Blank lines around a passage and white space after it belong to no piece.
+    Blank lines around a passage and white space after it belong to no piece. Of a candidate that is shortened only what
+    is kept is written, with a marker where the chunks say more.
     """
+    if any(candidate.kept is not None for candidate in candidates):
+        return [trimmed(pieces) for pieces in excerpts(candidates, joint)]
     passages: list[tuple[Piece, ...]] = []
     run: list[Piece] = []
     position = 0

@@ -7,17 +7,18 @@ In the others it costs adding up the counts of all, and the rendering of those w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.join import Joint, find_joint, join, trimmed
+from ctxassembly.join import find_joint, join, trimmed
 from ctxassembly.order import Place, arrange
 from ctxassembly.render import SEPARATOR, Renderer
 from ctxassembly.tokens import Counter, Measured
-from ctxassembly.types import Candidate, Chunk, Header, Label, Part, Piece
+from ctxassembly.types import GAP, Candidate, Chunk, Header, Joint, Label, Part, Piece
 
-NOTHING = Measured("", 0, None)
+NOTHING = Measured("", 0, None, 0)
 
 
 class Layout:
@@ -48,31 +49,35 @@ class Layout:
         elif supplement:
             self._closing = counter.chain((self._separator, self._supplement))
         self._all_before = self._opening
-        self._tried: tuple[Sequence[Candidate], dict[object, _Group], int] = ((), {}, 0)
+        self._last_try: _Try | None = None
+        self.max_tokens = config.token_limit
+        self._max_characters = config.max_characters or math.inf
         self.token_count = counter.tokens(self._supplement)
 
     def at_least(self, candidates: Sequence[Candidate]) -> int:
         """A lower bound of the tokens of `candidates`, found without counting. Overlap is not in it."""
-        return max((self._counter.at_least(candidate.chunk.text.strip()) for candidate in candidates), default=0)
+        return max((self._counter.at_least(candidate.text.strip()) for candidate in candidates), default=0)
 
     def text_tokens(self, candidate: Candidate) -> int:
         """The tokens of the candidate's text alone."""
-        return self._counter.tokens(self._counter.measure(candidate.chunk.text))
+        return self._counter.tokens(self._counter.measure(candidate.text))
+
+    def fits(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
+        """Whether the whole context keeps within `max_tokens` and `max_characters` if `candidates` join it."""
+        if self.at_least(candidates) > self.max_tokens:
+            return False
+        tried = self._try(candidates, level)
+        return tried.tokens <= self.max_tokens and tried.characters <= self._max_characters
 
     def weigh(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> int:
         """The tokens of the whole context if `candidates` joined what is selected."""
-        changed = self._changed(candidates)
-        tokens = self._cost(changed, level)
-        if level is Header.FULL:
-            self._tried = (candidates, changed, tokens)
-        return tokens
+        return self._try(candidates, level).tokens
 
     def take(self, candidates: Sequence[Candidate]) -> None:
         """Select `candidates`."""
-        if self._tried[0] is not candidates:
-            self.weigh(candidates)
-        _, changed, self.token_count = self._tried
-        self._groups |= changed
+        tried, self._last_try = self._try(candidates, Header.FULL), None
+        self.token_count = tried.tokens
+        self._groups |= tried.changed
         self._ordered = []
         for run, label, leads in self._arranged(self._groups):
             run.first_label, run.leads = label, leads
@@ -91,6 +96,17 @@ class Layout:
     def header_cost(self, candidate: Candidate, level: Header) -> int:
         """The tokens that header, summary and footer take around `candidate` alone."""
         return self.weigh([candidate], level) - self.weigh([candidate], Header.NONE)
+
+    def _try(self, candidates: Sequence[Candidate], level: Header) -> _Try:
+        """What the whole context would be with `candidates`. The last try with full headers is remembered."""
+        if self._last_try is not None and self._last_try.candidates is candidates and level is Header.FULL:
+            return self._last_try
+        changed = self._changed(candidates)
+        whole = self._measured_with(changed, level)
+        tried = _Try(candidates, changed, self._counter.tokens(whole), whole.characters)
+        if level is Header.FULL:
+            self._last_try = tried
+        return tried
 
     def _changed(self, candidates: Iterable[Candidate]) -> dict[object, _Group]:
         """The groups that `candidates` would make or change, by their key."""
@@ -139,7 +155,7 @@ class Layout:
             label += len(run.labels)
         return arranged
 
-    def _cost(self, changed: Mapping[object, _Group], level: Header) -> int:
+    def _measured_with(self, changed: Mapping[object, _Group], level: Header) -> Measured:
         chain = self._counter.chain
         if len(changed) == 1 and level is Header.FULL and self._order == "documents":
             ((key, group),) = changed.items()
@@ -147,18 +163,18 @@ class Layout:
             if key not in self._groups:
                 if last is not None and new.place.relevance > last.place.relevance:
                     measured = self._measured(new, last.first_label + len(last.labels), leads=True, level=level)
-                    return self._counter.tokens(chain((self._all_before, measured, self._closing)))
+                    return chain((self._all_before, measured, self._closing))
             else:
                 (old,) = self._groups[key].runs
                 if (old.place.relevance, len(old.labels)) == (new.place.relevance, len(new.labels)):
                     measured = self._measured(new, old.first_label, leads=True, level=level)
-                    return self._counter.tokens(chain((old.before, measured, old.after)))
+                    return chain((old.before, measured, old.after))
         pieces: list[Measured] = []
         for run, label, leads in self._arranged({**self._groups, **changed}):
             pieces += (self._separator, self._measured(run, label, leads=leads, level=level))
         if not pieces:
-            return self._counter.tokens(self._supplement)
-        return self._counter.tokens(chain((self._opening, *pieces[1:], self._closing)))
+            return self._supplement
+        return chain((self._opening, *pieces[1:], self._closing))
 
     def _measure_surroundings(self) -> None:
         """Measure what stands before and after each run, so that a try needs to measure only what it changes."""
@@ -217,6 +233,15 @@ class _Run:
         return [self.labels[0]._replace(summary=self.summary), *self.labels[1:]]
 
 
+class _Try(NamedTuple):
+    """A selection with `candidates` added: the groups that change, and the size of the whole context."""
+
+    candidates: Sequence[Candidate]
+    changed: dict[object, _Group]
+    tokens: int
+    characters: int
+
+
 class _Group(NamedTuple):
     """The selected candidates of one document, by position, and what becomes of them."""
 
@@ -252,9 +277,20 @@ def _labels(passages: list[tuple[Piece, ...]], cite: str) -> list[Label]:
     elif cite == "passage":
         shares = [[passage] for passage in passages]
     else:
-        pieces = (piece for passage in passages for piece in passage if piece.text.strip())
-        shares = [[trimmed([piece._replace(glue="")])] for piece in pieces]
+        own: dict[int, list[Piece]] = {}
+        for piece in (piece for passage in passages for piece in passage if piece.text.strip()):
+            own.setdefault(id(piece.candidate), []).append(piece)
+        shares = [[trimmed(_alone(pieces))] for pieces in own.values()]
     return [Label(share, _best(share), "") for share in shares]
+
+
+def _alone(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces of one chunk as they stand without what other chunks have between them."""
+    alone = [pieces[0]._replace(glue="")]
+    for piece in pieces[1:]:
+        glue = piece.glue if GAP in piece.glue or piece.start == alone[-1].end else f" {GAP} "
+        alone.append(piece._replace(glue=glue))
+    return alone
 
 
 def _best(passages: Sequence[tuple[Piece, ...]]) -> Candidate:

@@ -8,15 +8,13 @@ pairs similarity search"). So a text meets the few others that have a rare word 
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
-from itertools import chain, pairwise
+from itertools import chain
 from math import ceil
 
 from ctxassembly.types import Match
+from ctxassembly.words import words
 
 SHINGLE_WORDS = 5
 """Words of a run, as in the published rule of containment: short enough to survive edits, too long for an accident."""
@@ -24,41 +22,6 @@ _WORD_BITS = 32
 _RUN_MASK = (1 << _WORD_BITS * SHINGLE_WORDS) - 1
 _ROUNDING = 1e-9
 """What a product of floats may be off by; the comparison itself is exact, this only keeps the filter from missing."""
-
-_UNSPACED = (
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Japanese
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-)
-_SPACED_WORDS = re.compile(r"\w+")
-
-
-def words(text: str) -> list[str]:
-    """The words of `text`, in order, without case and punctuation; compatible forms (full width, ligatures) are one.
-
-    Scripts that put no spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer) give every two adjacent
-    characters as a word, and a character that stands alone as itself.
-    """
-    if text.isascii():
-        return _SPACED_WORDS.findall(text.lower())
-    found: list[str] = []
-    text = unicodedata.normalize("NFKC", text).casefold()
-    unspaced, any_words = _patterns()
-    if not unspaced.search(text):
-        return _SPACED_WORDS.findall(text)
-    for match in any_words.finditer(text):
-        run = match[1]
-        if run is None or len(run) == 1:
-            found.append(match[0])
-        else:
-            found += [first + second for first, second in pairwise(run)]
-    return found
-
-
-@cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compiled when they are needed: it takes 2 ms, and importing the engine stays light."""
-    return re.compile(f"[{_UNSPACED}]"), re.compile(rf"([{_UNSPACED}]+)|[^\W{_UNSPACED}]+")
 
 
 class NearIndex:

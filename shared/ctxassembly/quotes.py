@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ctxassembly.answer import AnswerReader, Mark
 from ctxassembly.types import Block, Passage
+from ctxassembly.words import wording
 
 QUOTE_CHARS = 1_000
 """Longest quote looked for: a quotation mark that is never closed must not swallow the answer."""
@@ -27,7 +28,6 @@ _QUOTED = re.compile(
 )
 _SINGLE = 5
 """The first group above that has single quotation marks."""
-_STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
 _AROUND = " \t.,;:!?…"
 
 
@@ -63,7 +63,7 @@ def check_quotes(answer: str, blocks: Sequence[Block], passages: Sequence[Passag
         mark = next((each for each in marks.after(begin) if answer.find("\n", end, each.span[0]) < 0), None)
         group = quoted.lastindex or 0
         text = _without(mark, answer, *quoted.span(group))
-        sought = _normal(text).strip(_AROUND)
+        sought = wording(text).strip(_AROUND)
         if not sought or (group >= _SINGLE and " " not in sought):
             continue
         cited = mark.labels if mark else ()
@@ -96,8 +96,4 @@ def _without(mark: Mark | None, answer: str, begin: int, end: int) -> str:
 def _texts(block: Block, passages: Sequence[Passage]) -> list[str]:
     """What the documents say, as they say it, in each passage of the block."""
     begin, end = block.span
-    return [_normal(each.text) for each in passages if begin <= each.span[0] and each.span[1] <= end]
-
-
-def _normal(text: str) -> str:
-    return " ".join(text.translate(_STRAIGHT).casefold().split())
+    return [wording(each.text) for each in passages if begin <= each.span[0] and each.span[1] <= end]

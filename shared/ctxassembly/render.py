@@ -16,12 +16,9 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.errors import ConfigError
 from ctxassembly.formats import FORMATS, WORDINGS, Heading, Lines
 from ctxassembly.neutral import escaped, one_line, replacements, sendable
-from ctxassembly.types import Candidate, Chunk, Header, Label, Part, Piece
+from ctxassembly.types import GAP, Candidate, Chunk, Header, Label, Part, Piece
 
 SEPARATOR = "\n\n"
-GAP = "[...]"
-"""Stands where text of the same document is missing, and at the end of text that was cut."""
-
 PAGE_DIGITS = 9
 """A page with more digits is no number to reckon with."""
 
@@ -52,7 +49,7 @@ class Renderer:
                     parts.append(Part(piece.glue))
                 continued = at + 1 < len(passage) and not passage[at + 1].glue
                 parts += self._verbatim(piece if parts else _unindented(piece), continued=continued)
-            if passage[-1].candidate.cut and level < Header.NONE:
+            if passage[-1].candidate.kept is not None and level < Header.NONE:
                 parts.append(Part(f" {GAP}"))
         if footer:
             parts.append(Part("\n" + footer))

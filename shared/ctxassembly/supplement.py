@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ctxassembly.budget import MOST_CHARS_PER_TOKEN, last_fitting, sentence_ends
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.cut import last_fitting, sentence_ends
 from ctxassembly.errors import InputError
 from ctxassembly.render import Renderer
+from ctxassembly.scale import MOST_CHARS_PER_TOKEN
 from ctxassembly.tokens import Counter
 from ctxassembly.types import Candidate, Part
 
@@ -62,21 +63,28 @@ def supplemented(
     renderer = Renderer(config)
     room = config.token_limit // EVIDENCE_SHARE if hits else config.token_limit
     cap = min(config.supplement_max_tokens, room)
+    most_chars = config.max_characters // (EVIDENCE_SHARE if hits else 1) if config.max_characters else None
 
     def parts(end: int) -> list[Part]:
         return renderer.supplement(text[:end], cut=end < len(text))
 
-    def tokens(end: int) -> int:
-        return counter.count("".join(part.text for part in parts(end)))
+    def written(end: int) -> str:
+        return "".join(part.text for part in parts(end))
+
+    def fits(end: int) -> bool:
+        block = written(end)
+        return (most_chars is None or len(block) <= most_chars) and counter.count(block) <= cap
 
     end = len(text)
-    if tokens(end) > cap:
+    if not fits(end):
         # Never inside a sentence: half a fact may say the opposite.
-        end = last_fitting(sentence_ends(text[: cap * MOST_CHARS_PER_TOKEN]), lambda upto: tokens(upto) <= cap)
+        end = last_fitting(sentence_ends(text[: cap * MOST_CHARS_PER_TOKEN]), fits)
+    limits = f"{cap:,} tokens" + (f" and {most_chars:,} characters" if most_chars else "")
     if not end:
-        return Supplemented(notes=(f"supplement: left out, no sentence of it fits in {cap:,} tokens",))
+        return Supplemented(notes=(f"supplement: left out, no sentence of it fits in {limits}",))
     cut = ", its text cut" if end < len(text) else ""
-    return Supplemented(tuple(parts(end)), (f"supplement: stands, {tokens(end):,} of at most {cap:,} tokens{cut}",))
+    note = f"supplement: stands, {counter.count(written(end)):,} of at most {limits}{cut}"
+    return Supplemented(tuple(parts(end)), (note,))
 
 
 def _shut_out(hits: Sequence[Candidate], query: str | None, config: AssemblyConfig) -> str:

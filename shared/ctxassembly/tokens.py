@@ -38,6 +38,8 @@ class Measured(NamedTuple):
     """The tokens from there to the last one."""
     tail: str | None
     """What comes after the last one; None if there is none."""
+    characters: int
+    """Of all of it."""
 
 
 class Counter:
@@ -56,13 +58,14 @@ class Counter:
     def measure(self, text: str) -> Measured:
         """`text`, measured."""
         if not self._additive:
-            return Measured(text, 0, None)
+            return Measured(text, 0, None, len(text))
         return self._cached_measure(text) if len(text) <= LONGEST_CACHED else self._measure(text)
 
     def chain(self, pieces: Iterable[Measured]) -> Measured:
         """The text that `pieces` make one after the other, measured. Only their ends are counted."""
-        head, inner, rest = None, 0, ""
+        head, inner, rest, characters = None, 0, "", 0
         for piece in pieces:
+            characters += piece.characters
             if piece.tail is None:
                 rest += piece.head
                 continue
@@ -72,7 +75,9 @@ class Counter:
                 inner += self.count(rest + piece.head)
             inner += piece.inner
             rest = piece.tail
-        return Measured(rest, 0, None) if head is None else Measured(head, inner, rest)
+        if head is None:
+            return Measured(rest, 0, None, characters)
+        return Measured(head, inner, rest, characters)
 
     def tokens(self, piece: Measured) -> int:
         """The tokens of a measured text."""
@@ -90,11 +95,11 @@ class Counter:
     def _measure(self, text: str) -> Measured:
         first = _SAFE.search(text)
         if first is None:
-            return Measured(text, 0, None)
+            return Measured(text, 0, None, len(text))
         begin = first.end()
         last = _UP_TO_LAST_SAFE.match(text, begin)
         end = last.end() if last else begin
-        return Measured(text[:begin], self._count(text[begin:end]) if end > begin else 0, text[end:])
+        return Measured(text[:begin], self._count(text[begin:end]) if end > begin else 0, text[end:], len(text))
 
 
 def counter_for(encoding: str | Callable[[str], int]) -> Counter:

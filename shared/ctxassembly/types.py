@@ -12,7 +12,11 @@ from enum import IntEnum
 from typing import Any, Literal, NamedTuple
 
 Span = tuple[int, int]
-Outcome = Literal["kept", "cut", "contained", "duplicate", "dropped"]
+GAP = "[...]"
+"""Stands where text of the same document is missing, and at the end of text that was shortened."""
+Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
+Shortening = Literal["budget", "max_chunk_tokens", "extractive", "llm"]
+"""Why only a part of a chunk stands: cut to what fits or to that limit, or compressed to what answers the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,16 @@ class Candidate:
     """Steps to the nearest hit: 0 for a hit itself."""
     position: int = 0
     """Place in the document: the index, or what the links between chunks say. Consecutive means adjacent."""
-    cut: bool = False
-    """Whether the chunk's text was shortened to fit the budget."""
+    kept: tuple[Span, ...] | None = None
+    """The slices of the chunk's text that may stand, ascending and apart; None for all of it."""
+    shortened_by: Shortening | None = None
+    """Why it is not all of it."""
+
+    @property
+    def text(self) -> str:
+        """What may stand of the chunk's text."""
+        text = self.chunk.text
+        return text if self.kept is None else "".join(text[start:end] for start, end in self.kept)
 
     @property
     def is_hit(self) -> bool:
@@ -80,6 +92,13 @@ class Match(NamedTuple):
     """Whether the other one is only a part of it, rather than another version."""
 
 
+class LeftOut(NamedTuple):
+    """Why a candidate was left out, and what it would have added to the context."""
+
+    reason: str
+    tokens: int
+
+
 class Header(IntEnum):
     """How much is written around the text of a block; a tiny budget takes the later ones."""
 
@@ -89,6 +108,13 @@ class Header(IntEnum):
     NONE = 3
 
 
+class Joint(NamedTuple):
+    """How a chunk continues the one before: how many of its first characters are already there, and what joins them."""
+
+    shared: int
+    glue: str
+
+
 class Piece(NamedTuple):
     """The verbatim slice `candidate.chunk.text[start:end]` as it stands in a passage, after `glue`."""
 
@@ -96,9 +122,10 @@ class Piece(NamedTuple):
     start: int
     end: int
     glue: str
-    """What stands between it and the piece before: a newline, or nothing where the two touch."""
+    """What stands between it and the piece before: white space, nothing where the two touch, or `GAP` where text that
+    was compressed away is missing."""
     shared: int = 0
-    """Characters at the chunk's beginning that are left out because the piece before has them."""
+    """Characters of the chunk that are left out here because the pieces before have them."""
 
     @property
     def text(self) -> str:
@@ -142,7 +169,7 @@ class Passage:
     @property
     def chunk_ids(self) -> tuple[str, ...]:
         """The chunks that it is made of, in order."""
-        return tuple(piece.candidate.chunk.id for piece in self.pieces)
+        return tuple(dict.fromkeys(piece.candidate.chunk.id for piece in self.pieces))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +188,16 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortened:
+    """A chunk of which only a part stands, and the tokens of its text before and after."""
+
+    chunk_id: str
+    by: Shortening
+    tokens_before: int
+    tokens_after: int
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
     """A label's way back to source characters."""
 
@@ -175,6 +212,8 @@ class Citation:
     score: float | None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """A copy of the best chunk's metadata."""
+    shortened: tuple[Shortened, ...] = ()
+    """The chunks in it that were cut or compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +245,8 @@ class Decision:
     """Characters left out here because the chunk before has them."""
     tokens: int | None = None
     """What it would have added to the context, for a chunk dropped for the budget."""
+    shortened: Shortened | None = None
+    """How much shorter it is, for one that was cut or compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +282,17 @@ class Trace:
         return sum(decision.stripped_chars for decision in self.decisions)
 
     @property
+    def shortened(self) -> tuple[Shortened, ...]:
+        """The chunks in the context that were cut or compressed."""
+        return tuple(decision.shortened for decision in self.decisions if decision.shortened is not None)
+
+    @property
+    def compressed_share(self) -> float:
+        """Share of the chunks with text in the context that were cut or compressed, 0 to 1."""
+        standing = sum(decision.outcome in ("kept", "cut", "compressed") for decision in self.decisions)
+        return len(self.shortened) / standing if standing else 0.0
+
+    @property
     def left_out(self) -> tuple[Decision, ...]:
         """The chunks that the budget left out."""
         return tuple(each for each in self.decisions if each.outcome == "dropped" and each.reason in _FOR_BUDGET)
@@ -263,6 +315,7 @@ class Trace:
             f"{self.stripped_chars:,} overlapping characters stripped",
             _counted(self.documents_dropped, "document") + " dropped for budget",
             *([_counted(len(self.left_out), "chunk") + " left out"] if self.left_out else []),
+            *([_shortened(self.shortened)] if self.shortened else []),
             f"{self.token_count:,} of {self.max_tokens:,} tokens",
             _counted(self.round_trips, "query", "queries"),
         ]
@@ -272,7 +325,12 @@ class Trace:
         return "\n".join((self.summary, *self.notes))
 
 
-_FOR_BUDGET = ("budget", "too short")
+_FOR_BUDGET = ("budget", "too short", "below the relevance floor", "irrelevant")
+
+
+def _shortened(chunks: Sequence[Shortened]) -> str:
+    before, after = sum(each.tokens_before for each in chunks), sum(each.tokens_after for each in chunks)
+    return f"{_counted(len(chunks), 'chunk')} shortened from {before:,} to {after:,} tokens"
 
 
 def _counted(number: int, one: str, many: str | None = None) -> str:

@@ -18,8 +18,9 @@ from time import process_time
 from typing import NamedTuple
 
 from ctxassembly.dedup import collapse_similar
-from ctxassembly.near import NearIndex, words
+from ctxassembly.near import NearIndex
 from ctxassembly.types import Candidate, Chunk
+from ctxassembly.words import words
 from scenario import SEED, scenario
 
 THRESHOLD = 0.9

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import numbered
-from ctxassembly.near import NearIndex, words
+from ctxassembly.near import NearIndex
 from ctxassembly.types import Match
+from ctxassembly.words import words
 
 HUNDRED = [f"w{n:03}" for n in range(100)]
 

@@ -1,0 +1,143 @@
+"""What is written of chunks of which only slices are kept: the slices in reading order, each character once.
+
+Chunks that continue each other are laid onto one line of text, overlap on overlap, and all that is kept of them is cut
+out of that line. So it doesn't matter which of two overlapping chunks was shortened, and how.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ctxassembly.types import GAP, Candidate, Chunk, Joint, Piece, Span
+
+
+def excerpts(
+    candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]
+) -> list[tuple[Piece, ...]]:
+    """The pieces that stand of each run of `candidates`, of one document and sorted by position.
+
+    `joint` is as in `join`. What two chunks share belongs to the first one that keeps it.
+    """
+    lines: list[_Line] = []
+    position = 0
+    for candidate in candidates:
+        adjacent = candidate.position == position + 1
+        position = candidate.position
+        met = joint(lines[-1].last, candidate.chunk, adjacent) if lines else None
+        if met is None:
+            lines.append(_Line(candidate))
+        else:
+            lines[-1].add(candidate, met)
+    return [pieces for line in lines if (pieces := _glued(line))]
+
+
+class _Line:
+    """The text that chunks make together, and where in it each of them begins."""
+
+    def __init__(self, first: Candidate) -> None:
+        self.text = first.chunk.text
+        self.members = [(0, first)]
+        self.last = first.chunk
+        """The chunk that reaches farthest."""
+
+    def add(self, candidate: Candidate, met: Joint) -> None:
+        chunk = candidate.chunk
+        begin = len(self.text) + len(met.glue) - met.shared
+        if met.shared < len(chunk.text):
+            self.text += met.glue + chunk.text[met.shared :]
+            self.last = chunk
+        else:
+            begin = len(self.text) - len(self.last.text) + _place(chunk, self.last)
+        self.members.append((begin, candidate))
+
+
+def _place(inner: Chunk, outer: Chunk) -> int:
+    """Where `inner`, which `outer` contains, begins in it: by the offsets if they are right."""
+    if inner.start is not None and outer.start is not None:
+        place = inner.start - outer.start
+        if place >= 0 and outer.text.startswith(inner.text, place):
+            return place
+    return outer.text.find(inner.text)
+
+
+class _Slice(NamedTuple):
+    """A slice of the line that a candidate has alone."""
+
+    start: int
+    end: int
+    candidate: Candidate
+    origin: int
+    shared: int
+
+
+def _slices(line: _Line) -> list[_Slice]:
+    """What each candidate keeps and none before it, in the order of the line."""
+    taken: list[Span] = []
+    slices: list[_Slice] = []
+    for origin, candidate in line.members:
+        kept = candidate.kept or ((0, len(candidate.chunk.text)),)
+        spans = [(origin + start, origin + end) for start, end in kept]
+        free = [span for each in spans for span in _without(each, taken)]
+        shared = sum(end - start for start, end in spans) - sum(end - start for start, end in free)
+        for start, end in free:
+            insort(taken, (start, end))
+            slices.append(_Slice(start, end, candidate, origin, shared))
+            shared = 0  # the first slice tells it for all
+    return sorted(slices, key=lambda each: each.start)
+
+
+def _without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
+    """What is left of `span` outside the spans that are taken, which are ascending and apart."""
+    start, end = span
+    for begin, stop in taken[max(bisect_left(taken, (start, start)) - 1, 0) :]:
+        if begin >= end:
+            break
+        if begin > start:
+            yield start, begin
+        start = max(start, stop)
+    if start < end:
+        yield start, end
+
+
+def _glued(line: _Line) -> tuple[Piece, ...]:
+    """The slices of the line as pieces; none if they are all blank."""
+    pieces: list[Piece] = []
+    ends: list[int] = []
+    for each in _slices(line):
+        start, glue = each.start, ""
+        missing = line.text[ends[-1] : start] if pieces else ""
+        if missing.strip():
+            start += _indent(line.text[start : each.end])
+            _strip_end(pieces, ends)
+            glue = _marker(line.text[ends[-1] : start]) if pieces else ""
+        elif missing:
+            glue = "\n" if "\n" in missing else " "
+        if start < each.end:
+            pieces.append(Piece(each.candidate, start - each.origin, each.end - each.origin, glue, each.shared))
+            ends.append(each.end)
+    _strip_end(pieces, ends)
+    return tuple(pieces)
+
+
+def _strip_end(pieces: list[Piece], ends: list[int]) -> None:
+    """Take the white space off the last of `pieces` that has more, and those after it out."""
+    while pieces:
+        text = pieces[-1].text
+        if blank := len(text) - len(text.rstrip()):
+            pieces[-1] = pieces[-1]._replace(end=pieces[-1].end - blank)
+            ends[-1] -= blank
+        if blank < len(text):
+            return
+        pieces.pop()
+        ends.pop()
+
+
+def _marker(missing: str) -> str:
+    """The marker for text that is left out, on a line of its own if what is before it ends its line."""
+    return f"\n{GAP}\n" if "\n" in missing[: _indent(missing)] else f" {GAP} "
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())

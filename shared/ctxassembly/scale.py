@@ -1,0 +1,41 @@
+"""What the stages that decide by size ask of a context in the making."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from ctxassembly.cut import Sentence
+from ctxassembly.types import Candidate, Header
+
+MOST_CHARS_PER_TOKEN = 8
+"""Where the search for a cut begins: twice what a token of English prose has."""
+
+BestSentences = Callable[[Sequence[Candidate]], Sequence[Sentence]]
+"""The sentences of candidates that may stand where not all of them fit, best first."""
+
+
+class Scale(Protocol):
+    """A context in the making, which can be weighed before something is taken."""
+
+    token_count: int
+    """Tokens of everything taken so far."""
+    max_tokens: int
+
+    def fits(self, candidates: Sequence[Candidate], level: Header = ...) -> bool:
+        """Whether the whole context stays within all limits if `candidates` are taken as well."""
+
+    def at_least(self, candidates: Sequence[Candidate]) -> int:
+        """A lower bound of the tokens of the candidates' texts, found without counting."""
+
+    def weigh(self, candidates: Sequence[Candidate], level: Header = ...) -> int:
+        """The tokens of the whole context if `candidates` were taken as well."""
+
+    def header_cost(self, candidate: Candidate, level: Header) -> int:
+        """The tokens that a header takes around `candidate` alone."""
+
+    def take(self, candidates: Sequence[Candidate]) -> None:
+        """Take `candidates`."""
+
+    def text_tokens(self, candidate: Candidate) -> int:
+        """The tokens of the candidate's text alone."""
