@@ -56,7 +56,7 @@ def scorer(query: str | None, texts: Sequence[str]) -> Callable[[str], float]:
     """
     stemmed = {text: _stems(text) for text in texts}
     found = Counter(stem for stems in stemmed.values() for stem in set(stems))
-    mean = sum(map(len, stemmed.values())) / max(len(stemmed), 1)
+    mean = sum(map(len, stemmed.values())) / max(len(stemmed), 1) or 1.0
     facts = {stem for name in _facts(query or "") for stem in _stems(name)}
     weights = {
         stem: math.log(1 + (len(stemmed) - found[stem] + 0.5) / (found[stem] + 0.5))

@@ -82,6 +82,7 @@ class Retrieval:
     hits: list[Hit]
     stored: list[Chunk]
     options: dict[str, Any]
+    query: str | None = None
     supplement: Supplement | None = None
     embeddings: Callable[[list[str]], list[tuple[float, ...]]] | None = None
 
@@ -151,6 +152,11 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "enabled": draw(st.sampled_from([True] * 7 + [False])),
         "window": draw(st.integers(0, 3)),
         "max_tokens": draw(st.integers(1, 40) | st.integers(1, 400) | st.just(8000)),
+        "max_characters": draw(st.sampled_from([None, None, None, 60, 300, 2_000]) | st.integers(1, 600)),
+        "relevance_floor": draw(st.sampled_from([None, None, 0.5, -1])),
+        "max_chunk_tokens": draw(st.sampled_from([None, None, 1, 12, 40])),
+        "compress": draw(st.sampled_from(["none", "extractive"])),
+        "llm_timeout_seconds": 5,
         "encoding": draw(st.sampled_from(ENCODINGS)),
         "granularity": draw(st.sampled_from(["document", "passage", "chunk"])),
         "at_edge": draw(st.sampled_from(["skip", "skip", "stop", "truncate"])),
@@ -192,4 +198,5 @@ def retrievals(draw: st.DrawFn) -> Retrieval:
     if all(hit.chunk.vector is None for hit in hits):
         embeddings = embeddings or by_letters  # without any vector that would be an error
     supplement = draw(st.none() | st.builds(Supplement, texts(12), st.booleans()))
-    return Retrieval(whole, hits, stored, chosen_options, supplement, embeddings)
+    query = draw(st.sampled_from([None, "", "Wat moet ik na de raadpleging?", "12345 INFO", "日本語 の word"]))
+    return Retrieval(whole, hits, stored, chosen_options, query, supplement, embeddings)

@@ -25,7 +25,7 @@ HEADER = {
     framed: r"=== \d+: [^\n]* ===\n",
 }
 SUMMARY = r"\[(?:Page|Pagina) context: [^\n]*\]\n"
-BETWEEN = r"(?:\\|\ufffd|&amp;|&lt;|&gt;|\n\[\.\.\.\]\n|\n)*"
+BETWEEN = r"(?:\\|\ufffd|&amp;|&lt;|&gt;|[\n ]\[\.\.\.\][\n ]|[\n ])*"
 CUT = r"(?: \[\.\.\.\])?"
 END = {"xml": CUT + r"\n</chunk>", framed: CUT + r"\n---"}
 
@@ -34,10 +34,14 @@ def assembled(case: Retrieval) -> Context:
     return assemble(
         case.hits,
         case.config,
+        query=case.query,
         store=MemoryStore(case.stored),
         supplement=case.supplement,
         embeddings=case.embeddings,
     )
+
+
+STANDING = ("kept", "cut", "compressed")
 
 
 @unhurried
@@ -47,6 +51,7 @@ def test_rendered_tokens_never_exceed_the_budget_and_are_counted_exactly(case: R
     counted = count(context.text, case.options["encoding"])
     assert counted <= case.options["max_tokens"]
     assert context.token_count == counted == context.trace.token_count
+    assert len(context.text) <= (case.options["max_characters"] or len(context.text))
 
 
 @unhurried
@@ -63,9 +68,10 @@ def test_every_hit_is_in_the_context_or_dropped_with_a_reason(case: Retrieval):
         assert (each.because_of is not None) == (each.outcome in ("contained", "duplicate"))
         if each.because_of is not None:
             assert each.because_of in in_context
-        if each.outcome in ("kept", "cut"):
+        if each.outcome in STANDING:
             assert each.chunk_id in in_context
-    assert in_context <= {each.chunk_id for each in trace.decisions if each.outcome in ("kept", "cut")}
+        assert (each.shortened is not None) == (each.outcome in ("cut", "compressed"))
+    assert in_context <= {each.chunk_id for each in trace.decisions if each.outcome in STANDING}
 
 
 @unhurried
@@ -192,7 +198,7 @@ def test_labels_stand_in_the_order_of_their_documents_best_hits(case: Retrieval)
     context = assembled(case)
     best: dict[str, int] = {}
     for each in context.trace.decisions:
-        if each.outcome in ("kept", "cut", "contained"):
+        if each.outcome in (*STANDING, "contained"):
             best[each.document_id] = min(best.get(each.document_id, each.rank), each.rank)
     # A newer version stands in the place of the one that it displaced.
     if case.options["enabled"] and case.options["order"] == "documents" and case.options["prefer"] == "score":
@@ -231,6 +237,7 @@ def test_sync_equals_async(case: Retrieval):
         aassemble(
             case.hits,
             case.config,
+            query=case.query,
             store=MemoryStore(case.stored),
             supplement=case.supplement,
             embeddings=case.embeddings,
@@ -305,7 +312,8 @@ def test_a_document_retrieved_whole_stands_once_and_in_order(whole: list[str], s
 def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_above_it(case: Retrieval, limit: int):
     """The fill once more, each try an assembly of its own in an unlimited budget."""
     options = case.options | {"enabled": True, "granularity": "chunk", "dedup": "none"}
-    options |= {"at_edge": "skip", "min_chunk_tokens": 0}
+    options |= {"at_edge": "skip", "min_chunk_tokens": 0, "max_chunk_tokens": None, "relevance_floor": None}
+    options |= {"compress": "none", "max_characters": None}
     hits = [Hit(_placed_alone(hit.chunk)) for hit in case.hits]
     context = assemble(hits, AssemblyConfig(**options | {"max_tokens": limit}))
     free = AssemblyConfig(**options | {"max_tokens": 10**6})
