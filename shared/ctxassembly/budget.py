@@ -73,7 +73,7 @@ def fill(
             left_out |= {key: LeftOut(FOR_BUDGET, share) for key, share in _shares(item, _added(scale, item)).items()}
             rests: Sequence[Candidate] = ()
             if best_sentences and (not full or (grain == "chunk" and item is items[0])):
-                rests = _excerpt_of(best_sentences(item), scale, min_chunk_tokens)
+                rests = _excerpt_of(best_sentences(item), scale)
             if not rests and not full and at_edge == "truncate":
                 rests = _rest_of(item[0], scale, min_chunk_tokens)
             if rests:
@@ -97,11 +97,10 @@ def _added(scale: Scale, item: Sequence[Candidate]) -> int:
     return floor if floor > scale.max_tokens else scale.weigh(item) - scale.token_count
 
 
-def _excerpt_of(sentences: Sequence[Sentence], scale: Scale, min_chunk_tokens: int) -> Sequence[Candidate]:
-    """As many of the sentences, best first, as fit beside what is taken; nothing if they say too little."""
+def _excerpt_of(sentences: Sequence[Sentence], scale: Scale) -> Sequence[Candidate]:
+    """As many of the sentences, best first, as fit beside what is taken. One that answers is enough."""
     number = last_fitting(range(1, len(sentences) + 1), lambda number: scale.fits(excerpt(sentences[:number])))
-    rests = excerpt(sentences[:number])
-    return rests if sum(map(scale.text_tokens, rests)) >= min_chunk_tokens else ()
+    return excerpt(sentences[:number])
 
 
 def _rest_of(candidate: Candidate, scale: Scale, min_chunk_tokens: int) -> Sequence[Candidate]:

@@ -168,6 +168,19 @@ class AssemblyConfig:
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
             raise ConfigError("encoding", "the name of a tiktoken encoding or a function str -> int", self.encoding)
 
+    @classmethod
+    def for_use(cls, use: str) -> AssemblyConfig:
+        """The preset of that name, such as "factual_qa": see `ctxassembly.presets`.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        from ctxassembly.presets import BY_USE  # they are made of this class
+
+        if use not in BY_USE:
+            raise ConfigError("use", _one_of(tuple(BY_USE)), use)
+        return BY_USE[use]
+
     @property
     def token_limit(self) -> int:
         """`max_tokens` as a number."""

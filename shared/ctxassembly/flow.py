@@ -89,6 +89,8 @@ def assemble_flow(
         round_trips=log.round_trips,
         token_count=layout.weigh((), level),
         max_tokens=config.token_limit,
+        character_count=len(cited.text),
+        max_characters=config.max_characters,
         documents_dropped=len(documents - {candidate.chunk.document_id for candidate in chosen.taken}),
     )
     return Context(

@@ -1,6 +1,94 @@
-"""Named configurations."""
+"""Named configurations: published rules, and settings for one use each. Vary them with `dataclasses.replace`.
+
+`AssemblyConfig.for_use("factual_qa")` finds one by its name in small letters.
+"""
+
+from dataclasses import replace
 
 from ctxassembly.config import AssemblyConfig
 
-FIVE_STAGE = AssemblyConfig(window=1, neighbour_decay=0.5, max_tokens=8_000, granularity="document")
-"""The published five-stage rule: expand by one, strip, group, drop whole documents from the tail, summarise."""
+FIVE_STAGE = AssemblyConfig(
+    window=1,
+    neighbour_decay=0.5,
+    max_tokens=8_000,
+    granularity="document",
+    order="documents",
+    format="numbered",
+)
+"""The published five-stage rule: expand by one, strip overlap, group, drop whole documents from the tail, summarise.
+
+Its settings by their published names: `enabled` is `enabled`, `expand_window` (0 to 3) is `window`, and `max_tokens`
+(500 to 16,000) is `max_tokens`, which may be anything from 1 here.
+"""
+
+VOICE = replace(FIVE_STAGE, format="minimal")
+"""The same for an answer that is spoken: no labels are shown, and the prompt asks for no reference marks.
+
+`context.sources()` names the documents; `context.resolve(answer, mode="remove")` takes out marks that a model makes up.
+"""
+
+SOURCE_BLOCKS = AssemblyConfig(
+    window=0,
+    granularity="chunk",
+    at_edge="stop",
+    cite="chunk",
+    order="relevance",
+    format="source",
+    max_characters=24_000,
+    max_tokens=96_000,  # the characters decide: at 4 bytes each they can't have more tokens
+)
+"""The published `[SOURCE n]` rule: a block for each chunk, as ranked, up to the first that would pass the limit."""
+
+BOOKEND = AssemblyConfig(
+    window=0,
+    granularity="chunk",
+    at_edge="skip",
+    dedup="semantic",
+    semantic_threshold=0.92,
+    max_chunk_tokens=2_000,
+    cite="passage",
+    order="edges",
+    format="numbered",
+    max_tokens=32_000,
+)
+"""The published bookend rule: duplicates in meaning go, the best stands first and the second-best last.
+
+Semantic deduplication needs `embeddings`, or vectors in the hits.
+"""
+
+_PIPELINE = AssemblyConfig(
+    window=0,
+    dedup="exact",
+    granularity="chunk",
+    min_chunk_tokens=20,
+    at_edge="truncate",
+    cite="passage",
+)
+"""What the five settings of the published pipeline have in common."""
+
+FACTUAL_QA = replace(_PIPELINE, format="xml", order="interleaved")
+"""Questions with a short answer: the best passages at both ends, each with its score."""
+
+SUMMARISATION = replace(_PIPELINE, format="grouped", order="document_order", compress="extractive", cite="document")
+"""Summaries: every document under its name, in reading order; what doesn't fit stands in part."""
+
+CITATION_HEAVY = replace(_PIPELINE, format="numbered", order="relevance")
+"""Answers that cite each claim: a label for each passage, the best one is [1]."""
+
+CONVERSATIONAL = replace(_PIPELINE, format="minimal", order="relevance")
+"""Chat: the text alone, the best passage first."""
+
+TIGHT_BUDGET = replace(_PIPELINE, format="xml", order="interleaved", compress="extractive")
+"""Small windows, with `max_tokens` set to what there is: what doesn't fit whole stands in its best sentences."""
+
+BY_USE = {
+    "five_stage": FIVE_STAGE,
+    "voice": VOICE,
+    "source_blocks": SOURCE_BLOCKS,
+    "bookend": BOOKEND,
+    "factual_qa": FACTUAL_QA,
+    "summarisation": SUMMARISATION,
+    "citation_heavy": CITATION_HEAVY,
+    "conversational": CONVERSATIONAL,
+    "tight_budget": TIGHT_BUDGET,
+}

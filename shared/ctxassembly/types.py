@@ -274,6 +274,8 @@ class Trace:
     """Calls to the store."""
     token_count: int = 0
     max_tokens: int = 0
+    character_count: int = 0
+    max_characters: int | None = None
     documents_dropped: int = 0
 
     @property
@@ -317,6 +319,7 @@ class Trace:
             *([_counted(len(self.left_out), "chunk") + " left out"] if self.left_out else []),
             *([_shortened(self.shortened)] if self.shortened else []),
             f"{self.token_count:,} of {self.max_tokens:,} tokens",
+            *([f"{self.character_count:,} of {self.max_characters:,} characters"] if self.max_characters else []),
             _counted(self.round_trips, "query", "queries"),
         ]
         return ", ".join(parts)

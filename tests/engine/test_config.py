@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, MetadataKeys, TokenBudget, presets
+from ctxassembly import AssemblyConfig, MetadataKeys, TokenBudget
 from ctxassembly.errors import ConfigError, CtxAssemblyError
 
 WHOLE = "an integer"
@@ -160,9 +160,3 @@ def test_zones_that_leave_nothing_name_what_they_take():
         "TokenBudget.window must be more than the zones take together "
         "(system 4,000 + query 1,000 + conversation 8,000 + generation 4,000 + buffer 1,000), got 18000"
     )
-
-
-def test_five_stage_is_the_published_rule():
-    preset = presets.FIVE_STAGE
-    assert (preset.window, preset.neighbour_decay, preset.max_tokens) == (1, 0.5, 8_000)
-    assert (preset.granularity, preset.min_overlap_chars, preset.encoding) == ("document", 20, "cl100k_base")
