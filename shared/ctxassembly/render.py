@@ -49,8 +49,9 @@ class Renderer:
                     parts.append(Part(piece.glue))
                 continued = at + 1 < len(passage) and not passage[at + 1].glue
                 parts += self._verbatim(piece if parts else _unindented(piece), continued=continued)
-            if passage[-1].candidate.kept is not None and level < Header.NONE:
-                parts.append(Part(f" {GAP}"))
+        # Between two passages stands a marker anyway.
+        if label.passages[-1][-1].candidate.kept is not None and level < Header.NONE:
+            parts.append(Part(f" {GAP}"))
         if footer:
             parts.append(Part("\n" + footer))
         return parts
