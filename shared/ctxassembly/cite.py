@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ctxassembly.particulars import Particulars
 from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Source, Span
 
 SNIPPET_CHARS = 200
@@ -26,8 +27,11 @@ class Cited:
     provenance: tuple[Source, ...]
 
 
-def cite(blocks: Sequence[tuple[Label | None, Sequence[Part]]], separator: str) -> Cited:
-    """The text that `blocks` make with `separator` between them. One without a label is cited as nothing."""
+def cite(blocks: Sequence[tuple[Label | None, Sequence[Part]]], separator: str, read: Particulars) -> Cited:
+    """The text that `blocks` make with `separator` between them. One without a label is cited as nothing.
+
+    `read` is what the headers were written with.
+    """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited: list[Block] = []
     passages: list[Passage] = []
@@ -50,7 +54,7 @@ def cite(blocks: Sequence[tuple[Label | None, Sequence[Part]]], separator: str) 
             continue
         # A text of escaped characters alone has no verbatim one: its block stands in for it.
         span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
-        cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span)))
+        cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span, read)))
         number += 1
         provenance += sources
         for pieces in label.passages:
@@ -72,7 +76,7 @@ def _source(part: Part, chunk: Chunk, at: int) -> Source:
     )
 
 
-def _citation(label: Label, number: int, span: Span) -> Citation:
+def _citation(label: Label, number: int, span: Span, read: Particulars) -> Citation:
     pieces = [piece for passage in label.passages for piece in passage]
     best = next(piece for piece in pieces if piece.candidate is label.best)
     chunk = label.best.chunk
@@ -84,6 +88,13 @@ def _citation(label: Label, number: int, span: Span) -> Citation:
         snippet=_snippet(best.text.strip()),
         best_chunk_id=chunk.id,
         score=label.best.score,
+        source=read.source(chunk),
+        section=read.line(chunk, "section"),
+        sheet=read.line(chunk, "sheet"),
+        row=read.number(chunk, "row_number"),
+        start_line=read.number(chunk, "start_line"),
+        page=read.number(chunk, "page"),
+        pages=read.pages(piece.candidate.chunk for piece in pieces),
         metadata=dict(chunk.metadata),
     )
 

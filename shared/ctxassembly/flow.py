@@ -88,7 +88,7 @@ def assemble_flow(
     log.stage("budget", len(usable), len(taken))
 
     labels = layout.labels()
-    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR)
+    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR, layout.particulars)
     log.stage("render", len(taken), sum(len(passage.pieces) for passage in cited.passages))
 
     decisions = decide(seen, admitted.empty, lineage.copies(), lineage.now, taken, filled.left_out, labels)

@@ -115,6 +115,24 @@ def test_a_label_has_the_best_hits_id_and_metadata_its_document_and_the_best_sco
     assert node.ref_doc_id == "A"
 
 
+def test_the_citation_names_the_row_or_the_line_and_the_prompt_does_not() -> None:
+    row = TextNode(text="Price: 12.", metadata={"file_name": "prices.xlsx", "sheet": "Q1", "row_number": 42})
+    code = TextNode(text="def f(): ...", metadata={"file_name": "f.py", "start_line": 17, "section": "f", "page": "2"})
+
+    nodes = ContextAssemblyPostprocessor().postprocess_nodes(scored(row, code))
+
+    places = [node.metadata["citation"] for node in nodes]
+    names = ("source", "section", "sheet", "row", "start_line", "page", "pages")
+    assert [tuple(place[name] for name in names) for place in places] == [
+        ("prices.xlsx", None, "Q1", 42, None, None, []),
+        ("f.py", "f", None, None, 17, 2, [2]),
+    ]
+    assert json.loads(json.dumps(places)) == places
+    expected = "[1] Source: prices.xlsx\nPrice: 12.\n\n[2] Source: f.py, page 2\ndef f(): ..."
+    assert read_by_llm(nodes) == expected
+    assert "\n\n".join(node.node.get_content(MetadataMode.EMBED) for node in nodes) == expected
+
+
 def test_without_scores_the_label_has_none() -> None:
     (labelled,) = ContextAssemblyPostprocessor().postprocess_nodes([NodeWithScore(node=document()[0])])
 
