@@ -19,6 +19,7 @@ from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.plain import plain, plain_trace
 from ctxassembly.stores.filtered import FilteredStore
+from ctxassembly.supplement import Given, supplement_for
 from ctxassembly.types import Hit
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.embeddings import as_embeddings
@@ -65,7 +66,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
     store: Any = Field(default=None, exclude=True, frozen=True)
     embeddings: Any = Field(default=None, exclude=True, frozen=True)
-    supplement: Any = Field(default=None, exclude=True, frozen=True)
+    supplement: Given = Field(default=None, exclude=True, frozen=True)
 
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
@@ -105,7 +106,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        supplement, embed = self._supplement(query), self._embeddings
+        supplement, embed = supplement_for(query, self.supplement), self._embeddings
         context = assemble(
             hits, self.config, query=query, store=self._neighbours, supplement=supplement, embeddings=embed
         )
@@ -116,14 +117,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        supplement, embed = self._supplement(query), self._embeddings
+        supplement, embed = supplement_for(query, self.supplement), self._embeddings
         context = await aassemble(
             hits, self.config, query=query, store=self._neighbours, supplement=supplement, embeddings=embed
         )
         return _answer(nodes, context)
-
-    def _supplement(self, query: str | None) -> Any:
-        return self.supplement(query) if callable(self.supplement) else self.supplement
 
     def _hits(self, nodes: Iterable[NodeWithScore]) -> list[Hit]:
         return [to_hit(each, self.config.keys) for each in nodes if not is_media(each)]

@@ -81,6 +81,12 @@ async def test_a_supplement_is_a_node_of_its_own_after_the_labels(given: Any) ->
         assert "citation" not in own.node.metadata
 
 
+@pytest.mark.parametrize("wrong", [7, ["Facts."]])
+def test_a_supplement_of_another_kind_is_an_error(wrong: Any) -> None:
+    with pytest.raises(ValidationError, match="supplement"):
+        ContextAssemblyPostprocessor(supplement=wrong)
+
+
 def test_no_metadata_key_reaches_the_llm_or_the_embedding() -> None:
     (node,) = ContextAssemblyPostprocessor().postprocess_nodes(scored(document(metadata=HOSTILE)[0]))
 
