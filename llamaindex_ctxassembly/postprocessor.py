@@ -35,6 +35,9 @@ dispatcher = get_dispatcher(__name__)
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     """Turns retrieved nodes into the context that the LLM reads: one node per label, in order.
 
+    The label of a node is `node.metadata["citation"]["label"]`. `source_nodes[i - 1]` is label i, unless a supplement
+    stands before the documents: its node is the first one then, and label i is `source_nodes[i]`.
+
     Joined by a blank line, as `compact` does it, the nodes are `Context.text` exactly, whatever their metadata, which
     hold the citation, the chunk ids, the scores and the trace. It must be the last postprocessor, and what splits or
     numbers nodes again (CitationQueryEngine) must not follow.
