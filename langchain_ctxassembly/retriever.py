@@ -15,6 +15,7 @@ from typing_extensions import Self, override
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.errors import ConfigError
+from ctxassembly.supplement import Given, supplement_for
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.filtered import filtered
 from langchain_ctxassembly.neighbours import neighbours_of
@@ -26,12 +27,16 @@ class ContextAssemblyRetriever(BaseRetriever):
 
     The query reaches both, and so do the callbacks, as children of this retriever's run. A `filter` in the
     `search_kwargs` of `retriever` holds for the neighbours too.
+
+    `supplement` is what no document holds, facts from a graph or a database: text, a `Supplement`, or a function from
+    the query to one of them or None. It is a document of its own, as `documents_from` describes it.
     """
 
     retriever: InstanceOf[Runnable[str, list[Document]]]
     assembler: InstanceOf[ContextAssembler] = Field(default_factory=ContextAssembler)
     k: int | None = Field(default=None, ge=1)
-    """The most documents, that is labels, to return; None returns all. A call may set its own: `invoke(query, k=3)`."""
+    """The most labels to return, beside a supplement; None means all. A call may set its own: `invoke(query, k=3)`."""
+    supplement: Given = None
 
     # The base class ignores what it doesn't know, and with it every misspelled parameter.
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -48,6 +53,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         search_kwargs: Mapping[str, Any] | None = None,
         hits: int = 8,
         k: int | None = None,
+        supplement: Given = None,
     ) -> Self:
         """A retriever over `vectorstore` that keeps the scores of its search.
 
@@ -60,6 +66,7 @@ class ContextAssemblyRetriever(BaseRetriever):
             search_kwargs: for every search.
             hits: the number of chunks to retrieve.
             k: the most labels to return.
+            supplement: as for the class.
 
         Raises:
             ValueError: both `assembler` and `config` or `store` are given, or the search filters in a way that the
@@ -75,7 +82,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         retriever = ScoredRetriever(
             vectorstore=vectorstore, search_type=search_type, search_kwargs=options, keys=assembler.config.keys
         )
-        return cls(retriever=retriever, assembler=assembler, k=k)
+        return cls(retriever=retriever, assembler=assembler, k=k, supplement=supplement)
 
     @model_validator(mode="after")
     def _hold_neighbours_to_the_filter(self) -> Self:
@@ -91,7 +98,7 @@ class ContextAssemblyRetriever(BaseRetriever):
     ) -> list[Document]:
         config = RunnableConfig(callbacks=run_manager.get_child())
         documents = self.retriever.invoke(query, config)
-        return self.assembler.invoke({"documents": documents, "query": query}, config)[: self._limit(k)]
+        return self._within(k, self.assembler.invoke(self._input(documents, query), config))
 
     @override
     async def _aget_relevant_documents(
@@ -99,9 +106,20 @@ class ContextAssemblyRetriever(BaseRetriever):
     ) -> list[Document]:
         config = RunnableConfig(callbacks=run_manager.get_child())
         documents = await self.retriever.ainvoke(query, config)
-        return (await self.assembler.ainvoke({"documents": documents, "query": query}, config))[: self._limit(k)]
+        return self._within(k, await self.assembler.ainvoke(self._input(documents, query), config))
 
-    def _limit(self, k: int | None) -> int | None:
+    def _input(self, documents: list[Document], query: str) -> dict[str, Any]:
+        return {"documents": documents, "query": query, "supplement": supplement_for(query, self.supplement)}
+
+    def _within(self, k: int | None, documents: list[Document]) -> list[Document]:
+        """The first `k` labels, and the supplement wherever it stands."""
         if k is not None and k < 1:
             raise ConfigError("k", "an integer of at least 1", k)
-        return self.k if k is None else k
+        most = self.k if k is None else k
+        if most is None:
+            return documents
+        return [each for each in documents if "citation" not in each.metadata or _label(each) <= most]
+
+
+def _label(document: Document) -> int:
+    return int(document.metadata["citation"]["label"])

@@ -13,10 +13,11 @@ from ctxassembly.plain import block_metadata
 
 
 def labelled_nodes(context: Context, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
-    """One node per label, in order, so that `source_nodes[i - 1]` is label i; `nodes` are those retrieved.
+    """One node per label, in order; `nodes` are those retrieved.
 
     A supplement is a node of its own, after all others, or before them if it is configured to stand there: with the id
-    "supplement", without score and citation.
+    "supplement", without score and citation. So `source_nodes[i - 1]` is label i unless one stands before; the citation
+    in a node's metadata tells its label in either case.
 
     A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
     the hits that it was made of. It has no offsets: its text is more than a slice. To the metadata come `citation`,

@@ -19,6 +19,7 @@ from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.plain import plain, plain_trace
 from ctxassembly.stores.filtered import FilteredStore
+from ctxassembly.supplement import Given, supplement_for
 from ctxassembly.types import Hit
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.embeddings import as_embeddings
@@ -33,6 +34,9 @@ dispatcher = get_dispatcher(__name__)
 
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     """Turns retrieved nodes into the context that the LLM reads: one node per label, in order.
+
+    The label of a node is `node.metadata["citation"]["label"]`. `source_nodes[i - 1]` is label i, unless a supplement
+    stands before the documents: its node is the first one then, and label i is `source_nodes[i]`.
 
     Joined by a blank line, as `compact` does it, the nodes are `Context.text` exactly, whatever their metadata, which
     hold the citation, the chunk ids, the scores and the trace. It must be the last postprocessor, and what splits or
@@ -65,7 +69,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
     store: Any = Field(default=None, exclude=True, frozen=True)
     embeddings: Any = Field(default=None, exclude=True, frozen=True)
-    supplement: Any = Field(default=None, exclude=True, frozen=True)
+    supplement: Given = Field(default=None, exclude=True, frozen=True)
 
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
@@ -105,7 +109,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        supplement, embed = self._supplement(query), self._embeddings
+        supplement, embed = supplement_for(query, self.supplement), self._embeddings
         context = assemble(
             hits, self.config, query=query, store=self._neighbours, supplement=supplement, embeddings=embed
         )
@@ -116,14 +120,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         hits, query = self._hits(nodes), _words(query_bundle)
-        supplement, embed = self._supplement(query), self._embeddings
+        supplement, embed = supplement_for(query, self.supplement), self._embeddings
         context = await aassemble(
             hits, self.config, query=query, store=self._neighbours, supplement=supplement, embeddings=embed
         )
         return _answer(nodes, context)
-
-    def _supplement(self, query: str | None) -> Any:
-        return self.supplement(query) if callable(self.supplement) else self.supplement
 
     def _hits(self, nodes: Iterable[NodeWithScore]) -> list[Hit]:
         return [to_hit(each, self.config.keys) for each in nodes if not is_media(each)]

@@ -99,7 +99,7 @@ def _context(context: Context) -> Text:
 def _citation(citation: Citation) -> Text:
     chunks = ", ".join(citation.chunk_ids)
     snippet = textwrap.shorten(citation.snippet, SNIPPET, placeholder=" ...")
-    return Text.assemble((f"[{citation.label}]", OURS), f" {citation.metadata['source']}: {chunks}\n", (snippet, "dim"))
+    return Text.assemble((f"[{citation.label}]", OURS), f" {citation.source}: {chunks}\n", (snippet, "dim"))
 
 
 def _left_out(trace: Trace) -> Iterable[Text]:

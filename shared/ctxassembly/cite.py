@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ctxassembly.particulars import Particulars
 from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Shortened, Source, Span
 
 SNIPPET_CHARS = 200
@@ -27,11 +28,14 @@ class Cited:
 
 
 def cite(
-    blocks: Sequence[tuple[Label | None, Sequence[Part]]], separator: str, shortened: Mapping[int, Shortened]
+    blocks: Sequence[tuple[Label | None, Sequence[Part]]],
+    separator: str,
+    read: Particulars,
+    shortened: Mapping[int, Shortened],
 ) -> Cited:
     """The text that `blocks` make with `separator` between them. One without a label is cited as nothing.
 
-    `shortened` says, by `id`, which candidates stand in part.
+    `read` is what the headers were written with; `shortened` says, by `id`, which candidates stand in part.
     """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited: list[Block] = []
@@ -55,7 +59,7 @@ def cite(
             continue
         # A text of escaped characters alone has no verbatim one: its block stands in for it.
         span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
-        cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span, shortened)))
+        cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span, read, shortened)))
         number += 1
         provenance += sources
         for pieces in label.passages:
@@ -77,7 +81,7 @@ def _source(part: Part, chunk: Chunk, at: int) -> Source:
     )
 
 
-def _citation(label: Label, number: int, span: Span, shortened: Mapping[int, Shortened]) -> Citation:
+def _citation(label: Label, number: int, span: Span, read: Particulars, shortened: Mapping[int, Shortened]) -> Citation:
     pieces = [piece for passage in label.passages for piece in passage]
     best = next(piece for piece in pieces if piece.candidate is label.best)
     chunk = label.best.chunk
@@ -90,6 +94,13 @@ def _citation(label: Label, number: int, span: Span, shortened: Mapping[int, Sho
         snippet=_snippet(best.text.strip()),
         best_chunk_id=chunk.id,
         score=label.best.score,
+        source=read.source(chunk),
+        section=read.line(chunk, "section"),
+        sheet=read.line(chunk, "sheet"),
+        row=read.number(chunk, "row_number"),
+        start_line=read.number(chunk, "start_line"),
+        page=read.number(chunk, "page"),
+        pages=read.pages(piece.candidate.chunk for piece in pieces),
         metadata=dict(chunk.metadata),
         shortened=tuple(shortened[key] for key in candidates if key in shortened),
     )

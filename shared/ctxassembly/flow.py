@@ -73,7 +73,7 @@ def assemble_flow(
 
     shortened = {id(each): _measured(each, counter) for each in chosen.taken if each.kept is not None}
     labels = layout.labels()
-    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR, shortened)
+    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR, layout.particulars, shortened)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(

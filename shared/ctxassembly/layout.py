@@ -37,6 +37,7 @@ class Layout:
         self._counter = counter
         self._summaries = summaries
         self._renderer = Renderer(config)
+        self.particulars = self._renderer.particulars
         self._separator = counter.measure(SEPARATOR)
         # Keyed by identity: whoever owns the candidates keeps the chunks alive as long as the layout.
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
@@ -126,8 +127,8 @@ class Layout:
         labels = _labels(join(candidates, self._joint), self._config.cite)
         source, page = "", None
         if self._order == "document_order":
-            source = self._renderer.source(candidates[0].chunk)
-            pages = (self._renderer.page(candidate.chunk) for candidate in candidates)
+            source = self.particulars.source(candidates[0].chunk)
+            pages = (self.particulars.number(candidate.chunk, "page") for candidate in candidates)
             page = next((page for page in pages if page is not None), None)
         runs = []
         for share, relevance in _shares(candidates, labels, self._together):

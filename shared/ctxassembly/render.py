@@ -6,7 +6,6 @@ part knows the slice it is.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -16,23 +15,22 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.errors import ConfigError
 from ctxassembly.formats import FORMATS, WORDINGS, Heading, Lines
 from ctxassembly.neutral import escaped, one_line, replacements, sendable
-from ctxassembly.types import GAP, Candidate, Chunk, Header, Label, Part, Piece
+from ctxassembly.particulars import Particulars
+from ctxassembly.types import GAP, Candidate, Header, Label, Part, Piece
 
 SEPARATOR = "\n\n"
-PAGE_DIGITS = 9
-"""A page with more digits is no number to reckon with."""
 
 
 class Renderer:
-    """Writes blocks of one context. Remembers what it has looked up in a chunk, written above one or found harmless."""
+    """Writes blocks of one context. Remembers what it has written above a chunk or found harmless in one."""
 
     def __init__(self, config: AssemblyConfig) -> None:
         self._config = config
         self._form = config.format if isinstance(config.format, str) else "custom"
         self._wording = WORDINGS[config.language]
+        self.particulars = Particulars(config.keys, self._wording.unknown)
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int, bool], tuple[Candidate, list[Part]]] = {}
-        self._particulars: dict[tuple[int, str], tuple[Chunk, str]] = {}
         self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
     def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
@@ -77,15 +75,17 @@ class Renderer:
         return FORMATS[form](heading, self._wording)
 
     def _heading(self, number: int, label: Label) -> Heading:
-        chunk, pages = label.best.chunk, tuple(self._pages(label))
-        heading = Heading(number, self.source(chunk), pages, score=label.best.score)
+        read, chunk = self.particulars, label.best.chunk
+        pages = read.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
+        heading = Heading(number, read.source(chunk), pages, score=label.best.score)
         if self._form not in ("source", "custom"):  # what the others don't write needn't be looked up
             return heading
+        row = read.number(chunk, "row_number")
         return replace(
             heading,
-            section=self._particular(chunk, "section"),
-            sheet=self._particular(chunk, "sheet"),
-            row=self._particular(chunk, "row_number"),
+            section=read.line(chunk, "section") or "",
+            sheet=read.line(chunk, "sheet") or "",
+            row="" if row is None else str(row),
             metadata=MappingProxyType(chunk.metadata) if isinstance(chunk.metadata, dict) else chunk.metadata,
         )
 
@@ -102,38 +102,6 @@ class Renderer:
                 raise ConfigError("format", allowed, written)
             self._custom[key] = (metadata, (sendable(lines[0].strip()), sendable(lines[1].strip())))
         return self._custom[key][1]
-
-    def source(self, chunk: Chunk) -> str:
-        """The file, else the title, else the URL, else "unknown", on one line."""
-        for name in ("source", "title", "url"):
-            if line := self._particular(chunk, name):
-                return line
-        return self._wording.unknown
-
-    def page(self, chunk: Chunk) -> int | str | None:
-        """The page, a number if it is a whole one; None if it isn't known."""
-        page = self._particular(chunk, "page")
-        if not page:
-            return None
-        return int(page) if page.isdecimal() and len(page) <= PAGE_DIGITS else page
-
-    def _pages(self, label: Label) -> list[int | str]:
-        """The pages of the pieces, each once: whole numbers in ascending order, before others as they come."""
-        found: dict[int | str, None] = {}
-        for passage in label.passages:
-            for piece in passage:
-                page = self.page(piece.candidate.chunk)
-                if page is not None:
-                    found[page] = None
-        return sorted(found, key=lambda page: page if isinstance(page, int) else math.inf)
-
-    def _particular(self, chunk: Chunk, name: str) -> str:
-        """What the metadata say under any of the keys of `name`, on one line; nothing if they don't."""
-        key = (id(chunk), name)
-        if key not in self._particulars:
-            value = self._config.keys.read(chunk.metadata, name)
-            self._particulars[key] = (chunk, "" if value is None else one_line(str(value)))
-        return self._particulars[key][1]
 
     def _verbatim(self, piece: Piece, *, continued: bool) -> list[Part]:
         key = (id(piece.candidate), piece.start, piece.end, continued)

@@ -5,8 +5,9 @@ They have no source among the documents, so they are no label's: they make a blo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import last_fitting, sentence_ends
@@ -29,12 +30,21 @@ class Supplement:
     """Add it whatever the gate says. Its cap and the budget hold all the same."""
 
 
+Given: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
+"""The text itself, or a function from the query (None if there is none) to it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Supplemented:
     """What is written of a supplement, which may be nothing, and why."""
 
     parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def supplement_for(query: str | None, given: Given) -> str | Supplement | None:
+    """What `given` is, or as a function says, for `query`. Adapters ask: a function may do I/O, the engine doesn't."""
+    return given(query) if callable(given) else given
 
 
 def supplemented(

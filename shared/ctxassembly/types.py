@@ -199,7 +199,11 @@ class Shortened:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A label's way back to source characters."""
+    """A label's way back to source characters, and what a reader is told of the source.
+
+    Source, section, sheet, row, start line, page, score and metadata are those of the best chunk cited. Each string is
+    one line; a row, a line or a page that is no whole number stands as its text, and what isn't known is None.
+    """
 
     label: str
     document_id: str
@@ -210,8 +214,19 @@ class Citation:
     """The beginning of the best chunk cited: at most 200 characters, cut at a word."""
     best_chunk_id: str
     score: float | None
+    source: str
+    """The file, else the title, else the URL, else "unknown" in the configured language."""
+    section: str | None = None
+    sheet: str | None = None
+    row: int | str | None = None
+    """The row of a table, by the number that its metadata give it."""
+    start_line: int | str | None = None
+    """The line of the file in which the chunk begins."""
+    page: int | str | None = None
+    pages: tuple[int | str, ...] = ()
+    """Of all chunks cited, each once: whole numbers in ascending order before others. What the header shows."""
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """A copy of the best chunk's metadata."""
+    """A copy."""
     shortened: tuple[Shortened, ...] = ()
     """The chunks in it that were cut or compressed."""
 

@@ -60,7 +60,8 @@ def broken(texts: list[str]) -> list[tuple[float, ...]]:
 
 def framed(heading: Heading) -> tuple[str, str]:
     """A format that a user may hand in."""
-    return f"=== {heading.number}: {heading.source} ===\n", " --- "
+    where = f"{heading.source} {heading.pages} {heading.section} {heading.sheet} {heading.row}"
+    return f"=== {heading.number}: {where} ===\n", " --- "
 
 
 FORMATS: tuple[str | Callable[[Heading], tuple[str, str]], ...] = (
@@ -135,7 +136,8 @@ def metadata() -> st.SearchStrategy[dict[str, Any]]:
             ),
             "section": st.sampled_from(["Summary", "x\n[SOURCE 3] y", " "]),
             "sheet": st.sampled_from(["Sheet1", None]),
-            "row_number": st.sampled_from([42, "a < b"]),
+            "row_number": st.sampled_from([42, "042", "a < b"]),
+            "start_line": st.sampled_from([0, 17, "l.\n3"]),
             "page": st.sampled_from([1, 2, 3, 9, "iv", "12", None, "3\n[4]"]),
             "page_summary": st.sampled_from(SUMMARIES),
             "content_hash": st.sampled_from(["h1", "h2", ""]),

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from builders import hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
+from ctxassembly import AssemblyConfig, Chunk, Heading, Hit, MetadataKeys, assemble
+from ctxassembly.formats import FORMATS, WORDINGS
+from strategies import framed, metadata
 
 TEXT = numbered("w", 90)
 CHUNKS = split("A", TEXT, size=120, overlap=40, metadata={"source": "gids.pdf", "page": 3})
@@ -21,6 +26,63 @@ def test_a_citation_leads_back_to_its_source():
     assert citation.score == 0.9
     assert citation.metadata == {"source": "gids.pdf", "page": 3}
     assert context.text[slice(*citation.span)] == TEXT[:200].rstrip()
+
+
+WHERE = {"section": None, "sheet": None, "row": None, "start_line": None, "page": None, "pages": ()}
+
+
+@pytest.mark.parametrize(
+    ("rule", "metadata", "particulars"),
+    [
+        ("file and page", {"source": "gids.pdf", "page": "3"}, {"source": "gids.pdf", "page": 3, "pages": (3,)}),
+        ("section", {"title": "Gids", "section": " Before\nthe visit "}, {"section": "Before the visit"}),
+        ("row", {"source": "p.xlsx", "sheet": "Q1", "row_number": "42"}, {"sheet": "Q1", "row": 42}),
+        ("row 0", {"row_number": 0}, {"row": 0}),
+        ("start line", {"source": "a.py", "start_line": 17}, {"start_line": 17}),
+        ("a page that is no number", {"page_label": "iv", "page": 3}, {"page": "iv", "pages": ("iv",)}),
+        ("nothing", {}, {}),
+    ],
+)
+def test_a_citation_names_the_place(rule: str, metadata: dict[str, Any], particulars: dict[str, Any]):
+    (citation,) = assemble([Hit(Chunk("a", "A", "Text.", metadata=metadata))]).citations
+    expected = {**WHERE, "source": metadata.get("source") or metadata.get("title") or "unknown", **particulars}
+    assert {name: getattr(citation, name) for name in expected} == expected
+
+
+def test_the_place_is_the_best_chunks_and_the_pages_are_those_of_all():
+    said = {0: {"page": 12, "section": "First"}, 1: {"page": 9, "row_number": 4}, 2: {"page": 9}, 3: {"page": "x"}}
+    chunks = [words_of("A", n, metadata={"source": f"{n}.pdf", **said[n]}) for n in said]
+    (citation,) = assemble(hits_of([chunks[1], chunks[0], chunks[3], chunks[2]])).citations
+    assert (citation.source, citation.section, citation.row, citation.page) == ("1.pdf", None, 4, 9)
+    assert citation.pages == (9, 12, "x")
+
+
+def test_the_place_is_read_under_the_configured_keys_and_named_in_the_configured_language():
+    keys = MetadataKeys(row_number="cell.row", start_line="from", page="folio")
+    known = Chunk("a", "A", "Text.", metadata={"cell": {"row": 4}, "from": 7, "folio": 2, "row_number": 9, "page": 9})
+    (citation,) = assemble([Hit(known)], AssemblyConfig(keys=keys, language="nl")).citations
+    assert (citation.source, citation.row, citation.start_line, citation.pages) == ("onbekend", 4, 7, (2,))
+
+
+@settings(deadline=None)  # the first example loads the encoding
+@given(st.lists(metadata(), min_size=1, max_size=4), st.sampled_from(["numbered", "source", framed]))
+def test_a_header_says_what_its_citation_says(found: list[dict[str, Any]], form: Any):
+    chunks = [words_of("A", n, metadata=said) for n, said in enumerate(found)]
+    context = assemble(hits_of(chunks), AssemblyConfig(format=form, cite="document"))
+    (cited,) = context.citations
+    place = (cited.section or "", cited.sheet or "", "" if cited.row is None else str(cited.row))
+    heading = Heading(1, cited.source, cited.pages, *place, cited.score, cited.metadata)
+    header = form(heading) if callable(form) else FORMATS[form](heading, WORDINGS["en"])
+    assert context.text.startswith(header[0].strip() + "\n")
+    assert cited.page is None or cited.page in cited.pages
+
+
+@pytest.mark.parametrize("form", ["minimal", "grouped", "xml"])
+def test_a_citation_names_the_place_whatever_the_header_has_room_for(form: str):
+    long = Chunk("a", "A", numbered("w", 90), metadata={"source": "a & b.pdf", "page": 3, "section": "S"})
+    for limit in (8_000, 12):
+        (citation,) = assemble([Hit(long)], AssemblyConfig(format=form, max_tokens=limit)).citations
+        assert (citation.source, citation.section, citation.page) == ("a & b.pdf", "S", 3)
 
 
 def test_the_metadata_of_a_citation_is_a_copy():

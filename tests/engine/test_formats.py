@@ -24,6 +24,7 @@ def rendered(*chunks: Chunk, **options: Any) -> Context:
         ("a sheet and row", {"sheet": "Sheet1", "row_number": 42}, " § Sheet1 Row 42"),
         ("a sheet alone", {"sheet": "Sheet1"}, " § Sheet1"),
         ("a row alone", {"row_number": 0}, " § Row 0"),
+        ("a row as text is the same number", {"row_number": "042"}, " § Row 42"),
         ("the section before sheet and row", {"section": "S", "sheet": "Sheet1", "row_number": 42}, " § S"),
         ("neither: the file alone", {}, ""),
         ("neither: the file alone", {"section": " ", "sheet": None}, ""),

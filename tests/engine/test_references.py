@@ -22,8 +22,22 @@ def test_the_same_sources_without_labels(form: str):
     ]
     context = assemble(hits_of(chunks), AssemblyConfig(format=form))
     assert context.sources() == (
-        Reference("B", "b.pdf", "B", "https://b.example/", "Dose", ("4", "5", "iv")),
+        Reference("B", "b.pdf", "B", "https://b.example/", "Dose", pages=(4, 5, "iv")),
         Reference("A"),
+    )
+
+
+def test_the_place_is_that_of_the_first_chunk_that_names_one():
+    """A row of one chunk on the sheet of another would be a place that isn't there."""
+    chunks = [
+        chunk("A", 0, source="prices.xlsx"),
+        chunk("A", 1, sheet="Q1", row_number="4"),
+        chunk("A", 2, sheet="Q2", section="Totals", row_number=5, start_line=9),
+        chunk("B", 0, start_line=0),
+    ]
+    assert assemble(hits_of(chunks)).sources() == (
+        Reference("A", "prices.xlsx", sheet="Q1", row=4),
+        Reference("B", start_line=0),
     )
 
 

@@ -99,6 +99,18 @@ def test_each_document_has_the_id_and_metadata_of_its_best_hit_and_the_way_back(
     assert {each["chunk_id"] for each in second.metadata["trace"]["decisions"]} >= {"A#5", "B#2"}
 
 
+def test_the_citation_in_the_metadata_names_the_row_or_the_line() -> None:
+    row = Document("Price: 12.", metadata={"source": "prices.xlsx", "sheet": "Q1", "row_number": 42})
+    code = Document("def f(): ...", metadata={"source": "f.py", "start_line": 17, "section": "f", "page": "2"})
+    places = [each.metadata["citation"] for each in ContextAssembler().invoke([row, code])]
+    names = ("source", "section", "sheet", "row", "start_line", "page", "pages")
+    assert [tuple(place[name] for name in names) for place in places] == [
+        ("prices.xlsx", None, "Q1", 42, None, None, []),
+        ("f.py", "f", None, None, 17, 2, [2]),
+    ]
+    assert json.loads(json.dumps(places)) == places
+
+
 def test_the_added_metadata_survive_json() -> None:
     hits = [document("A", 5, score=np.float32(0.5)), document("B", 2, score="0.25"), document("B", 7, score=math.nan)]
     for each in ContextAssembler(store=memory_store(CORPUS)).invoke(hits):

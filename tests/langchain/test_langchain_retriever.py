@@ -9,8 +9,8 @@ from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from pydantic import ValidationError
 
-from ctxassembly import AssemblyConfig, MetadataKeys
-from ctxassembly.errors import ConfigError
+from ctxassembly import AssemblyConfig, MetadataKeys, Supplement
+from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
 from langchain_ctxassembly.scored import as_scores
 from langchain_samples import Recorder, document, documents, memory_store, vector_store
@@ -81,6 +81,70 @@ async def test_the_query_reaches_the_assembler() -> None:
     retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), assembler=Listening())
     assert retriever.invoke(QUERY)
     assert await retriever.ainvoke(QUERY)
+
+
+# Supplementary text
+
+
+@pytest.mark.parametrize(
+    ("supplement", "facts"),
+    [
+        ("Facts.", "Facts."),
+        (Supplement("Facts.", force=True), "Facts."),
+        (lambda query: f"On {query[:10]}.", "On the falcon."),
+        (lambda query: Supplement(f"On {query[:10]}.", force=True), "On the falcon."),
+        (lambda query: None, None),
+        (None, None),
+    ],
+)
+async def test_a_supplement_stands_after_the_documents(supplement: Any, facts: str | None) -> None:
+    corpus = vector_store(CORPUS)
+    bare = ContextAssemblyRetriever.from_vectorstore(corpus).invoke(QUERY)
+    scored = ContextAssemblyRetriever.from_vectorstore(corpus, supplement=supplement)
+    plain = ContextAssemblyRetriever(retriever=scored.retriever, assembler=scored.assembler, supplement=supplement)
+    for retriever in (scored, plain):
+        for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
+            labels = [each for each in found if "citation" in each.metadata]
+            assert [each.page_content for each in labels] == [each.page_content for each in bare]
+            own = [each.page_content for each in found[len(bare) :]]
+            assert own == ([] if facts is None else [f"--- SUPPLEMENTARY INFORMATION ---\n{facts}"])
+
+
+async def test_the_gate_holds_for_it_unless_it_is_forced() -> None:
+    config = AssemblyConfig(supplement_threshold=0.1)
+    for supplement, stands in (("Facts.", False), (Supplement("Facts.", force=True), True)):
+        retriever = ContextAssemblyRetriever.from_vectorstore(
+            vector_store(CORPUS), config=config, supplement=supplement
+        )
+        for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
+            assert ("supplement" in [each.id for each in found]) is stands
+
+
+async def test_where_nothing_is_found_it_stands_alone() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store([]), supplement="Facts.")
+    for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
+        assert [each.id for each in found] == ["supplement"]
+
+
+@pytest.mark.parametrize("position", ["before", "after"])
+async def test_k_does_not_count_it(position: Any) -> None:
+    config = AssemblyConfig(supplement_position=position)
+    retriever = ContextAssemblyRetriever.from_vectorstore(
+        vector_store(CORPUS), config=config, hits=20, k=2, supplement="Facts."
+    )
+    for found in (retriever.invoke(QUERY), await retriever.ainvoke(QUERY)):
+        assert [each.metadata["citation"]["label"] for each in found if each.id != "supplement"] == ["1", "2"]
+        assert [each.id for each in found].index("supplement") == (0 if position == "before" else 2)
+    assert len(retriever.invoke(QUERY, k=1)) == 2
+
+
+@pytest.mark.parametrize("wrong", [7, ["Facts."]])
+def test_a_supplement_of_another_kind_is_an_error(wrong: Any) -> None:
+    with pytest.raises(ValidationError, match="supplement"):
+        ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), supplement=wrong)
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), supplement=lambda query: wrong)
+    with pytest.raises(InputError, match="supplement must be a string or a Supplement"):
+        retriever.invoke(QUERY)
 
 
 # Scores

@@ -81,6 +81,23 @@ async def test_a_supplement_is_a_node_of_its_own_after_the_labels(given: Any) ->
         assert "citation" not in own.node.metadata
 
 
+@pytest.mark.parametrize(("position", "first"), [("after", 0), ("before", 1)])
+def test_the_citation_tells_the_label_wherever_the_supplement_stands(position: Any, first: int) -> None:
+    config = AssemblyConfig(supplement_position=position)
+    hits = scored(document("A")[0], document("B", TEXTS[::-1])[0])
+    nodes = ContextAssemblyPostprocessor(config=config, supplement="Facts.").postprocess_nodes(hits)
+    by_label = {each.metadata["citation"]["label"]: each for each in nodes if "citation" in each.metadata}
+    assert [by_label[label].text.split()[0] for label in ("1", "2")] == ["[1]", "[2]"]
+    assert [each.text for each in nodes[first : first + 2]] == [by_label["1"].text, by_label["2"].text]
+    assert [each.node_id for each in nodes].index("supplement") == (2 if position == "after" else 0)
+
+
+@pytest.mark.parametrize("wrong", [7, ["Facts."]])
+def test_a_supplement_of_another_kind_is_an_error(wrong: Any) -> None:
+    with pytest.raises(ValidationError, match="supplement"):
+        ContextAssemblyPostprocessor(supplement=wrong)
+
+
 def test_no_metadata_key_reaches_the_llm_or_the_embedding() -> None:
     (node,) = ContextAssemblyPostprocessor().postprocess_nodes(scored(document(metadata=HOSTILE)[0]))
 
@@ -113,6 +130,24 @@ def test_a_label_has_the_best_hits_id_and_metadata_its_document_and_the_best_sco
     assert (node.start_char_idx, node.end_char_idx) == (None, None)
     assert list(node.relationships) == [NodeRelationship.SOURCE]
     assert node.ref_doc_id == "A"
+
+
+def test_the_citation_names_the_row_or_the_line_and_the_prompt_does_not() -> None:
+    row = TextNode(text="Price: 12.", metadata={"file_name": "prices.xlsx", "sheet": "Q1", "row_number": 42})
+    code = TextNode(text="def f(): ...", metadata={"file_name": "f.py", "start_line": 17, "section": "f", "page": "2"})
+
+    nodes = ContextAssemblyPostprocessor().postprocess_nodes(scored(row, code))
+
+    places = [node.metadata["citation"] for node in nodes]
+    names = ("source", "section", "sheet", "row", "start_line", "page", "pages")
+    assert [tuple(place[name] for name in names) for place in places] == [
+        ("prices.xlsx", None, "Q1", 42, None, None, []),
+        ("f.py", "f", None, None, 17, 2, [2]),
+    ]
+    assert json.loads(json.dumps(places)) == places
+    expected = "[1] Source: prices.xlsx\nPrice: 12.\n\n[2] Source: f.py, page 2\ndef f(): ..."
+    assert read_by_llm(nodes) == expected
+    assert "\n\n".join(node.node.get_content(MetadataMode.EMBED) for node in nodes) == expected
 
 
 def test_without_scores_the_label_has_none() -> None:

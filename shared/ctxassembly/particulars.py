@@ -1,0 +1,51 @@
+"""What chunks say of themselves: read in one place, so that a header, a citation and a reference never disagree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ctxassembly.keys import MetadataKeys
+from ctxassembly.neutral import one_line
+from ctxassembly.types import Chunk
+
+NUMBER_DIGITS = 9
+"""A page or a row with more digits is no number to reckon with."""
+
+
+class Particulars:
+    """Reads the metadata of chunks under the configured keys, and remembers what it has looked up."""
+
+    def __init__(self, keys: MetadataKeys, unknown: str = "") -> None:
+        self._keys = keys
+        self._unknown = unknown
+        # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
+        self._lines: dict[tuple[int, str], tuple[Chunk, str | None]] = {}
+
+    def line(self, chunk: Chunk, name: str) -> str | None:
+        """What the metadata say under any of the keys of `name`, on one line; None if that is nothing."""
+        key = (id(chunk), name)
+        if key not in self._lines:
+            value = self._keys.read(chunk.metadata, name)
+            if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
+                value = int(value) if value.is_integer() else value if math.isfinite(value) else None
+            self._lines[key] = (chunk, None if value is None else one_line(str(value)) or None)
+        return self._lines[key][1]
+
+    def number(self, chunk: Chunk, name: str) -> int | str | None:
+        """The same, as a number if it is a whole one."""
+        line = self.line(chunk, name)
+        return int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
+
+    def source(self, chunk: Chunk) -> str:
+        """The file, else the title, else the URL, else what was given as `unknown`; on one line."""
+        for name in ("source", "title", "url"):
+            if line := self.line(chunk, name):
+                return line
+        return self._unknown
+
+    def pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
+        """The pages of `chunks`, each once: whole numbers in ascending order, before others as they come."""
+        found = dict.fromkeys(self.number(chunk, "page") for chunk in chunks)
+        known = (page for page in found if page is not None)
+        return tuple(sorted(known, key=lambda page: page if isinstance(page, int) else math.inf))
