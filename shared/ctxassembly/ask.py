@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 from ctxassembly.calls import await_all, call_all, in_thread, is_async
-from ctxassembly.errors import InputError
+from ctxassembly.config import AssemblyConfig
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.requests import CompressTexts, EmbedTexts, FetchChunks, Request, Store
 
 Ask = Callable[[Any], Any]
@@ -34,6 +35,29 @@ def awaitable_asking(store: object, embeddings: object, llm: object) -> Callable
         InputError: one of the three can't be asked.
     """
     return _question(_awaitable_fetcher(store), _awaitable_embedder(embeddings), _awaitable_model(llm))
+
+
+def reading(llm: Callable[[str], Any], read: Callable[[Any], Any]) -> Callable[[str], Any]:
+    """`llm` with `read` applied to each of its answers; it has to be awaited if `llm` has."""
+    if not is_async(llm):
+        return lambda prompt: read(llm(prompt))
+
+    async def awaited(prompt: str) -> Any:
+        return read(await llm(prompt))
+
+    return awaited
+
+
+def check_llm(llm: object, config: AssemblyConfig, kind: type, allowed: str) -> None:
+    """Nothing if `llm` is a function or a framework's `kind` of model, or if it isn't there and isn't needed.
+
+    Raises:
+        ConfigError: it is something else than `allowed`, or missing.
+    """
+    if llm is None and config.compress == "llm":
+        raise ConfigError("llm", "given where compress is 'llm'", None)
+    if not (llm is None or callable(llm) or isinstance(llm, kind)):
+        raise ConfigError("llm", allowed, llm)
 
 
 def _question(fetch: AnyAsk | None, embed: AnyAsk | None, compress: AnyAsk | None) -> AnyAsk:
@@ -100,7 +124,7 @@ def _model(llm: object) -> Ask | None:
         return None
     function = _function(llm)
     if is_async(function):
-        raise InputError(f"{_named(llm)} can only be awaited: it needs aassemble()")
+        raise InputError("llm can only be awaited: it needs aassemble(), or the adapter's async methods")
 
     def ask(request: CompressTexts) -> list[str | Exception]:
         return _texts(call_all(function, request.prompts, request.timeout_seconds))
@@ -121,7 +145,7 @@ def _awaitable_model(llm: object) -> AwaitableAsk | None:
 
 def _function(llm: object) -> Ask:
     if not callable(llm):
-        raise InputError(f"{type(llm).__name__} is no function from a prompt to an answer")
+        raise InputError(f"llm must be a function from a prompt to an answer, got {type(llm).__name__}")
     return llm
 
 
@@ -130,8 +154,4 @@ def _texts(answers: list[Any]) -> list[str | Exception]:
 
 
 def _no_text(answer: object) -> InputError:
-    return InputError(f"the language model must answer with a string, got {answer!r:.200}")
-
-
-def _named(function: object) -> str:
-    return getattr(function, "__name__", type(function).__name__)
+    return InputError(f"llm must answer with a string, got {answer!r:.200}")

@@ -11,7 +11,8 @@ import pytest
 
 from builders import hits_of, words_of
 from ctxassembly import aassemble, assemble, drive
-from ctxassembly.ask import asking, awaitable_asking
+from ctxassembly.ask import asking, awaitable_asking, reading
+from ctxassembly.calls import is_async
 from ctxassembly.errors import InputError
 from ctxassembly.requests import CompressTexts
 
@@ -61,7 +62,7 @@ async def test_what_is_no_text_is_an_input_error_in_its_place():
         first, wrong, last = answers
         assert (first, last) == ("first", "third")
         assert isinstance(wrong, InputError)
-        assert str(wrong) == "the language model must answer with a string, got ['second']"
+        assert str(wrong) == "llm must answer with a string, got ['second']"
 
 
 async def test_the_requests_timeout_holds():
@@ -79,17 +80,26 @@ async def test_the_requests_timeout_holds():
     released.set()
 
 
-@pytest.mark.parametrize(("llm", "name"), [(ashout, "ashout"), (Shouting(), "Shouting")])
-def test_an_async_model_needs_aassemble(llm: Any, name: str):
-    with pytest.raises(InputError, match=rf"^{name} can only be awaited: it needs aassemble\(\)$"):
+@pytest.mark.parametrize("llm", [ashout, Shouting()])
+def test_an_async_model_needs_aassemble(llm: Any):
+    with pytest.raises(InputError, match=r"^llm can only be awaited: it needs aassemble\(\), or the adapter's async"):
         assemble(HITS, llm=llm)
 
 
 async def test_what_is_no_function_is_an_error():
-    with pytest.raises(InputError, match=r"^str is no function from a prompt to an answer$"):
+    with pytest.raises(InputError, match=r"^llm must be a function from a prompt to an answer, got str$"):
         assemble(HITS, llm="gpt-4o")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"^str is no function from a prompt to an answer$"):
+    with pytest.raises(InputError, match=r"^llm must be a function from a prompt to an answer, got str$"):
         await aassemble(HITS, llm="gpt-4o")  # type: ignore[arg-type]
+
+
+async def test_a_model_whose_answers_are_read_stays_what_it_is():
+    """Called or awaited: the adapters read a framework's answers."""
+    assert reading(shout, len)("first") == 5
+    for llm in (ashout, Shouting()):
+        read = reading(llm, len)
+        assert is_async(read)
+        assert await read("first") == 5
 
 
 async def test_both_drivers_hand_the_request_to_the_model_and_the_answers_to_the_flow(monkeypatch):
