@@ -17,7 +17,6 @@ from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.plain import plain, plain_trace
-from ctxassembly.types import Hit
 from langchain_ctxassembly.documents import documents_from, hit_from
 from langchain_ctxassembly.filtered import filtered
 from langchain_ctxassembly.llm import async_model, model
@@ -117,35 +116,17 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return documents_from(await self._acontext(given, config))
 
     def _context(self, given: Any, config: RunnableConfig) -> Context:
-        hits, query, supplement = self._read(given)
-        context = assemble(
-            hits,
-            self.config,
-            query=query,
-            store=filtered(self.store, self.filter),
-            supplement=supplement,
-            embeddings=self.embeddings,
-            llm=model(self.llm, config),
-        )
+        context = assemble(**self._read(given), llm=model(self.llm, config))
         dispatch_custom_event(EVENT, _event(context), config=config)
         return context
 
     async def _acontext(self, given: Any, config: RunnableConfig) -> Context:
-        hits, query, supplement = self._read(given)
-        context = await aassemble(
-            hits,
-            self.config,
-            query=query,
-            store=filtered(self.store, self.filter),
-            supplement=supplement,
-            embeddings=self.embeddings,
-            llm=async_model(self.llm, config),
-        )
+        context = await aassemble(**self._read(given), llm=async_model(self.llm, config))
         await adispatch_custom_event(EVENT, _event(context), config=config)
         return context
 
-    def _read(self, given: Any) -> tuple[list[Hit], str | None, Any]:
-        """Hits, query and supplement, out of either form of input. The engine checks the supplement."""
+    def _read(self, given: Any) -> dict[str, Any]:
+        """What the engine is handed, out of either form of input. It checks the supplement itself."""
         documents, query, supplement = given, None, None
         if isinstance(given, Mapping):
             if "documents" not in given or not given.keys() <= {"documents", "query", "supplement"}:
@@ -156,7 +137,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             raise InputError(f"{FORMS}, got {documents!r:.200}")
         if query is not None and not isinstance(query, str):
             raise InputError(f"the query must be a string, got {query!r:.200}")
-        return [hit_from(document, self.config.keys) for document in documents], query, supplement
+        return {
+            "hits": [hit_from(document, self.config.keys) for document in documents],
+            "config": self.config,
+            "query": query,
+            "store": filtered(self.store, self.filter),
+            "supplement": supplement,
+            "embeddings": self.embeddings,
+        }
 
 
 def _can_embed(embeddings: Any) -> bool:
