@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.callbacks import (
-    AsyncCallbackManagerForChainRun,
-    CallbackManagerForChainRun,
-    Callbacks,
-    adispatch_custom_event,
-    dispatch_custom_event,
-)
+from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
+from ctxassembly.ask import check_llm
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.plain import plain, plain_trace
-from ctxassembly.types import Hit
 from langchain_ctxassembly.documents import documents_from, hit_from
 from langchain_ctxassembly.filtered import filtered
+from langchain_ctxassembly.llm import async_model, model
 
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
@@ -47,6 +42,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """Where neighbours come from: any object with `fetch(refs)` or `afetch(refs)`; None fetches none."""
     embeddings: Any = None
     """For `dedup="semantic"`, which needs it: an `Embeddings`, or a function from texts to vectors."""
+    llm: Any = None
+    """For `compress="llm"`, which needs it: a Runnable that takes a string, or a function from a prompt to an answer.
+
+    A Runnable's runs stand below the assembler's, and get its config."""
     filter: Any = None
     """What the retriever filters by (tenant, access group): no neighbour comes in that it excludes."""
 
@@ -61,6 +60,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         if self.config.dedup == "semantic" and self.embeddings is None:
             # Documents carry no vectors, so this can't work whatever is retrieved.
             raise ConfigError("embeddings", "given where dedup is 'semantic'", None)
+        check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         filtered(self.store, self.filter)
         return self
 
@@ -106,32 +106,27 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """The same as `compress_documents`, awaited."""
         return await self.ainvoke({"documents": documents, "query": query}, {"callbacks": callbacks})
 
-    def _documents(self, given: Any, run_manager: CallbackManagerForChainRun) -> list[Document]:
-        return documents_from(self._context(given, run_manager))
+    # LangChain hands over the config of child runs where a parameter is called `config`. The type that it expects of
+    # `invoke` has the run manager beside it.
 
-    async def _adocuments(self, given: Any, run_manager: AsyncCallbackManagerForChainRun) -> list[Document]:
-        return documents_from(await self._acontext(given, run_manager))
+    def _documents(self, given: Any, run_manager: Any, config: RunnableConfig) -> list[Document]:  # noqa: ARG002
+        return documents_from(self._context(given, config))
 
-    def _context(self, given: Any, run_manager: CallbackManagerForChainRun) -> Context:
-        hits, query, supplement = self._read(given)
-        store = filtered(self.store, self.filter)
-        context = assemble(
-            hits, self.config, query=query, store=store, supplement=supplement, embeddings=self.embeddings
-        )
-        dispatch_custom_event(EVENT, _event(context), config={"callbacks": run_manager.get_child()})
+    async def _adocuments(self, given: Any, run_manager: Any, config: RunnableConfig) -> list[Document]:  # noqa: ARG002
+        return documents_from(await self._acontext(given, config))
+
+    def _context(self, given: Any, config: RunnableConfig) -> Context:
+        context = assemble(**self._read(given), llm=model(self.llm, config))
+        dispatch_custom_event(EVENT, _event(context), config=config)
         return context
 
-    async def _acontext(self, given: Any, run_manager: AsyncCallbackManagerForChainRun) -> Context:
-        hits, query, supplement = self._read(given)
-        store = filtered(self.store, self.filter)
-        context = await aassemble(
-            hits, self.config, query=query, store=store, supplement=supplement, embeddings=self.embeddings
-        )
-        await adispatch_custom_event(EVENT, _event(context), config={"callbacks": run_manager.get_child()})
+    async def _acontext(self, given: Any, config: RunnableConfig) -> Context:
+        context = await aassemble(**self._read(given), llm=async_model(self.llm, config))
+        await adispatch_custom_event(EVENT, _event(context), config=config)
         return context
 
-    def _read(self, given: Any) -> tuple[list[Hit], str | None, Any]:
-        """Hits, query and supplement, out of either form of input. The engine checks the supplement."""
+    def _read(self, given: Any) -> dict[str, Any]:
+        """What the engine is handed, out of either form of input. It checks the supplement itself."""
         documents, query, supplement = given, None, None
         if isinstance(given, Mapping):
             if "documents" not in given or not given.keys() <= {"documents", "query", "supplement"}:
@@ -142,7 +137,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             raise InputError(f"{FORMS}, got {documents!r:.200}")
         if query is not None and not isinstance(query, str):
             raise InputError(f"the query must be a string, got {query!r:.200}")
-        return [hit_from(document, self.config.keys) for document in documents], query, supplement
+        return {
+            "hits": [hit_from(document, self.config.keys) for document in documents],
+            "config": self.config,
+            "query": query,
+            "store": filtered(self.store, self.filter),
+            "supplement": supplement,
+            "embeddings": self.embeddings,
+        }
 
 
 def _can_embed(embeddings: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
@@ -13,6 +14,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from ctxassembly.ask import check_llm
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
@@ -20,12 +22,12 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.plain import plain, plain_trace
 from ctxassembly.stores.filtered import FilteredStore
 from ctxassembly.supplement import Given, supplement_for
-from ctxassembly.types import Hit
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.embeddings import as_embeddings
 from llamaindex_ctxassembly.events import ContextAssembledEvent
 from llamaindex_ctxassembly.filters import allowed
 from llamaindex_ctxassembly.labelled import labelled_nodes, unread
+from llamaindex_ctxassembly.llm import async_model, model
 from llamaindex_ctxassembly.nodes import is_media, to_hit
 from llamaindex_ctxassembly.vectorstore import VectorStoreNeighbours
 
@@ -55,10 +57,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     `embeddings` is for `dedup="semantic"`: a LlamaIndex embedding model, anything with `embed_documents(texts)`, or a
     function. It gets the texts of the nodes without an embedding in one batch; those with one are not embedded again.
 
-    Stores, embeddings and the supplement are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
+    `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer.
+
+    Stores, models and the supplement are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
 
     Raises:
-        ConfigError: more than one store, a store or embeddings that aren't, or a filter that can't be translated.
+        ConfigError: more than one store, a store, embeddings or an llm that aren't, `compress="llm"` without `llm`, or
+            a filter that can't be translated.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -69,6 +74,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
     store: Any = Field(default=None, exclude=True, frozen=True)
     embeddings: Any = Field(default=None, exclude=True, frozen=True)
+    llm: Any = Field(default=None, exclude=True, frozen=True)
     supplement: Given = Field(default=None, exclude=True, frozen=True)
 
     _neighbours: Any = PrivateAttr()
@@ -78,6 +84,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         super().__init__(**settings)
         self._neighbours = self._store_of_neighbours()
         self._embeddings = as_embeddings(self.embeddings)
+        check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
 
     @classmethod
     def class_name(cls) -> str:
@@ -108,26 +115,24 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        hits, query = self._hits(nodes), _words(query_bundle)
-        supplement, embed = supplement_for(query, self.supplement), self._embeddings
-        context = assemble(
-            hits, self.config, query=query, store=self._neighbours, supplement=supplement, embeddings=embed
-        )
-        return _answer(nodes, context)
+        return _answer(nodes, assemble(**self._given(nodes, query_bundle), llm=model(self.llm)))
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        hits, query = self._hits(nodes), _words(query_bundle)
-        supplement, embed = supplement_for(query, self.supplement), self._embeddings
-        context = await aassemble(
-            hits, self.config, query=query, store=self._neighbours, supplement=supplement, embeddings=embed
-        )
-        return _answer(nodes, context)
+        return _answer(nodes, await aassemble(**self._given(nodes, query_bundle), llm=async_model(self.llm)))
 
-    def _hits(self, nodes: Iterable[NodeWithScore]) -> list[Hit]:
-        return [to_hit(each, self.config.keys) for each in nodes if not is_media(each)]
+    def _given(self, nodes: Iterable[NodeWithScore], query_bundle: QueryBundle | None) -> dict[str, Any]:
+        query = None if query_bundle is None else query_bundle.query_str
+        return {
+            "hits": [to_hit(each, self.config.keys) for each in nodes if not is_media(each)],
+            "config": self.config,
+            "query": query,
+            "store": self._neighbours,
+            "supplement": supplement_for(query, self.supplement),
+            "embeddings": self._embeddings,
+        }
 
 
 def _answer(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithScore]:
@@ -136,10 +141,6 @@ def _answer(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithSc
     )
     media = [NodeWithScore(node=unread(each.node), score=each.score) for each in nodes if is_media(each)]
     return labelled_nodes(context, [each.node for each in nodes]) + media
-
-
-def _words(query_bundle: QueryBundle | None) -> str | None:
-    return None if query_bundle is None else query_bundle.query_str
 
 
 def _is_postgres(vector_store: BasePydanticVectorStore) -> bool:

@@ -2,7 +2,7 @@
 
 CtxAssemblyError
 ├── ConfigError (ValueError)       a parameter is out of range; raised at construction
-├── InputError (TypeError)         hits, a store or embeddings of the wrong type
+├── InputError (TypeError)         hits, a store, embeddings or an llm of the wrong type
 ├── StoreError                     neighbours not fetched or texts not embedded, and on_store_error="raise"
 ├── VocabularyError                the tokenizer's vocabulary can't be had
 └── MissingExtraError (ImportError)   an optional dependency is not installed

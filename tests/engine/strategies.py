@@ -58,6 +58,22 @@ def broken(texts: list[str]) -> list[tuple[float, ...]]:
     raise ConnectionError("refused")
 
 
+def first_line(prompt: str) -> str:
+    """A language model of a kind: it copies the first line of the text, and thinks nothing of it if that is short."""
+    line = prompt.partition("\n\nText:\n")[2].lstrip().partition("\n")[0]
+    return line if len(line) > 8 else "IRRELEVANT"
+
+
+def inventive(prompt: str) -> str:
+    """Another one, which doesn't do as it is told."""
+    return "The text says that all is well. " + prompt[-20:]
+
+
+def silent(prompt: str) -> str:
+    """One that is out of order."""
+    raise ConnectionError("refused")
+
+
 def framed(heading: Heading) -> tuple[str, str]:
     """A format that a user may hand in."""
     where = f"{heading.source} {heading.pages} {heading.section} {heading.sheet} {heading.row}"
@@ -86,6 +102,7 @@ class Retrieval:
     query: str | None = None
     supplement: Supplement | None = None
     embeddings: Callable[[list[str]], list[tuple[float, ...]]] | None = None
+    llm: Callable[[str], str] | None = None
 
     @property
     def config(self) -> AssemblyConfig:
@@ -157,7 +174,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "max_characters": draw(st.sampled_from([None, None, None, 60, 300, 2_000]) | st.integers(1, 600)),
         "relevance_floor": draw(st.sampled_from([None, None, 0.5, -1])),
         "max_chunk_tokens": draw(st.sampled_from([None, None, 1, 12, 40])),
-        "compress": draw(st.sampled_from(["none", "extractive"])),
+        "compress": draw(st.sampled_from(["none", "extractive", "llm"])),
         "llm_timeout_seconds": 5,
         "encoding": draw(st.sampled_from(ENCODINGS)),
         "granularity": draw(st.sampled_from(["document", "passage", "chunk"])),
@@ -201,4 +218,5 @@ def retrievals(draw: st.DrawFn) -> Retrieval:
         embeddings = embeddings or by_letters  # without any vector that would be an error
     supplement = draw(st.none() | st.builds(Supplement, texts(12), st.booleans()))
     query = draw(st.sampled_from([None, "", "Wat moet ik na de raadpleging?", "12345 INFO", "日本語 の word"]))
-    return Retrieval(whole, hits, stored, chosen_options, query, supplement, embeddings)
+    llm = draw(st.sampled_from([first_line, first_line, inventive, silent]))
+    return Retrieval(whole, hits, stored, chosen_options, query, supplement, embeddings, llm)

@@ -25,6 +25,8 @@ def chunk(**metadata: Any) -> Chunk:
         ("below nought is none", -1, "-1", "-1"),
         ("a power is none", "²", "²", "²"),
         ("without end is none", "9" * 5_000, "9" * 5_000, "9" * 5_000),
+        ("a whole number, as a column with gaps has it", 3.0, "3", 3),
+        ("what such a column has in its gaps", float("nan"), None, None),
         ("nothing", None, None, None),
         ("blanks are nothing", " \n", None, None),
     ],

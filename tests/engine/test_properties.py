@@ -38,6 +38,7 @@ def assembled(case: Retrieval) -> Context:
         store=MemoryStore(case.stored),
         supplement=case.supplement,
         embeddings=case.embeddings,
+        llm=case.llm,
     )
 
 
@@ -241,6 +242,7 @@ def test_sync_equals_async(case: Retrieval):
             store=MemoryStore(case.stored),
             supplement=case.supplement,
             embeddings=case.embeddings,
+            llm=case.llm,
         )
     )
     context = assembled(case)

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from llama_index.core.instrumentation import get_dispatcher
-from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 from llama_index.core.schema import ImageNode, MetadataMode, NodeRelationship, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
@@ -297,24 +294,6 @@ def test_what_cannot_be_pickled_is_an_error_and_not_a_silent_default() -> None:
 
 
 # Instrumentation
-
-
-class Recorder(BaseEventHandler):
-    events: list[Any]
-
-    def handle(self, event: Any, **kwargs: Any) -> None:
-        self.events.append(event)
-
-
-@pytest.fixture
-def instruments() -> Any:
-    dispatcher = get_dispatcher()
-    events, spans = Recorder(events=[]), SimpleSpanHandler()
-    before = (list(dispatcher.event_handlers), list(dispatcher.span_handlers))
-    dispatcher.add_event_handler(events)
-    dispatcher.add_span_handler(spans)
-    yield events.events, spans
-    dispatcher.event_handlers, dispatcher.span_handlers = before
 
 
 async def test_each_run_sends_its_trace_and_has_a_span(instruments: Any) -> None:

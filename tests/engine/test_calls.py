@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from ctxassembly.calls import MOST_AT_ONCE, await_all, call_all, is_async
+
+LONG = 60.0
+SHORT = 0.05
+
+
+def boom(number: int) -> int:
+    if number == 1:
+        raise ValueError("not this one")
+    return number * 10
+
+
+async def aboom(number: int) -> int:
+    return boom(number)
+
+
+async def every_way(function, afunction, given, timeout_seconds):
+    """What comes of calls in threads, of the same awaited, and of an async function's."""
+    return [
+        await asyncio.to_thread(call_all, function, given, timeout_seconds),
+        await await_all(function, given, timeout_seconds),
+        await await_all(afunction, given, timeout_seconds),
+    ]
+
+
+async def test_answers_stand_in_the_order_of_what_was_given():
+    """The first is answered last."""
+
+    def slow_first(number: int) -> int:
+        time.sleep(0.1 if number == 0 else 0)
+        return number * 10
+
+    async def aslow_first(number: int) -> int:
+        await asyncio.sleep(0.1 if number == 0 else 0)
+        return number * 10
+
+    for answers in await every_way(slow_first, aslow_first, range(20), LONG):
+        assert answers == [number * 10 for number in range(20)]
+
+
+async def test_a_failure_stands_in_its_place_and_spoils_no_other():
+    for first, failure, last in await every_way(boom, aboom, (0, 1, 2), LONG):
+        assert (first, last) == (0, 20)
+        assert isinstance(failure, ValueError)
+        assert str(failure) == "not this one"
+
+
+async def test_stop_iteration_is_a_failure_like_any_other():
+    """A future can't hold one; the fake models of LangChain raise it when their answers are used up."""
+
+    def used_up(_: int) -> int:
+        raise StopIteration
+
+    for call in (asyncio.to_thread(call_all, used_up, (0, 1), LONG), await_all(used_up, (0, 1), LONG)):
+        assert [type(each) for each in await call] == [StopIteration] * 2
+
+
+async def test_nothing_given_gives_nothing():
+    assert await every_way(boom, aboom, (), SHORT) == [[], [], []]
+
+
+async def test_the_longest_timeout_is_no_error():
+    """Of calls that are still to be waited for."""
+
+    def soon(_: int) -> None:
+        time.sleep(SHORT)
+
+    async def asoon(_: int) -> None:
+        await asyncio.sleep(SHORT)
+
+    assert await every_way(soon, asoon, (0,), 1e300) == [[None]] * 3
+
+
+async def test_calls_run_at_the_same_time():
+    """Each waits until all have begun."""
+    barrier = threading.Barrier(MOST_AT_ONCE)
+
+    def meet(_: int) -> bool:
+        barrier.wait(10)
+        return True
+
+    begun = 0
+    all_begun = asyncio.Event()
+
+    async def ameet(_: int) -> bool:
+        nonlocal begun
+        begun += 1
+        if begun == MOST_AT_ONCE:
+            all_begun.set()
+        return await asyncio.wait_for(all_begun.wait(), 10)
+
+    for answers in await every_way(meet, ameet, range(MOST_AT_ONCE), LONG):
+        assert answers == [True] * MOST_AT_ONCE
+
+
+async def test_no_more_than_eight_run_at_once():
+    lock = threading.Lock()
+    running, most = 0, 0
+
+    def enter(change: int) -> None:
+        nonlocal running, most
+        with lock:
+            running += change
+            most = max(most, running)
+
+    def stay(_: int) -> None:
+        enter(1)
+        time.sleep(0.01)
+        enter(-1)
+
+    async def astay(_: int) -> None:
+        enter(1)
+        await asyncio.sleep(0.01)
+        enter(-1)
+
+    await every_way(stay, astay, range(40), LONG)
+    assert most == 8
+
+
+async def test_what_is_late_is_a_timeout_in_its_place_and_nothing_waits_for_it():
+    released = threading.Event()
+
+    def hang(number: int) -> int:
+        return released.wait(LONG) if number == 1 else number
+
+    async def ahang(number: int) -> int:
+        return await asyncio.sleep(LONG if number == 1 else 0, number)
+
+    began = time.monotonic()
+    for first, late, last in await every_way(hang, ahang, (0, 1, 2), 0.5):
+        assert (first, last) == (0, 2)
+        assert isinstance(late, TimeoutError)
+        assert str(late) == "no answer within 0.5 s"
+    assert time.monotonic() - began < 10
+    released.set()
+
+
+async def test_one_deadline_holds_for_all_and_after_it_no_call_begins():
+    """Eight hang, so the others get no turn, neither before the deadline nor when the eight end."""
+    released = threading.Event()
+    ended = threading.Semaphore(0)
+    asked: list[int] = []
+
+    def hang(number: int) -> None:
+        asked.append(number)
+        released.wait(LONG)
+        ended.release()
+
+    async def ahang(number: int) -> None:
+        asked.append(number)
+        await asyncio.sleep(LONG)
+
+    for answers in await every_way(hang, ahang, range(12), SHORT):
+        assert [type(each) for each in answers] == [TimeoutError] * 12
+    released.set()
+    for _ in range(2 * MOST_AT_ONCE):
+        assert await asyncio.to_thread(ended.acquire, timeout=10)
+    await asyncio.sleep(SHORT)
+    assert sorted(asked) == sorted([*range(MOST_AT_ONCE)] * 3)
+
+
+def test_what_is_no_exception_goes_through():
+    """An interrupt isn't an answer."""
+
+    def interrupt(number: int) -> int:
+        if number == 1:
+            raise KeyboardInterrupt
+        return number
+
+    with pytest.raises(KeyboardInterrupt):
+        call_all(interrupt, (0, 1, 2), LONG)
+
+
+async def test_a_late_task_is_cancelled():
+    cancelled = asyncio.Event()
+
+    async def hang(_: int) -> None:
+        try:
+            await asyncio.sleep(LONG)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    (late,) = await await_all(hang, (0,), SHORT)
+    assert isinstance(late, TimeoutError)
+    await asyncio.wait_for(cancelled.wait(), 10)
+
+
+async def test_whoever_cancels_cancels_every_call():
+    begun, cancelled = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def hang(_: int) -> None:
+        begun.release()
+        try:
+            await asyncio.sleep(LONG)
+        except asyncio.CancelledError:
+            cancelled.release()
+            raise
+
+    task = asyncio.create_task(await_all(hang, (0, 1), LONG))
+    for _ in range(2):
+        await begun.acquire()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for _ in range(2):
+        await asyncio.wait_for(cancelled.acquire(), 10)
+
+
+async def test_a_cancelled_caller_waits_for_no_thread():
+    released = threading.Event()
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(await_all(lambda _: released.wait(LONG), (0, 1), LONG), SHORT)
+    released.set()
+
+
+async def test_a_function_in_threads_does_not_stall_the_loop():
+    """It waits for something that only the running loop can do."""
+    turned = threading.Event()
+    asyncio.get_running_loop().call_soon(turned.set)
+    assert await await_all(lambda _: turned.wait(10), (0,), LONG) == [True]
+
+
+async def test_each_call_is_in_a_copy_of_the_callers_context():
+    parent = contextvars.ContextVar[str]("parent")
+    parent.set("run 1")
+
+    def reads(number: int) -> str:
+        found = parent.get()
+        parent.set(f"left behind by {number}")
+        return found
+
+    async def areads(number: int) -> str:
+        return reads(number)
+
+    for answers in await every_way(reads, areads, range(20), LONG):
+        assert answers == ["run 1"] * 20
+    assert parent.get() == "run 1"
+
+
+HANGING = """
+import asyncio, time
+from ctxassembly.calls import await_all, call_all
+
+def hang(number):
+    time.sleep(60 if number else 0)
+
+{call}
+"""
+
+
+@pytest.mark.parametrize("call", ["call_all(hang, (0, 1), 0.2)", "asyncio.run(await_all(hang, (0, 1), 0.2))"])
+def test_the_interpreter_ends_while_a_call_hangs(call: str):
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", HANGING.format(call=call)], capture_output=True, text=True, check=True)
+    assert time.monotonic() - began < 30
+    assert done.stderr == ""
+
+
+def test_what_is_async():
+    class Awaited:
+        async def __call__(self, given):
+            return given
+
+    class Called:
+        def __call__(self, given):
+            return given
+
+    assert [is_async(each) for each in (aboom, Awaited(), boom, Called(), None)] == [True, True, False, False, False]

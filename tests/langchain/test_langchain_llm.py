@@ -1,0 +1,189 @@
+"""`llm=` of the LangChain adapter."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel, FakeListLLM
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from pydantic import ValidationError
+
+from ctxassembly import AssemblyConfig, drive
+from ctxassembly.errors import InputError
+from ctxassembly.flow import assemble_flow
+from ctxassembly.requests import CompressTexts
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
+from langchain_ctxassembly.llm import async_model, model
+from langchain_samples import Recorder, document, documents, vector_store
+
+HITS = [document("A", 5), document("B", 2)]
+COMPRESS = AssemblyConfig(compress="llm")
+PROMPTS = ("first", "second")
+
+
+class ModelRecorder(Recorder):
+    """Notes the runs of models too."""
+
+    def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+        self.runs[kwargs["run_id"]] = (messages[0][0].content, kwargs.get("parent_run_id"))
+
+    def on_llm_start(self, serialized: Any, prompts: Any, **kwargs: Any) -> None:
+        self.runs[kwargs["run_id"]] = (prompts[0], kwargs.get("parent_run_id"))
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the model answers: the flow asks it before it does anything else."""
+    found: list[Any] = []
+
+    def flow(*args: Any, can_compress: bool, **options: Any) -> Generator[Any, Any, Any]:
+        found.extend((yield CompressTexts(PROMPTS, timeout_seconds=60.0)) if can_compress else [])
+        return (yield from assemble_flow(*args, **options))
+
+    monkeypatch.setattr(drive, "assemble_flow", flow)
+    return found
+
+
+def both(text: str) -> Any:
+    """A message with reasoning beside its text, as it comes from some providers."""
+    return AIMessage(content=[{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": text}, "!"])
+
+
+def shout(prompt: str) -> str:
+    return prompt.upper()
+
+
+async def ashout(prompt: str) -> str:
+    return prompt.upper()
+
+
+ECHO = RunnableLambda(lambda value: AIMessage(value.to_string() if hasattr(value, "to_string") else value))
+
+
+@pytest.mark.parametrize(
+    ("llm", "expected"),
+    [
+        (FakeListChatModel(responses=["kept"]), "kept"),
+        (FakeListLLM(responses=["kept"]), "kept"),
+        (ChatPromptTemplate.from_template("Say: {prompt}") | ECHO, "Human: Say: first"),
+        (ChatPromptTemplate.from_template("Say: {prompt}") | ECHO | StrOutputParser(), "Human: Say: first"),
+        (RunnableLambda(both), "first!"),
+        (shout, "FIRST"),
+        (both, "first!"),
+    ],
+)
+async def test_whatever_answers_gives_its_text(llm: Any, expected: str) -> None:
+    config = RunnableConfig()
+    answer = model(llm, config)("first")
+    assert isinstance(answer, str)
+    assert answer == expected
+    ask = async_model(llm, config)
+    assert (await ask("first") if asyncio.iscoroutinefunction(ask) else ask("first")) == expected
+
+
+async def test_an_async_function_is_awaited() -> None:
+    assert await async_model(ashout, RunnableConfig())("first") == "FIRST"
+
+
+async def test_a_runnable_is_awaited_by_what_it_has_for_that() -> None:
+    def fail(_: str) -> str:
+        raise AssertionError("called synchronously")
+
+    assert await async_model(RunnableLambda(fail, ashout), RunnableConfig())("first") == "FIRST"
+
+
+def test_no_model_is_none() -> None:
+    assert model(None, RunnableConfig()) is None
+    assert async_model(None, RunnableConfig()) is None
+
+
+async def test_the_models_runs_stand_below_the_assemblers(answers: list[Any]) -> None:
+    """Both of them, though they run in threads."""
+    assembler = ContextAssembler(llm=FakeListChatModel(responses=["kept"]))
+    for run in (assembler, assembler.as_context()):
+        for awaited in (False, True):
+            recorder = ModelRecorder()
+            config = RunnableConfig(callbacks=[recorder])
+            await run.ainvoke(HITS, config) if awaited else run.invoke(HITS, config)
+            name = run.get_name()
+            assert recorder.parents() == {name: None, "first": name, "second": name}
+            assert [event for event, _ in recorder.events] == ["context_assembled"]
+    assert answers == ["kept"] * 8
+
+
+async def test_so_they_do_in_a_retriever(answers: list[Any]) -> None:
+    assembler = ContextAssembler(llm=FakeListLLM(responses=["kept"]))
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(documents("A")), assembler=assembler)
+    for awaited in (False, True):
+        recorder = ModelRecorder()
+        config = RunnableConfig(callbacks=[recorder])
+        await retriever.ainvoke("harbour", config) if awaited else retriever.invoke("harbour", config)
+        parents = recorder.parents()
+        assert (parents["first"], parents["second"]) == ("ContextAssembler", "ContextAssembler")
+    assert answers == ["kept"] * 4
+
+
+def test_a_model_that_a_function_invokes_stands_there_too(answers: list[Any]) -> None:
+    inner = FakeListChatModel(responses=["kept"])
+    recorder = ModelRecorder()
+    ContextAssembler(llm=lambda prompt: inner.invoke([("human", prompt)])).invoke(HITS, {"callbacks": [recorder]})
+    assert recorder.parents()["second"] == "ContextAssembler"
+    assert answers == ["kept", "kept"]
+
+
+async def test_the_config_reaches_the_model(answers: list[Any]) -> None:
+    def tenant(prompt: str, config: RunnableConfig) -> str:
+        return f"{prompt} of {config['configurable']['tenant']}, {config['metadata']['trace']}, {config['tags']}"
+
+    config = RunnableConfig(configurable={"tenant": "north"}, metadata={"trace": "t1"}, tags=["compressed"])
+    assembler = ContextAssembler(llm=RunnableLambda(tenant))
+    assembler.invoke(HITS, config)
+    await assembler.ainvoke(HITS, config)
+    assert answers == ["first of north, t1, ['compressed']", "second of north, t1, ['compressed']"] * 2
+
+
+async def test_a_failing_run_is_an_exception_in_its_place(answers: list[Any]) -> None:
+    def fails(prompt: str) -> str:
+        if prompt == "first":
+            raise ValueError("rate limit")
+        return prompt
+
+    assembler = ContextAssembler(llm=RunnableLambda(fails))
+    assembler.invoke(HITS)
+    await assembler.ainvoke(HITS)
+    assert [repr(each) for each in answers] == ["ValueError('rate limit')", "'second'"] * 2
+
+
+async def test_an_async_function_needs_ainvoke(answers: list[Any]) -> None:
+    assembler = ContextAssembler(llm=ashout)
+    with pytest.raises(InputError, match="llm can only be awaited"):
+        assembler.invoke(HITS)
+    await assembler.ainvoke(HITS)
+    assert answers == ["FIRST", "SECOND"]
+
+
+def test_without_a_model_none_is_asked(answers: list[Any]) -> None:
+    assert len(ContextAssembler().invoke(HITS)) == 2
+    assert answers == []
+
+
+def test_compression_by_a_model_without_one_is_an_error_at_construction() -> None:
+    with pytest.raises(ValidationError, match="llm must be given where compress is 'llm', got None"):
+        ContextAssembler(config=COMPRESS)
+
+
+def test_what_can_not_answer_is_an_error_at_construction() -> None:
+    with pytest.raises(ValidationError, match="llm must be a Runnable or a function from a prompt to an answer"):
+        ContextAssembler(config=COMPRESS, llm="gpt-4o")
+
+
+@pytest.mark.parametrize("llm", [FakeListChatModel(responses=["kept"]), shout, ashout])
+@pytest.mark.parametrize("config", [COMPRESS, AssemblyConfig()])
+def test_a_model_is_no_error_whatever_is_compressed(config: AssemblyConfig, llm: Any) -> None:
+    assert ContextAssembler(config=config, llm=llm).llm is llm

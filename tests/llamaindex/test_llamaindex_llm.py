@@ -1,0 +1,177 @@
+"""`llm=` of the LlamaIndex adapter."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
+from llama_index.core.instrumentation.events.llm import LLMCompletionStartEvent
+from llama_index.core.llms import CustomLLM, MockLLM
+from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.core.schema import NodeWithScore, TextNode
+
+from ctxassembly import AssemblyConfig, drive
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.flow import assemble_flow
+from ctxassembly.requests import CompressTexts
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
+from llamaindex_ctxassembly.llm import async_model, model
+
+NODES = [NodeWithScore(node=TextNode(id_="water", text="You may drink water."))]
+COMPRESS = AssemblyConfig(compress="llm")
+PROMPTS = ("first", "second")
+
+
+class SyncOnly(CustomLLM):
+    """One with `complete` alone; the rest comes from CustomLLM. It may wait for something before it answers."""
+
+    wait_for: Any = None
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata()
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        assert self.wait_for is None or self.wait_for.wait(10), "the loop stood still"
+        return CompletionResponse(text=prompt.upper())
+
+    @llm_completion_callback()
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+class Awaited(SyncOnly):
+    """One that has an `acomplete` of its own."""
+
+    @llm_completion_callback()
+    async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        await asyncio.sleep(0)
+        return CompletionResponse(text=f"awaited {prompt}")
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the model answers: the flow asks it before it does anything else."""
+    found: list[Any] = []
+
+    def flow(*args: Any, can_compress: bool, **options: Any) -> Generator[Any, Any, Any]:
+        found.extend((yield CompressTexts(PROMPTS, timeout_seconds=60.0)) if can_compress else [])
+        return (yield from assemble_flow(*args, **options))
+
+    monkeypatch.setattr(drive, "assemble_flow", flow)
+    return found
+
+
+def shout(prompt: str) -> str:
+    return prompt.upper()
+
+
+def completed(prompt: str) -> CompletionResponse:
+    return CompletionResponse(text=prompt.upper())
+
+
+async def ashout(prompt: str) -> str:
+    return prompt.upper()
+
+
+@pytest.mark.parametrize(
+    ("llm", "expected"),
+    [
+        (SyncOnly(), "FIRST"),
+        (MockLLM(), "first"),
+        (MockLLM().complete, "first"),
+        (shout, "FIRST"),
+        (completed, "FIRST"),
+    ],
+)
+def test_whatever_answers_gives_its_text(llm: Any, expected: str) -> None:
+    assert model(llm)("first") == expected
+    assert async_model(llm)("first") == expected
+
+
+async def test_what_can_be_awaited_is_awaited() -> None:
+    assert model(Awaited())("first") == "FIRST"
+    assert await async_model(Awaited())("first") == "awaited first"
+    assert await async_model(ashout)("first") == "FIRST"
+
+
+def test_no_model_is_none() -> None:
+    assert model(None) is None
+    assert async_model(None) is None
+
+
+async def test_the_postprocessor_asks_its_model_sync_and_async(answers: list[Any]) -> None:
+    postprocessor = ContextAssemblyPostprocessor(llm=Awaited())
+    assert len(postprocessor.postprocess_nodes(NODES)) == 1
+    assert len(await postprocessor.apostprocess_nodes(NODES)) == 1
+    assert answers == ["FIRST", "SECOND", "awaited first", "awaited second"]
+
+
+async def test_a_model_without_an_acomplete_of_its_own_does_not_stall_the_loop(answers: list[Any]) -> None:
+    """CustomLLM's calls `complete` on the loop. This one waits for what only the running loop can do."""
+    turned = threading.Event()
+    postprocessor = ContextAssemblyPostprocessor(llm=SyncOnly(wait_for=turned))
+    asyncio.get_running_loop().call_later(0.01, turned.set)
+    await postprocessor.apostprocess_nodes(NODES)
+    assert answers == ["FIRST", "SECOND"]
+
+
+@pytest.mark.parametrize("llm", [SyncOnly(), Awaited()])
+async def test_the_models_spans_stand_below_the_postprocessors(llm: Any, answers: list[Any], instruments: Any) -> None:
+    """Both of them, though they run in threads, and each with its event."""
+    events, spans = instruments
+    postprocessor = ContextAssemblyPostprocessor(llm=llm)
+    postprocessor.postprocess_nodes(NODES)
+    await postprocessor.apostprocess_nodes(NODES)
+    names = {span.id_: span.id_.split("-")[0].split(".")[1] for span in spans.completed_spans}
+    parents = [
+        (name, names.get(span.parent_id)) for span in spans.completed_spans if "complete" in (name := names[span.id_])
+    ]
+    awaited = "acomplete" if isinstance(llm, Awaited) else "complete"
+    expected = [("complete", "_postprocess_nodes")] * 2 + [(awaited, "_apostprocess_nodes")] * 2
+    assert parents == expected
+    assert [event.prompt for event in events if isinstance(event, LLMCompletionStartEvent)].count("second") == 2
+
+
+async def test_an_async_function_needs_apostprocess_nodes(answers: list[Any]) -> None:
+    postprocessor = ContextAssemblyPostprocessor(llm=ashout)
+    with pytest.raises(InputError, match="llm can only be awaited"):
+        postprocessor.postprocess_nodes(NODES)
+    await postprocessor.apostprocess_nodes(NODES)
+    assert answers == ["FIRST", "SECOND"]
+
+
+def test_without_a_model_none_is_asked(answers: list[Any]) -> None:
+    assert len(ContextAssemblyPostprocessor().postprocess_nodes(NODES)) == 1
+    assert answers == []
+
+
+def test_compression_by_a_model_without_one_is_an_error_at_construction() -> None:
+    with pytest.raises(ConfigError, match="llm must be given where compress is 'llm', got None"):
+        ContextAssemblyPostprocessor(config=COMPRESS)
+
+
+def test_what_can_not_answer_is_an_error_at_construction() -> None:
+    with pytest.raises(
+        ConfigError, match="llm must be a LlamaIndex LLM or a function from a prompt to an answer, got 'g"
+    ):
+        ContextAssemblyPostprocessor(config=COMPRESS, llm="gpt-4o")
+
+
+@pytest.mark.parametrize("llm", [SyncOnly(), Awaited(), shout, ashout])
+@pytest.mark.parametrize("config", [COMPRESS, AssemblyConfig()])
+def test_a_model_is_no_error_whatever_is_compressed(config: AssemblyConfig, llm: Any) -> None:
+    assert ContextAssemblyPostprocessor(config=config, llm=llm).llm is llm
+
+
+def test_the_model_is_left_out_of_json_and_handed_in_again() -> None:
+    written = ContextAssemblyPostprocessor(config=COMPRESS, llm=shout).to_dict()
+    assert "llm" not in written
+    assert ContextAssemblyPostprocessor.from_dict(written, llm=shout).config == COMPRESS
+    with pytest.raises(ConfigError, match="llm must be given"):
+        ContextAssemblyPostprocessor.from_dict(written)
