@@ -192,7 +192,7 @@ def test_a_model_is_no_error_whatever_is_compressed(config: AssemblyConfig, llm:
 
 LONG = Document(
     id="A#0",
-    page_content="The valley is wide. The market closes at noon. Wool was carded in winter. The lake is deep in places.",
+    page_content="The valley is wide. The market closes at noon. Wool was carded in winter. The lake is deep there.",
     metadata={"document_id": "A", "source": "A.pdf"},
 )
 
@@ -208,6 +208,6 @@ async def test_what_the_model_extracts_stands_in_the_document_and_is_flagged(ans
     for (found,) in (assembler.invoke(given), await assembler.ainvoke(given)):
         assert found.page_content == "[1] Source: A.pdf\nThe market closes at noon. [...]"
         (shortened,) = found.metadata["citation"]["shortened"]
-        assert shortened == {"chunk_id": "A#0", "by": by, "tokens_before": 26, "tokens_after": 6}
+        assert shortened == {"chunk_id": "A#0", "by": by, "tokens_before": 24, "tokens_after": 6}
         notes = found.metadata["trace"]["notes"]
         assert any("not in the source" in note for note in notes) == (by == "extractive")
