@@ -17,9 +17,9 @@ from typing import NamedTuple
 from ctxassembly.errors import ConfigError
 from ctxassembly.vocabulary import load_encoding
 
-ADDITIVE = ("cl100k_base", "o200k_base")
+ADDITIVE = ("cl100k_base", "o200k_base", "o200k_harmony")
 LONGEST_TOKEN = 128
-"""Characters of the longest token of either: a run of blanks."""
+"""Characters of the longest token of any of them: a run of blanks."""
 CACHED_PIECES = 8_192
 """About 1,000 hits with their neighbours; with the length limit below, 64 MB at the very most."""
 LONGEST_CACHED = 8_192

@@ -42,6 +42,7 @@ def test_a_model_is_counted_in_its_own_encoding():
     assert budget.query == count("Скільки годин не їсти?", "o200k_base") != count("Скільки годин не їсти?")
     assert AssemblyConfig(max_tokens=budget).encoding == "o200k_base"
     assert AssemblyConfig(max_tokens=budget, encoding=len).encoding is len
+    assert TokenBudget.for_model("gpt-oss-120b", window=128_000).encoding == "o200k_harmony"
     assert AssemblyConfig(max_tokens=TokenBudget.for_model("mistral")).encoding == "cl100k_base"
 
 

@@ -127,7 +127,7 @@ def test_an_unknown_encoding_is_a_clear_error():
         assemble([], AssemblyConfig(encoding="cl99k"))
 
 
-@pytest.mark.parametrize(("name", "tokens"), [("cl100k_base", 13), ("o200k_base", 9)])
+@pytest.mark.parametrize(("name", "tokens"), [("cl100k_base", 13), ("o200k_base", 9), ("o200k_harmony", 9)])
 def test_the_encoding_can_be_set(name: str, tokens: int):
     text = "U brengt best uw identiteitskaart mee."
     assert count(text, name) == tokens
