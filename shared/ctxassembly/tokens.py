@@ -125,6 +125,10 @@ def _tiktoken_counter(name: str) -> Counter:
 def _checked(count: Callable[[str], int]) -> Callable[[str], int]:
     def checked(text: str) -> int:
         tokens = count(text)
+        if hasattr(tokens, "__len__") and not isinstance(tokens, str):
+            # What most tokenizers return, and as long as the text: its type says enough.
+            allowed = "a function that returns the number of tokens, not the tokens (lambda text: len(encode(text)))"
+            raise ConfigError("encoding", allowed, type(tokens))
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
             raise ConfigError("encoding", "a function that returns a non-negative integer", tokens)
         return tokens
