@@ -59,8 +59,7 @@ def choose(
     usable = tuple(lineage.change(*each) for each in zip(usable, selection.candidates, strict=True))
     taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
     # What the budget left out must not keep its duplicates out as well, unless filling has ended.
-    goes_on = selector.config.at_edge == "skip" and selector.granularity != "document"
-    while goes_on and (more := duplicates.second_chances(seen, taken, left_out)):
+    while selector.goes_on and (more := duplicates.second_chances(seen, taken, left_out)):
         again = selector.go_on(layout, more)
         left_out |= again.left_out
         shortened |= again.shortened

@@ -13,7 +13,8 @@ from ctxassembly.formats import FORMATS, Heading
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.token_budget import TokenBudget
 
-Granularity = Literal["document", "passage", "chunk"]
+Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
+ChooseBy = Literal["query", "rank"]
 AtEdge = Literal["skip", "stop", "truncate"]
 Format = Literal["numbered", "source", "xml", "grouped", "minimal"]
 Order = Literal["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
@@ -28,6 +29,9 @@ OnStoreError = Literal["degrade", "raise"]
 DEFAULT_ENCODING = "cl100k_base"
 MAX_WINDOW = 3
 """The widest window of the published five-stage rule."""
+MAX_POOL_WINDOW = 16
+POOL_WINDOW = 3
+"""Measured: 8 finds one percent more of the evidence in twice the time."""
 _LEAST_POSITIVE = math.ulp(0.0)
 
 
@@ -38,7 +42,10 @@ class AssemblyConfig:
     enabled: bool = True
     """False passes the hits through in their order, each its own block, within the budget."""
     window: int = 1
-    """Neighbours fetched on each side of a hit, 0 to 3 chunks."""
+    """Neighbours read on each side of a hit, 0 to 3 chunks."""
+    pool_window: int | None = None
+    """Neighbours fetched on each side of a hit, in the same round trip, 0 to 16 chunks. Those beyond `window` are read
+    only where not everything fits and the query chooses. None fetches 3, or none where `window` is 0."""
     neighbour_decay: float = 0.5
     """A neighbour's score is its best hit's times this, once per step; 0 to 1."""
     max_tokens: int | TokenBudget = 8_000
@@ -51,8 +58,17 @@ class AssemblyConfig:
 
     Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that one is known.
     """
-    granularity: Granularity = "chunk"
-    """What the budget keeps or drops whole. `document` is the published rule: documents go from the tail."""
+    granularity: Granularity = "auto"
+    """What the budget keeps or drops whole, where not everything fits.
+
+    `sentence` packs the sentences that answer the query best, of hits and of all that is around them, into contiguous
+    passages. `chunk` and `passage` fill by value, hits before neighbours where there is no query. `document` is the
+    published rule: documents go from the tail. `auto` is `sentence` if there is a query and nothing else is said of
+    what doesn't fit (`at_edge`, `compress`, `max_chunk_tokens`), else `chunk`.
+    """
+    choose_by: ChooseBy = "query"
+    """What the value of a chunk or sentence is: how it was ranked and how well its words answer the query, or its rank
+    alone, as in the published rules."""
     at_edge: AtEdge = "skip"
     """What follows an item that doesn't fit: skip it and go on filling, stop, or cut it at a sentence and stop.
 
@@ -144,6 +160,8 @@ class AssemblyConfig:
 
     def _check_numbers(self) -> None:
         check_int("window", self.window, 0, MAX_WINDOW)
+        if self.pool_window is not None:
+            check_int("pool_window", self.pool_window, 0, MAX_POOL_WINDOW)
         for parameter, minimum in _INTEGERS:
             check_int(parameter, getattr(self, parameter), minimum)
         for parameter, minimum in (("max_overlap_chars", self.min_overlap_chars + 1), *_OPTIONAL_INTEGERS):
@@ -182,6 +200,29 @@ class AssemblyConfig:
             raise ConfigError("use", _one_of(tuple(BY_USE)), use)
         return BY_USE[use]
 
+    def grain(self, query: str | None) -> Granularity:
+        """The granularity that `query` and the other settings leave."""
+        if not self.enabled:
+            return "chunk"
+        chosen = self.chooses(query)
+        if self.granularity == "sentence":
+            return "sentence" if chosen else "chunk"
+        if self.granularity != "auto":
+            return self.granularity
+        plain = self.at_edge == "skip" and self.compress == "none" and self.max_chunk_tokens is None
+        return "sentence" if chosen and plain else "chunk"
+
+    def chooses(self, query: str | None) -> bool:
+        """Whether the words of `query` decide what stands."""
+        return self.enabled and self.choose_by == "query" and bool(query and query.strip())
+
+    def reach(self, query: str | None) -> int:
+        """The chunks that are fetched on each side of a hit."""
+        if not self.chooses(query) or self.grain(query) in ("document", "passage"):
+            return self.window
+        pool = (POOL_WINDOW if self.window else 0) if self.pool_window is None else self.pool_window
+        return max(self.window, pool)
+
     @property
     def token_limit(self) -> int:
         """`max_tokens` as a number."""
@@ -198,6 +239,7 @@ _INTEGERS = (("min_chunk_tokens", 0), ("min_overlap_chars", 0), ("supplement_max
 _OPTIONAL_INTEGERS = (("max_characters", 1), ("max_chunk_tokens", 1))
 _CHOICES = (
     ("granularity", Granularity),
+    ("choose_by", ChooseBy),
     ("at_edge", AtEdge),
     ("dedup", Dedup),
     ("prefer", Prefer),

@@ -33,15 +33,18 @@ def sentence_ends(text: str, begin: int = 0) -> list[int]:
     return [match.end() for match in _SENTENCE_END.finditer(text, begin)]
 
 
+def tiles(text: str) -> list[Span]:
+    """`text` by sentences and lines, in order; white space belongs to the one before it, and none is blank."""
+    edges = [0, *(_after_blanks(text, each) for each in sentence_ends(text)), len(text)]
+    return [(first, second) for first, second in pairwise(edges) if text[first:second].strip()]
+
+
 def sentences(candidate: Candidate) -> list[Sentence]:
     """What is kept of the candidate by sentences and lines, in order; white space belongs to the one before it."""
     found: list[Sentence] = []
     text = candidate.chunk.text
     for begin, end in candidate.kept or ((0, len(text)),):
-        part = text[begin:end]
-        edges = [0, *(_after_blanks(part, each) for each in sentence_ends(part)), len(part)]
-        spans = ((begin + first, begin + second) for first, second in pairwise(edges) if part[first:second].strip())
-        found += (Sentence(candidate, span) for span in spans)
+        found += (Sentence(candidate, (begin + first, begin + second)) for first, second in tiles(text[begin:end]))
     return found
 
 

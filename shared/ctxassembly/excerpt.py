@@ -20,25 +20,31 @@ def excerpts(
 
     `joint` is as in `join`. What two chunks share belongs to the first one that keeps it.
     """
-    lines: list[_Line] = []
+    return [pieces for line in lines_of(candidates, joint) if (pieces := _glued(line))]
+
+
+def lines_of(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]) -> list[Line]:
+    """`candidates`, of one document and sorted by position, laid onto as few lines as they make."""
+    lines: list[Line] = []
     position = 0
     for candidate in candidates:
         adjacent = candidate.position == position + 1
         position = candidate.position
         met = joint(lines[-1].last, candidate.chunk, adjacent) if lines else None
         if met is None:
-            lines.append(_Line(candidate))
+            lines.append(Line(candidate))
         else:
             lines[-1].add(candidate, met)
-    return [pieces for line in lines if (pieces := _glued(line))]
+    return lines
 
 
-class _Line:
+class Line:
     """The text that chunks make together, and where in it each of them begins."""
 
     def __init__(self, first: Candidate) -> None:
         self.text = first.chunk.text
         self.members = [(0, first)]
+        """Where each of the candidates begins in the text; ascending but for one that another contains."""
         self.last = first.chunk
         """The chunk that reaches farthest."""
 
@@ -72,7 +78,7 @@ class _Slice(NamedTuple):
     shared: int
 
 
-def _slices(line: _Line) -> list[_Slice]:
+def _slices(line: Line) -> list[_Slice]:
     """What each candidate keeps and none before it, in the order of the line."""
     taken: list[Span] = []
     slices: list[_Slice] = []
@@ -101,7 +107,7 @@ def _without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
         yield start, end
 
 
-def _glued(line: _Line) -> tuple[Piece, ...]:
+def _glued(line: Line) -> tuple[Piece, ...]:
     """The slices of the line as pieces; none if they are all blank."""
     pieces: list[Piece] = []
     ends: list[int] = []

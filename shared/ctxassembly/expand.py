@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ctxassembly.config import MAX_WINDOW
+from ctxassembly.config import MAX_POOL_WINDOW
 from ctxassembly.types import Candidate, Chunk, ChunkRef
 
-CHAIN_GAP = MAX_WINDOW + 1
+CHAIN_GAP = MAX_POOL_WINDOW + 1
 """Positions left free between runs of linked chunks whose distance is unknown: too far apart to be neighbours."""
 
 

@@ -10,6 +10,7 @@ from ctxassembly.types import Candidate, Decision, Label, Outcome, Shortened, Sh
 _OUTCOME_OF: Mapping[Shortening, Outcome] = {
     "budget": "cut",
     "max_chunk_tokens": "cut",
+    "sentence": "cut",
     "extractive": "compressed",
     "llm": "compressed",
 }

@@ -62,7 +62,9 @@ def assemble_flow(
         check_vectors((*admitted.candidates, *admitted.empty))
     lineage = Lineage()
     duplicates = Duplicates(config, lineage, log.notes.append)
-    near, usable = yield from gather(admitted, config, lineage, duplicates, can_fetch, can_embed, log)
+    near, usable = yield from gather(
+        admitted, config, config.reach(query), lineage, duplicates, can_fetch, can_embed, log
+    )
     seen = (*admitted.candidates, *near)
 
     found = tuple(candidate for candidate in usable if candidate.is_hit)

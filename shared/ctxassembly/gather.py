@@ -24,13 +24,17 @@ from ctxassembly.types import Candidate, Chunk, ChunkRef
 def gather(
     admitted: Admitted,
     config: AssemblyConfig,
+    reach: int,
     lineage: Lineage,
     duplicates: Duplicates,
     can_fetch: bool,
     can_embed: bool,
     log: Log,
 ) -> Generator[Request, Sequence[Any], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    """The neighbours of what was admitted, and what of both can be used: hits first, no duplicates."""
+    """The neighbours of what was admitted, `reach` on each side, and what of both can be used: hits first, no duplicates.
+
+    Following links takes a round trip for each step: there the window is all that is fetched.
+    """
     hits = admitted.candidates
     if not config.enabled:
         return (), hits
@@ -38,7 +42,7 @@ def gather(
     if config.dedup != "none":
         found = duplicates.exact(hits)
         log.stage("dedup", len(hits), len(found))
-    placed, near = yield from _expand(found, admitted, config, can_fetch, log)
+    placed, near = yield from _expand(found, admitted, config, reach if can_fetch else 0, log)
     log.stage("expand", len(placed), len(placed) + len(near))
     usable = (*(lineage.change(before, after) for before, after in zip(found, placed, strict=True)), *near)
     if near and config.dedup != "none":
@@ -53,13 +57,13 @@ def gather(
 
 
 def _expand(
-    hits: Sequence[Candidate], admitted: Admitted, config: AssemblyConfig, can_fetch: bool, log: Log
+    hits: Sequence[Candidate], admitted: Admitted, config: AssemblyConfig, reach: int, log: Log
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
     """The hits with their place in the document, and their neighbours."""
     chunks = [hit.chunk for hit in hits]
     fetched = _Fetched([], [], set())
-    if can_fetch and config.window:
-        fetched = yield from _fetch(chunks, admitted, config, log)
+    if reach:
+        fetched = yield from _fetch(chunks, admitted, config, reach, log)
     blanks: dict[str, set[int]] = defaultdict(set)
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:
@@ -73,7 +77,7 @@ def _expand(
         for chunk_id, place in positions(members, document_id in fetched.whole, blanks[document_id]).items()
     }
     placed = tuple(replace(hit, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits)
-    return placed, neighbours(placed, fetched.chunks, places, config.window, config.neighbour_decay)
+    return placed, neighbours(placed, fetched.chunks, places, reach, config.neighbour_decay)
 
 
 class _Fetched(NamedTuple):
@@ -85,7 +89,7 @@ class _Fetched(NamedTuple):
 
 
 def _fetch(
-    chunks: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, log: Log
+    chunks: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, reach: int, log: Log
 ) -> Generator[FetchChunks, Sequence[Chunk], _Fetched]:
     """What is near `chunks`, in one round trip, or in as many as following links takes."""
     # What was retrieved is never fetched again, copies and empty chunks included.
@@ -93,7 +97,7 @@ def _fetch(
     fetched = _Fetched([], [], set())
     asked: set[ChunkRef] = set()
     while True:
-        wanted = (*index_refs(chunks, config.window, known.values()), *link_refs(chunks, known, config.window))
+        wanted = (*index_refs(chunks, reach, known.values()), *link_refs(chunks, known, config.window))
         refs = tuple(ref for ref in wanted if ref not in asked)
         if not refs:
             return fetched

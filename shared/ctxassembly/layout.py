@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.excerpt import Line, lines_of
 from ctxassembly.join import find_joint, join, trimmed
 from ctxassembly.order import Place, arrange
 from ctxassembly.render import SEPARATOR, Renderer
@@ -85,6 +86,14 @@ class Layout:
             self._ordered.append(run)
         if self._order == "documents":
             self._measure_surroundings()
+
+    def lines(self, candidates: Iterable[Candidate]) -> list[Line]:
+        """The text that `candidates` make document by document, in the order of the documents' first candidates."""
+        members: dict[str, list[Candidate]] = {}
+        for candidate in candidates:
+            members.setdefault(candidate.chunk.document_id, []).append(candidate)
+        ordered = (sorted(each, key=lambda c: (c.position, c.rank)) for each in members.values())
+        return [line for each in ordered for line in lines_of(each, self._joint)]
 
     def labels(self) -> list[Label]:
         """What the labels 1, 2, ... stand for."""

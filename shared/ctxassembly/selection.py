@@ -9,12 +9,16 @@ from ctxassembly.budget import FOR_BUDGET, Filled, fill
 from ctxassembly.config import AssemblyConfig, Granularity
 from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
+from ctxassembly.pack import pack
 from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
 from ctxassembly.scale import BestSentences
 from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
 from ctxassembly.types import Candidate, LeftOut
+from ctxassembly.units import Unit, by_value, units_of
+
+BEYOND = "beyond the window"
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,14 @@ class Selector:
     query: str | None
 
     @property
-    def granularity(self) -> Granularity:
-        """That of the config, unless hits are only passed through."""
-        return self.config.granularity if self.config.enabled else "chunk"
+    def grain(self) -> Granularity:
+        """What is kept or dropped whole."""
+        return self.config.grain(self.query)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there may be room left for what was not looked at."""
+        return self.config.at_edge == "skip" and self.grain in ("passage", "chunk")
 
     def select(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         """What stands of `candidates`, best first, beside a supplement.
@@ -48,16 +57,46 @@ class Selector:
 
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout = Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
+        window = self.config.window
+        near = [each for each in candidates if each.distance <= window]
+        if len(near) < len(candidates) and layout.fits(near):
+            layout.take(near)
+            beyond = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > window}
+            return Selection(layout, tuple(candidates), beyond, {}, beside, ())
         best = self._best_sentences(candidates)
         relieved = relieve(layout, candidates, self.config, best)
         offered = [each for each in relieved.candidates if id(each) not in relieved.left_out]
         filled = self._filled(layout, offered, best)
         left_out = relieved.left_out | filled.left_out
+        for each in relieved.candidates:
+            if each.distance > window and id(each) in left_out:
+                left_out[id(each)] = left_out[id(each)]._replace(reason=BEYOND)
         return Selection(layout, relieved.candidates, left_out, filled.shortened, beside, relieved.notes)
 
     def _filled(self, layout: Layout, candidates: Sequence[Candidate], best: BestSentences | None) -> Filled:
+        chosen = self.config.chooses(self.query) and self.query and self.grain in ("chunk", "sentence")
+        if chosen and candidates and not layout.fits(candidates):
+            units = units_of(layout.lines(candidates), self.query or "")
+            if self.grain == "sentence" and (packed := self._packed(layout, candidates, units)):
+                return packed
+            candidates = by_value(candidates, units)
         edge, least = self.config.at_edge, self.config.min_chunk_tokens
-        return fill(layout, candidates, self.granularity, at_edge=edge, min_chunk_tokens=least, best_sentences=best)
+        grain: Granularity = "chunk" if self.grain == "sentence" else self.grain
+        return fill(layout, candidates, grain, at_edge=edge, min_chunk_tokens=least, best_sentences=best)
+
+    def _packed(self, layout: Layout, candidates: Sequence[Candidate], units: Sequence[Unit]) -> Filled | None:
+        """What stands of `candidates` by sentences; None if not one of them fits."""
+        measure, tokens = self.counter.measure, self.counter.tokens
+        taken = pack(layout, units, [tokens(measure(unit.text)) for unit in units])
+        if not taken:
+            return None
+        layout.take(taken)
+        form = {id(each.chunk): each for each in taken}
+        standing = {id(each): form[id(each.chunk)] for each in candidates if id(each.chunk) in form}
+        left_out = {
+            id(each): LeftOut(FOR_BUDGET, layout.text_tokens(each)) for each in candidates if id(each) not in standing
+        }
+        return Filled(left_out, {key: part for key, part in standing.items() if part.kept is not None})
 
     def _best_sentences(self, candidates: Sequence[Candidate]) -> BestSentences | None:
         return None if self.config.compress == "none" else best_sentences(self.query, candidates)

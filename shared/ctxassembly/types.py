@@ -15,8 +15,8 @@ Span = tuple[int, int]
 GAP = "[...]"
 """Stands where text of the same document is missing, and at the end of text that was shortened."""
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
-Shortening = Literal["budget", "max_chunk_tokens", "extractive", "llm"]
-"""Why only a part of a chunk stands: cut to what fits or to that limit, or compressed to what answers the query."""
+Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm"]
+"""Why only a part of a chunk stands: cut to what fits or to that limit, chosen by sentences, or compressed."""
 
 
 @dataclass(frozen=True, slots=True)
