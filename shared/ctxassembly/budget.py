@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 from ctxassembly.config import AtEdge, Granularity
 from ctxassembly.cut import Sentence, beginning, excerpt, fitting_end, last_fitting, sentence_ends
-from ctxassembly.scale import MOST_CHARS_PER_TOKEN, BestSentences, Scale
+from ctxassembly.scale import FOR_BUDGET, MOST_CHARS_PER_TOKEN, BestSentences, Filled, Scale
 from ctxassembly.types import Candidate, Header, LeftOut
 
-FOR_BUDGET = "budget"
 MEANINGFUL_RESTS = 3
 """A cut chunk must have this many times the tokens below which a whole one says too little (published)."""
 HEADER_SHARE = 4
@@ -31,14 +29,6 @@ _FINER: dict[Granularity, tuple[Granularity, ...]] = {
     "passage": ("passage", "chunk"),
     "chunk": ("chunk",),
 }
-
-
-class Filled(NamedTuple):
-    """What came of filling, by `id(candidate)`; every other candidate was taken."""
-
-    left_out: dict[int, LeftOut]
-    shortened: dict[int, Candidate]
-    """What was taken in place of a candidate that only fits in part."""
 
 
 def fill(

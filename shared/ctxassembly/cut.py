@@ -11,9 +11,8 @@ from typing import NamedTuple
 from ctxassembly.types import Candidate, Shortening, Span
 
 # A run of stops is tried from its first one only: from each of them, a long run would take quadratic time.
-_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”）]*|\S(?=\s*\n)")
+_BREAK = re.compile(r"\n\s*|(?<![.!?…])[.!?…。！？]+(?:[\"'”’»)\]」』）]*\s+|(?<=[。！？])[\"'”’»)\]」』）]*)")
 _WORD_END = re.compile(r"\S(?=\s)")
-_BLANKS = re.compile(r"\s*")
 
 
 class Sentence(NamedTuple):
@@ -28,15 +27,20 @@ class Sentence(NamedTuple):
         return self.candidate.chunk.text[slice(*self.span)]
 
 
-def sentence_ends(text: str, begin: int = 0) -> list[int]:
-    """Where the sentences and lines of `text` end, ascending; that of the last one only if something follows it."""
-    return [match.end() for match in _SENTENCE_END.finditer(text, begin)]
-
-
 def tiles(text: str) -> list[Span]:
-    """`text` by sentences and lines, in order; white space belongs to the one before it, and none is blank."""
-    edges = [0, *(_after_blanks(text, each) for each in sentence_ends(text)), len(text)]
-    return [(first, second) for first, second in pairwise(edges) if text[first:second].strip()]
+    """`text` by sentences and lines, in order: white space belongs to the one before it, and none is blank."""
+    edges = [0, *(match.end() for match in _BREAK.finditer(text)), len(text)]
+    found = [(first, second) for first, second in pairwise(edges) if text[first:second].strip()]
+    if found:  # the white space before all of them belongs to the first
+        found[0] = (0, found[0][1])
+    return found
+
+
+def sentence_ends(text: str, begin: int = 0) -> list[int]:
+    """Where the sentences and lines of `text[begin:]` end, ascending; that of the last one only if more follows."""
+    text = text[begin:] if begin else text
+    ends = [first + len(text[first:second].rstrip()) for first, second in tiles(text)]
+    return [begin + end for end in ends if end < len(text)]
 
 
 def sentences(candidate: Candidate) -> list[Sentence]:
@@ -46,11 +50,6 @@ def sentences(candidate: Candidate) -> list[Sentence]:
     for begin, end in candidate.kept or ((0, len(text)),):
         found += (Sentence(candidate, (begin + first, begin + second)) for first, second in tiles(text[begin:end]))
     return found
-
-
-def _after_blanks(text: str, at: int) -> int:
-    blanks = _BLANKS.match(text, at)
-    return blanks.end() if blanks else at
 
 
 def last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int:

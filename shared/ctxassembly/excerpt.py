@@ -49,6 +49,7 @@ class Line:
         """The chunk that reaches farthest."""
 
     def add(self, candidate: Candidate, met: Joint) -> None:
+        """Lay `candidate` onto the line, where it meets the chunk that reaches farthest."""
         chunk = candidate.chunk
         begin = len(self.text) + len(met.glue) - met.shared
         if met.shared < len(chunk.text):

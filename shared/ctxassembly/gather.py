@@ -31,7 +31,7 @@ def gather(
     can_embed: bool,
     log: Log,
 ) -> Generator[Request, Sequence[Any], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    """The neighbours of what was admitted, `reach` on each side, and what of both can be used: hits first, no duplicates.
+    """The neighbours of what was admitted, `reach` on each side, and what of both can be used: hits first.
 
     Following links takes a round trip for each step: there the window is all that is fetched.
     """

@@ -3,106 +3,122 @@
 The sentences of all candidates are weighed against each other, wherever they stand. They are taken by value as long as
 an estimate of the whole fits; a gap of one sentence is closed. Then the whole is rendered and counted, and the estimate
 corrected until it hits the budget from below. What comes out is candidates of which only these sentences are kept: from
-there on it is joined, cited and traced like any other.
+there on they are joined, cited and traced like any other.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ctxassembly.scale import Scale
 from ctxassembly.types import Candidate, Span
-from ctxassembly.units import Unit, covered
+from ctxassembly.units import Share, Unit, Units
 
-HEADER_TOKENS = 12
-"""A first guess at what a header takes; what it really takes is counted."""
-MARKER_TOKENS = 4
-TRIES = 5
-"""How often the whole is counted; an estimate is off by a few tokens, so the second or third try hits."""
+HEADER_CHARS = 45
+MARKER_CHARS = 12
+"""First guesses at what a header and a marker take; what they really take is counted."""
+LEAST_CHARS = 8
+"""Of a sentence: with less room the search is over."""
+TRIES = 6
+"""How often the whole is counted. The second or third try hits: the text says itself what its tokens are."""
 CLOSE_ENOUGH = 0.98
 """Of the budget: another try would gain less than a sentence."""
 
 
-def pack(scale: Scale, units: Sequence[Unit], tokens: Sequence[int]) -> list[Candidate]:
-    """The candidates with the units that fit best, hits and neighbours in any order; none if not even one unit fits.
+class Packed(NamedTuple):
+    """Candidates reduced to the units that stand, and how many characters a token of theirs has."""
 
-    `tokens` are those of the units, each alone.
-    """
-    best: list[Candidate] = []
-    order = sorted(range(len(units)), key=lambda place: (-units[place].value, place))
-    most = scale.max_tokens
-    room = most - scale.token_count
+    candidates: list[Candidate]
+    chars_per_token: float
+
+
+def pack(scale: Scale, units: Units, chars_per_token: float) -> Packed | None:
+    """The units that fit best; None if not even one fits. `chars_per_token` is a guess to begin with."""
+    best: Packed | None = None
+    order = sorted(range(len(units.units)), key=lambda place: -units.values[place])
+    tokens = scale.max_tokens - scale.token_count
+    room = tokens * chars_per_token
+    low, high = 0.0, math.inf
     for _ in range(TRIES):
-        chosen = _greedy(units, tokens, order, room)
+        chosen = _greedy(units.units, order, room)
         candidates = _kept(units, chosen)
         if not candidates:
             break
-        fits, size = scale.fits(candidates), scale.weigh(candidates)
-        if fits:
-            best = candidates
-            if size >= most * CLOSE_ENOUGH or len(chosen) == len(units):
+        added = scale.weigh(candidates) - scale.token_count
+        if scale.fits(candidates):
+            best = Packed(candidates, room / max(added, 1))
+            if added >= tokens * CLOSE_ENOUGH or len(chosen) == len(order):
                 break
-        elif size <= most:  # too many characters
-            size = most * 2
-        room += most - size if most != size else -1
+            low = room
+        else:
+            high = room
+        # In proportion; where that was tried already, or characters are the limit, half-way between what was tried.
+        room *= tokens / max(added, 1)
+        if not low < room < high:
+            room = (low + high) / 2
     return best
 
 
-def _greedy(units: Sequence[Unit], tokens: Sequence[int], order: Sequence[int], room: int) -> set[int]:
-    """The places of the units that are taken: the best ones whose estimated cost is within `room`."""
+def _greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> set[int]:
+    """The places of the units that are taken: the best ones that have room, in characters."""
     taken: set[int] = set()
     documents: set[str] = set()
-    seen: set[str] = set()
+    texts: set[str] = set()
+
+    def linked(place: int) -> bool:
+        """Whether the unit there continues one that is taken, or is continued by one."""
+        return (place - 1 in taken and units[place].follows) or (place + 1 in taken and units[place + 1].follows)
+
     for place in order:
-        if place in taken:
-            continue
+        if room < LEAST_CHARS:
+            break
         unit = units[place]
-        if (text := " ".join(unit.text.split())) in seen:
+        if place in taken or len(unit.text) > room or (text := unit.text.strip()) in texts:
             continue
-        new = [place]
-        for gap, beyond in ((place - 1, place - 2), (place + 1, place + 2)):
-            if beyond in taken and gap not in taken and _linked(units, gap, place) and _linked(units, gap, beyond):
-                new.append(gap)
-        document_id = unit.line.members[0][1].chunk.document_id
-        joins = sum(beside in taken and _linked(units, place, beside) for beside in (place - 1, place + 1))
-        cost = sum(tokens[each] for each in new) + MARKER_TOKENS * (1 - joins - len(new) + 1)
-        cost += 0 if document_id in documents else HEADER_TOKENS
+        new, markers = [place], 1 - linked(place)
+        if unit.follows and place - 1 not in taken and place - 2 in taken and units[place - 1].follows:
+            new.append(place - 1)
+            markers -= 1
+        if place + 2 in taken and place + 1 not in taken and units[place + 1].follows and units[place + 2].follows:
+            new.append(place + 1)
+            markers -= 1
+        cost = sum(len(units[each].text) for each in new) + MARKER_CHARS * markers
+        cost += 0 if unit.document_id in documents else HEADER_CHARS
         if cost <= room:
             room -= cost
             taken.update(new)
-            documents.add(document_id)
-            seen.add(text)
+            documents.add(unit.document_id)
+            texts.add(text)
     return taken
 
 
-def _linked(units: Sequence[Unit], one: int, other: int) -> bool:
-    later = max(one, other)
-    return 0 < later < len(units) and units[later].follows
+def _kept(units: Units, chosen: set[int]) -> list[Candidate]:
+    """The candidates that the chosen units are made of, each reduced to its share of them.
 
-
-def _kept(units: Sequence[Unit], chosen: set[int]) -> list[Candidate]:
-    """The candidates that the chosen units are made of, each reduced to its share of them."""
+    What two chunks share is the first one's. The units of a candidate stay apart, each a span: they were counted so.
+    """
     kept: list[Candidate] = []
     upto: dict[int, int] = {}
-    for candidate, begin, end, places in covered(units):
-        spans: list[Span] = []
-        whole = True
-        for place in places:
-            unit = units[place]
-            if place not in chosen:
-                whole = False
-                continue
-            # What two chunks share is the first one's.
-            start, stop = max(unit.start, begin, upto.get(place, 0)), min(unit.end, end)
-            if start < stop:
-                upto[place] = stop
-                if spans and spans[-1][1] == start - begin:
-                    spans[-1] = (spans[-1][0], stop - begin)
-                else:
-                    spans.append((start - begin, stop - begin))
-        if whole and places:
-            kept.append(candidate)
-        elif spans and any(candidate.chunk.text[first:last].strip() for first, last in spans):
-            kept.append(replace(candidate, kept=tuple(spans), shortened_by="sentence"))
+    for share in units.shares:
+        taken = [place for place in share.places if place in chosen]
+        if taken and len(taken) == len(share.places):
+            kept.append(share.candidate)
+            upto |= dict.fromkeys(taken, share.end)
+        elif spans := _spans(share, taken, units.units, upto):
+            kept.append(replace(share.candidate, kept=spans, shortened_by="sentence"))
     return kept
+
+
+def _spans(share: Share, places: Sequence[int], units: Sequence[Unit], upto: dict[int, int]) -> tuple[Span, ...]:
+    """What of the units at `places` is the candidate's and no earlier one's, in its own text; blank slices left out."""
+    spans: list[Span] = []
+    for place in places:
+        unit = units[place]
+        start, stop = max(unit.start, share.begin, upto.get(place, 0)), min(unit.end, share.end)
+        if start < stop and share.candidate.chunk.text[start - share.begin : stop - share.begin].strip():
+            spans.append((start - share.begin, stop - share.begin))
+            upto[place] = stop
+    return tuple(spans)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ctxassembly.cut import Sentence
-from ctxassembly.types import Candidate, Header
+from ctxassembly.types import Candidate, Header, LeftOut
 
+FOR_BUDGET = "budget"
 MOST_CHARS_PER_TOKEN = 8
 """Where the search for a cut begins: twice what a token of English prose has."""
 
@@ -39,3 +40,11 @@ class Scale(Protocol):
 
     def text_tokens(self, candidate: Candidate) -> int:
         """The tokens of the candidate's text alone."""
+
+
+class Filled(NamedTuple):
+    """What came of filling, by `id(candidate)`; every other candidate was taken."""
+
+    left_out: dict[int, LeftOut]
+    shortened: dict[int, Candidate]
+    """What was taken in place of a candidate that only fits in part."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ctxassembly.budget import FOR_BUDGET, Filled, fill
+from ctxassembly.budget import fill
 from ctxassembly.config import AssemblyConfig, Granularity
 from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
 from ctxassembly.pack import pack
 from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
-from ctxassembly.scale import BestSentences
+from ctxassembly.scale import FOR_BUDGET, MOST_CHARS_PER_TOKEN, BestSentences, Filled
 from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
 from ctxassembly.types import Candidate, LeftOut
-from ctxassembly.units import Unit, by_value, units_of
+from ctxassembly.units import units_of
 
 BEYOND = "beyond the window"
 
@@ -45,11 +45,12 @@ class Selector:
         The supplement gives way rather than that the best hit is left out, is cut or loses its header.
         """
         first = self._selection(candidates, beside)
-        if not beside.parts or not candidates or first.stands_whole(candidates[0]):
+        whole = self.grain != "sentence"  # of which the best hit may stand in part
+        if not beside.parts or not candidates or first.stands(candidates[0], whole=whole):
             return first
         notes = ("supplement: left out, the best hit does not fit beside it",)
         alone = self._selection(candidates, Supplemented(notes=notes))
-        return alone if alone.stands_whole(candidates[0]) or not first.layout.labels() else first
+        return alone if alone.stands(candidates[0], whole=whole) or not first.layout.labels() else first
 
     def go_on(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
         """What stands of more `candidates`, beside all that is in `layout`."""
@@ -57,11 +58,11 @@ class Selector:
 
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout = Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
-        window = self.config.window
-        near = [each for each in candidates if each.distance <= window]
-        if len(near) < len(candidates) and layout.fits(near):
+        near = [each for each in candidates if each.distance <= self.config.window]
+        if len(near) < len(candidates) and _may_fit(near, layout.max_tokens) and layout.fits(near):
+            # Nothing has to be chosen, and nothing comes from beyond the window.
             layout.take(near)
-            beyond = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > window}
+            beyond = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > self.config.window}
             return Selection(layout, tuple(candidates), beyond, {}, beside, ())
         best = self._best_sentences(candidates)
         relieved = relieve(layout, candidates, self.config, best)
@@ -69,34 +70,23 @@ class Selector:
         filled = self._filled(layout, offered, best)
         left_out = relieved.left_out | filled.left_out
         for each in relieved.candidates:
-            if each.distance > window and id(each) in left_out:
+            if each.distance > self.config.window and id(each) in left_out:
                 left_out[id(each)] = left_out[id(each)]._replace(reason=BEYOND)
         return Selection(layout, relieved.candidates, left_out, filled.shortened, beside, relieved.notes)
 
     def _filled(self, layout: Layout, candidates: Sequence[Candidate], best: BestSentences | None) -> Filled:
-        chosen = self.config.chooses(self.query) and self.query and self.grain in ("chunk", "sentence")
-        if chosen and candidates and not layout.fits(candidates):
+        config, grain = self.config, self.grain
+        if grain in ("chunk", "sentence") and config.chooses(self.query) and candidates:
             units = units_of(layout.lines(candidates), self.query or "")
-            if self.grain == "sentence" and (packed := self._packed(layout, candidates, units)):
-                return packed
-            candidates = by_value(candidates, units)
-        edge, least = self.config.at_edge, self.config.min_chunk_tokens
-        grain: Granularity = "chunk" if self.grain == "sentence" else self.grain
+            if grain == "sentence":
+                first = candidates[0]
+                if packed := pack(layout, units, len(first.text) / max(layout.text_tokens(first), 1)):
+                    layout.take(packed.candidates)
+                    return units.filled(candidates, *packed)
+                grain = "chunk"
+            candidates = units.by_value(candidates)
+        edge, least = config.at_edge, config.min_chunk_tokens
         return fill(layout, candidates, grain, at_edge=edge, min_chunk_tokens=least, best_sentences=best)
-
-    def _packed(self, layout: Layout, candidates: Sequence[Candidate], units: Sequence[Unit]) -> Filled | None:
-        """What stands of `candidates` by sentences; None if not one of them fits."""
-        measure, tokens = self.counter.measure, self.counter.tokens
-        taken = pack(layout, units, [tokens(measure(unit.text)) for unit in units])
-        if not taken:
-            return None
-        layout.take(taken)
-        form = {id(each.chunk): each for each in taken}
-        standing = {id(each): form[id(each.chunk)] for each in candidates if id(each.chunk) in form}
-        left_out = {
-            id(each): LeftOut(FOR_BUDGET, layout.text_tokens(each)) for each in candidates if id(each) not in standing
-        }
-        return Filled(left_out, {key: part for key, part in standing.items() if part.kept is not None})
 
     def _best_sentences(self, candidates: Sequence[Candidate]) -> BestSentences | None:
         return None if self.config.compress == "none" else best_sentences(self.query, candidates)
@@ -127,10 +117,10 @@ class Selection:
         parts = sum(map(self.layout.text_tokens, self.shortened.values()))
         return self.layout.max_tokens - self.layout.token_count + parts
 
-    def stands_whole(self, candidate: Candidate) -> bool:
-        """Whether nothing was taken from `candidate`."""
+    def stands(self, candidate: Candidate, *, whole: bool) -> bool:
+        """Whether `candidate` is there, and if it has to be `whole` nothing was taken from it."""
         standing = any(each is candidate for each in self.candidates)
-        return standing and id(candidate) not in self.left_out and id(candidate) not in self.shortened
+        return standing and id(candidate) not in self.left_out and not (whole and id(candidate) in self.shortened)
 
     def _waits(self, candidate: Candidate) -> bool:
         left_out = self.left_out.get(id(candidate))
@@ -147,3 +137,7 @@ def _summaries(candidates: Iterable[Candidate], key: str) -> Mapping[str, str]:
             if document_id not in found or at < found[document_id][0]:
                 found[document_id] = (at, summary)
     return {document_id: summary for document_id, (_, summary) in found.items()}
+
+
+def _may_fit(candidates: Iterable[Candidate], max_tokens: int) -> bool:
+    return sum(len(candidate.text) for candidate in candidates) <= max_tokens * MOST_CHARS_PER_TOKEN

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 
+from ctxassembly.types import Span
 from ctxassembly.words import words
 
 STEM_CHARS = 6
@@ -17,20 +19,23 @@ def stems(text: str) -> list[str]:
     return [word[:STEM_CHARS] for word in words(text)]
 
 
-def finder(wanted: list[str]) -> Callable[[str], list[str]]:
-    """A function from a text to those of its stems that are `wanted`, as often as they occur."""
-    if not wanted:
-        return lambda text: []
-    # A shorter word is only itself. Of scripts without spaces a word is any two characters, which may share one.
-    spaced = [each for each in wanted if words(f"{each} ") == [each] and words(f"x{each}") == [f"x{each}"]]
-    unspaced = frozenset(wanted) - frozenset(spaced)
+def finder(wanted: Sequence[str]) -> Callable[[str, Sequence[Span]], list[Sequence[str]]]:
+    """A function from a text and slices of it to the `wanted` stems of each slice, as often as they occur."""
+    # Of scripts without spaces a word is any two characters, and two words may share one: they are looked up.
+    spaced = [each for each in wanted if words(f"x{each}") == [f"x{each}"]]
+    # A shorter word is only itself.
     forms = "|".join(re.escape(each) + ("" if len(each) >= STEM_CHARS else r"(?!\w)") for each in spaced)
-    pattern = re.compile(rf"(?<!\w)(?:{forms})") if spaced else None
+    pattern = re.compile(rf"(?<!\w)(?:{forms})")
+    known = frozenset(wanted)
 
-    def find(text: str) -> list[str]:
-        if unspaced and not text.isascii():
-            return [stem for stem in stems(text) if stem in unspaced or stem in spaced]
-        text = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-        return pattern.findall(text) if pattern else []
+    def find(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
+        plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+        if len(spaced) < len(known) or len(plain) != len(text):
+            return [[stem for stem in stems(text[start:end]) if stem in known] for start, end in spans]
+        places: dict[int, list[str]] = {}
+        ends = [end for _, end in spans]
+        for match in pattern.finditer(plain) if spaced else ():
+            places.setdefault(bisect_right(ends, match.start()), []).append(match[0])
+        return [places.get(place, ()) for place in range(len(spans))]
 
     return find

@@ -1,8 +1,8 @@
 """What each sentence of the candidates is worth to a reader with a query: no model, no index, any language.
 
 A sentence is worth more the better its chunk was ranked, the more of the query's words it, its surroundings, its chunk
-and its section have, and the more hits its document has. The weights were fitted by hand on question sets with marked
-evidence, with one set left out each time; they are flat: half or twice of one moves the evidence found by a hundredth.
+and its section have, and the more hits its document has. The weights were fitted on question sets with marked evidence,
+and are flat: half or twice of one moves the share of the evidence that is found by a hundredth.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ctxassembly.bm25 import Bm25
 from ctxassembly.cut import tiles
 from ctxassembly.excerpt import Line
+from ctxassembly.scale import FOR_BUDGET, Filled
 from ctxassembly.terms import finder, stems
-from ctxassembly.types import Candidate
+from ctxassembly.types import Candidate, LeftOut
 
 RANK = 0.8
 NEIGHBOUR = 0.8
@@ -35,89 +37,111 @@ SECTION_CHARS = 4_000
 _HEADING = re.compile(r"#{1,6} ")
 
 
-@dataclass(slots=True)
-class Unit:
+class Unit(NamedTuple):
     """A sentence or line of the text that candidates make together."""
 
-    line: Line
+    document_id: str
     start: int
+    """In its line of text."""
     end: int
     text: str
     follows: bool
     """Whether it continues the unit before it."""
-    value: float = 0.0
-    """Only the order of values means something."""
 
 
-def units_of(lines: Iterable[Line], query: str) -> list[Unit]:
-    """The units of all lines in order, with their value for `query`."""
-    units = [
-        Unit(line, start, end, line.text[start:end], follows=place > 0)
-        for line in lines
-        for place, (start, end) in enumerate(tiles(line.text))
-    ]
+class Share(NamedTuple):
+    """Where a candidate stands: between `begin` and `end` of its line, which is in the units at `places`."""
+
+    candidate: Candidate
+    begin: int
+    end: int
+    places: range
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """All units in order, the value of each for the query, and what each candidate has of them."""
+
+    units: Sequence[Unit]
+    values: Sequence[float]
+    """Only their order means something."""
+    shares: Sequence[Share]
+
+    def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """`candidates` by the mean value of the units that they are in, best first; a tie leaves their order."""
+        means = {
+            id(share.candidate): sum(self.values[place] for place in share.places) / max(len(share.places), 1)
+            for share in self.shares
+        }
+        return sorted(candidates, key=lambda candidate: -means[id(candidate)])
+
+    def filled(self, candidates: Iterable[Candidate], taken: Iterable[Candidate], chars_per_token: float) -> Filled:
+        """What it means for `candidates` that only `taken` stand, some of them in part."""
+        stands = {id(each.chunk): each for each in taken}
+        left_out: dict[int, LeftOut] = {}
+        shortened: dict[int, Candidate] = {}
+        for each in candidates:
+            form = stands.get(id(each.chunk))
+            if form is None:
+                left_out[id(each)] = LeftOut(FOR_BUDGET, round(len(each.text) / chars_per_token))
+            elif form.kept is not None:
+                shortened[id(each)] = form
+        return Filled(left_out, shortened)
+
+
+def units_of(lines: Iterable[Line], query: str) -> Units:
+    """The units of all lines, with their value for `query`."""
+    units: list[Unit] = []
+    shares: list[Share] = []
+    found: list[Sequence[str]] = []
     find = finder(list(dict.fromkeys(stems(query))))
-    found = [find(unit.text) for unit in units]
-    bm25 = Bm25(found)
-    matches = [bm25.weight(set(each)) for each in found]
-    lexical = (
-        (SENTENCE, matches),
-        (SURROUNDINGS, _smoothed(_smoothed(matches, units), units)),
-        (CHUNK, _of_chunks(units, found, bm25)),
-        (SECTION, _of_sections(units, found, bm25)),
-    )
-    for weight, scores in lexical:
-        best = max(scores, default=0) or 1
-        for unit, score in zip(units, scores, strict=True):
-            unit.value += weight * score / best
-    _add_ranks(units)
-    return units
-
-
-def by_value(candidates: Sequence[Candidate], units: Sequence[Unit]) -> list[Candidate]:
-    """`candidates` by the mean value of the units that they have a part of, best first; a tie leaves their order."""
-    values = {
-        id(candidate): sum(units[place].value for place in places) / max(len(places), 1)
-        for candidate, _, _, places in covered(units)
-    }
-    return sorted(candidates, key=lambda candidate: -values[id(candidate)])
-
-
-def covered(units: Sequence[Unit]) -> Iterable[tuple[Candidate, int, int, range]]:
-    """Every candidate with where it begins and ends in its line, and the places of the units that it has a part of."""
-    first = 0
-    while first < len(units):
-        line, last = units[first].line, first
-        while last < len(units) and units[last].line is line:
-            last += 1
-        starts, ends = ([unit.start for unit in units[first:last]], [unit.end for unit in units[first:last]])
+    for line in lines:
+        spans = tiles(line.text)
+        first, document_id, text = len(units), line.last.document_id, line.text
+        units += [Unit(document_id, start, end, text[start:end], start > 0) for start, end in spans]
+        found += find(line.text, spans)
+        starts, ends = [start for start, _ in spans], [end for _, end in spans]
         for begin, candidate in line.members:
             end = begin + len(candidate.chunk.text)
-            yield candidate, begin, end, range(first + bisect_right(ends, begin), first + bisect_left(starts, end))
-        first = last
+            places = range(first + bisect_right(ends, begin), first + bisect_left(starts, end))
+            shares.append(Share(candidate, begin, end, places))
+    bm25 = Bm25(found)
+    matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
+    values = [0.0] * len(units)
+    for weight, scores in (
+        (SENTENCE, matches),
+        (SURROUNDINGS, _smoothed(_smoothed(matches, units), units)),
+        (CHUNK, _of_chunks(shares, found, bm25)),
+        (SECTION, _of_sections(units, found, bm25)),
+    ):
+        factor = weight / (max(scores, default=0.0) or 1.0)
+        values = [value + factor * score for value, score in zip(values, scores, strict=True)]
+    ranks = _of_ranks(units, shares)
+    return Units(units, [value + rank for value, rank in zip(values, ranks, strict=True)], shares)
 
 
-def _of_chunks(units: Sequence[Unit], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
+def _of_chunks(shares: Sequence[Share], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
     """For each unit the score of the best chunk that has a part of it."""
-    chunks = [(end - begin, places) for _, begin, end, places in covered(units)]
-    scores = bm25.scores([([stem for place in places for stem in found[place]], length) for length, places in chunks])
-    best = [0.0] * len(units)
-    for score, (_, places) in zip(scores, chunks, strict=True):
-        for place in places:
+    texts = [([stem for place in share.places for stem in found[place]], share.end - share.begin) for share in shares]
+    best = [0.0] * len(found)
+    for share, score in zip(shares, bm25.scores(texts), strict=True):
+        for place in share.places if score else ():
             best[place] = max(best[place], score)
     return best
 
 
 def _of_sections(units: Sequence[Unit], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
     """For each unit the score of its section: what its heading says holds for all that stands below it."""
-    sections: list[list[int]] = []
+    begins: list[int] = []
     size = 0
+    before = ""
     for place, unit in enumerate(units):
-        if not unit.follows or size > SECTION_CHARS or _begins_section(units[place - 1].text, unit.text):
-            sections.append([])
+        if not unit.follows or size > SECTION_CHARS or _begins_section(before, unit.text):
+            begins.append(place)
             size = 0
-        sections[-1].append(place)
         size += len(unit.text)
+        before = unit.text
+    sections = [range(*pair) for pair in zip(begins, [*begins[1:], len(units)], strict=True)]
     texts = [
         ([stem for place in places for stem in found[place]], sum(len(units[place].text) for place in places))
         for places in sections
@@ -127,8 +151,7 @@ def _of_sections(units: Sequence[Unit], found: Sequence[Sequence[str]], bm25: Bm
 
 def _begins_section(before: str, text: str) -> bool:
     """Whether a heading, or two blank lines, part `text` from the one before."""
-    breaks = before[len(before.rstrip()) :].count("\n")
-    return breaks > 2 or (breaks > 0 and _HEADING.match(text) is not None)
+    return before.endswith("\n") and (before.endswith("\n\n\n") or _HEADING.match(text) is not None)
 
 
 def _smoothed(scores: Sequence[float], units: Sequence[Unit]) -> list[float]:
@@ -141,20 +164,20 @@ def _smoothed(scores: Sequence[float], units: Sequence[Unit]) -> list[float]:
     return smooth
 
 
-def _add_ranks(units: Sequence[Unit]) -> None:
-    """What the retriever says: the rank of the nearest hit's chunk, and how many good hits the document has."""
+def _of_ranks(units: Sequence[Unit], shares: Sequence[Share]) -> list[float]:
+    """For each unit what the retriever says: the rank of the nearest hit, and how many good hits its document has."""
     hits: dict[str, float] = defaultdict(float)
     nearest = [(sys.maxsize, 0)] * len(units)
-    documents = [""] * len(units)
-    for candidate, _, _, places in covered(units):
-        document_id = candidate.chunk.document_id
+    for share in shares:
+        candidate = share.candidate
         if candidate.is_hit:
-            hits[document_id] += 1 / (2 + candidate.rank)
-        for place in places:
-            nearest[place] = min(nearest[place], (candidate.distance, candidate.rank))
-            documents[place] = document_id
+            hits[candidate.chunk.document_id] += 1 / (2 + candidate.rank)
+        rank = (candidate.distance, candidate.rank)
+        for place in share.places:
+            nearest[place] = min(nearest[place], rank)
     most = max(hits.values(), default=1.0)
-    for unit, (distance, rank), document_id in zip(units, nearest, documents, strict=True):
-        unit.value += DOCUMENT * hits[document_id] / most - RANK * math.log1p(rank)
-        if distance:
-            unit.value -= NEIGHBOUR + DISTANCE * (distance - 1)
+    worth = {
+        rank: -RANK * math.log1p(rank[1]) - (NEIGHBOUR + DISTANCE * (rank[0] - 1) if rank[0] else 0.0)
+        for rank in set(nearest)
+    }
+    return [worth[rank] + DOCUMENT * hits[unit.document_id] / most for unit, rank in zip(units, nearest, strict=True)]
