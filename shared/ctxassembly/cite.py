@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ctxassembly.particulars import Particulars
 from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Shortened, Source, Span
@@ -48,7 +48,15 @@ def cite(
         spans: dict[int, Span] = {}
         for part in block:
             if part.candidate is not None:
-                sources.append(_source(part, part.candidate.chunk, at))
+                source = _source(part, part.candidate.chunk, at)
+                before = sources[-1] if sources else None
+                if before and before.chunk_id == source.chunk_id and _meet(before, source):
+                    chunk_span = (before.chunk_span[0], part.end)
+                    source = replace(
+                        source, span=(before.span[0], source.span[1]), start=before.start, chunk_span=chunk_span
+                    )
+                    sources.pop()
+                sources.append(source)
                 first, _ = spans.get(id(part.candidate), (at, at))
                 spans[id(part.candidate)] = (first, at + len(part.text))
             at += len(part.text)
@@ -67,6 +75,11 @@ def cite(
             reach = (found[0][0], found[-1][1]) if found else span
             passages.append(Passage(pieces[0].candidate.chunk.document_id, pieces, reach))
     return Cited(text, tuple(cited), tuple(passages), tuple(provenance))
+
+
+def _meet(first: Source, second: Source) -> bool:
+    """Whether the two are one run of their chunk."""
+    return first.span[1] == second.span[0] and first.chunk_span[1] == second.chunk_span[0]
 
 
 def _source(part: Part, chunk: Chunk, at: int) -> Source:

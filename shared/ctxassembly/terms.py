@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from ctxassembly.types import Span
-from ctxassembly.words import words
+from ctxassembly.words import is_spaced, words
 
 STEM_CHARS = 6
 """Letters that two forms of a word share: in Dutch, German, Spanish and English that is enough to find most."""
@@ -21,20 +21,17 @@ def stems(text: str) -> list[str]:
 
 def finder(wanted: Sequence[str]) -> Callable[[str, Sequence[Span]], list[Sequence[str]]]:
     """A function from a text and slices of it to the `wanted` stems of each slice, as often as they occur."""
-    # Of scripts without spaces a word is any two characters, and two words may share one: they are looked up.
-    spaced = [each for each in wanted if words(f"x{each}") == [f"x{each}"]]
     # A shorter word is only itself.
-    forms = "|".join(re.escape(each) + ("" if len(each) >= STEM_CHARS else r"(?!\w)") for each in spaced)
-    pattern = re.compile(rf"(?<!\w)(?:{forms})")
-    known = frozenset(wanted)
+    forms = "|".join(re.escape(each) + ("" if len(each) >= STEM_CHARS else r"(?!\w)") for each in wanted)
+    pattern, known = re.compile(rf"(?<!\w)(?:{forms})"), frozenset(wanted)
 
     def find(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
         plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-        if len(spaced) < len(known) or len(plain) != len(text):
+        if len(plain) != len(text) or not is_spaced(plain):
             return [[stem for stem in stems(text[start:end]) if stem in known] for start, end in spans]
         places: dict[int, list[str]] = {}
         ends = [end for _, end in spans]
-        for match in pattern.finditer(plain) if spaced else ():
+        for match in pattern.finditer(plain) if wanted else ():
             places.setdefault(bisect_right(ends, match.start()), []).append(match[0])
         return [places.get(place, ()) for place in range(len(spans))]
 

@@ -47,3 +47,8 @@ def words(text: str) -> list[str]:
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Compiled when they are needed: it takes 2 ms, and importing the engine stays light."""
     return re.compile(f"[{_UNSPACED}]"), re.compile(rf"([{_UNSPACED}]+)|[^\W{_UNSPACED}]+")
+
+
+def is_spaced(text: str) -> bool:
+    """Whether no script in `text` goes without spaces between words."""
+    return text.isascii() or not _patterns()[0].search(text)

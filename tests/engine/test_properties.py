@@ -326,7 +326,7 @@ def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_abo
     """The fill once more, each try an assembly of its own in an unlimited budget."""
     options = case.options | {"enabled": True, "granularity": "chunk", "dedup": "none"}
     options |= {"at_edge": "skip", "min_chunk_tokens": 0, "max_chunk_tokens": None, "relevance_floor": None}
-    options |= {"compress": "none", "max_characters": None}
+    options |= {"compress": "none", "max_characters": None, "choose_by": "rank"}
     hits = [Hit(_placed_alone(hit.chunk)) for hit in case.hits]
     context = assemble(hits, AssemblyConfig(**options | {"max_tokens": limit}))
     free = AssemblyConfig(**options | {"max_tokens": 10**6})

@@ -1,0 +1,162 @@
+"""Sentences packed into the budget, seen from outside."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from builders import count, decision, hits_of, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
+from strategies import words
+
+FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]
+ANSWER = "Stop taking blood thinners five days before the biopsy."
+MORE = "Ask your doctor whether you may."
+QUERY = "When must I stop with blood thinners before a biopsy?"
+
+
+def leaflet(*places: int, document_id: str = "A", **more: Any) -> Chunk:
+    """A chunk of thirty sentences, with the answer in these places."""
+    text = " ".join(ANSWER.replace("five", f"{n + 5}") if n in places else line for n, line in enumerate(FILLER))
+    return Chunk(f"{document_id}0", document_id, text, index=0, **more)
+
+
+def packed(chunks: list[Chunk], limit: int, query: str | None = QUERY, **options: Any) -> Context:
+    config = AssemblyConfig(**{"max_tokens": limit, "granularity": "sentence"} | options)
+    context = assemble(hits_of(chunks), config, query=query)
+    assert context.token_count == count(context.text, config.encoding) <= limit
+    return context
+
+
+def test_the_sentence_that_answers_stands_whatever_the_rank_of_its_chunk():
+    chunks = [leaflet(document_id="A"), leaflet(document_id="B"), leaflet(20, document_id="C")]
+    assert "Stop taking blood thinners" in packed(chunks, 60).text
+    assert "Stop taking blood thinners" not in packed(chunks, 60, choose_by="rank").text
+
+
+def test_sentences_stand_in_their_order_with_markers_where_text_is_missing():
+    text = packed([leaflet(3, 20)], 60).text
+    assert text.index("8 days") < text.index("25 days")
+    assert "[...]" in text[text.index("8 days") : text.index("25 days")]
+    assert text.endswith(" [...]")
+
+
+def test_a_gap_of_one_sentence_is_closed():
+    text = packed([leaflet(3, 5)], 60).text
+    assert FILLER[4] in text
+    assert "[...]" not in text[text.index("8 days") : text.index("10 days")]
+
+
+def test_each_piece_is_cited_and_flagged():
+    context = packed([leaflet(3, 20)], 60)
+    (citation,) = context.citations
+    assert citation.chunk_ids == ("A0",)
+    (shortened,) = citation.shortened
+    assert (shortened.chunk_id, shortened.by) == ("A0", "sentence")
+    assert shortened.tokens_after < 60 < shortened.tokens_before
+    assert decision(context, "A0").outcome == "cut"
+    for source in context.provenance:
+        assert context.text[slice(*source.span)] == leaflet(3, 20).text[slice(*source.chunk_span)]
+
+
+def test_sentences_that_follow_each_other_are_one_source():
+    (source,) = packed([leaflet(3, 4, 5)], 60).provenance
+    assert source.chunk_span[1] - source.chunk_span[0] > 2 * len(ANSWER)
+
+
+def test_while_everything_fits_all_of_it_stands():
+    context = packed([leaflet(3)], 1_000)
+    assert decision(context, "A0").outcome == "kept"
+
+
+def test_nothing_is_said_twice():
+    context = packed([leaflet(3, document_id="A"), leaflet(3, document_id="B")], 300)
+    assert context.text.count("8 days") == 1
+
+
+def test_what_two_chunks_share_belongs_to_the_first_and_stands_once():
+    document = leaflet(15).text
+    middle = document.index("Stop taking") + 20
+    first = Chunk("a", "A", document[: middle + 60], index=0, start=0)
+    second = Chunk("b", "A", document[middle - 60 :], index=1, start=middle - 60)
+    context = packed([second, first], 60)
+    assert context.text.count("20 days before the biopsy.") == 1
+    assert document.count("Stop taking") == 1
+
+
+def test_a_wider_pool_is_fetched_in_the_same_round_trip_and_read_only_under_pressure():
+    chunks = [words_of("A", n) for n in range(9)]
+    chunks[7] = Chunk("A7", "A", ANSWER, index=7)
+    for limit, stands in ((8_000, ["A3", "A4", "A5"]), (30, ["A7"])):
+        store = MemoryStore(chunks)
+        config = AssemblyConfig(max_tokens=limit, granularity="sentence")
+        context = assemble(hits_of(chunks[4:5]), config, query=QUERY, store=store)
+        assert store.round_trips == 1
+        assert [each for passage in context.passages for each in passage.chunk_ids] == stands
+        reasons = {each.reason for each in context.trace.decisions if each.chunk_id not in stands}
+        assert reasons <= {"beyond the window", "budget"}
+        assert len(context.trace.decisions) == 7
+
+
+def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
+    chunks = [words_of("A", n) for n in range(9)]
+    for options, query in (({"pool_window": 0}, QUERY), ({}, None), ({"choose_by": "rank"}, QUERY), ({}, "  ")):
+        store = MemoryStore(chunks)
+        assemble(hits_of(chunks[4:5]), AssemblyConfig(**options), query=query, store=store)
+        assert [ref.index for ref in store.requests[0]] == [3, 5]
+
+
+def test_without_a_window_nothing_is_fetched_at_all():
+    store = MemoryStore([words_of("A", n) for n in range(9)])
+    assemble(hits_of([words_of("A", 4)]), AssemblyConfig(window=0), query=QUERY, store=store)
+    assert store.round_trips == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "query", "outcome"),
+    [
+        ("sentences if there is a query", {}, QUERY, "cut"),
+        ("chunks without one", {}, None, "dropped"),
+        ("chunks where something else is said of what doesn't fit", {"at_edge": "stop"}, QUERY, "dropped"),
+        ("such as compression", {"compress": "extractive"}, QUERY, "compressed"),
+    ],
+)
+def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, outcome: str):
+    small = Chunk("s", "S", "Short.")
+    context = packed([small, leaflet(3)], 60, query, granularity="auto", **options)
+    assert decision(context, "A0").outcome == outcome
+
+
+def test_a_supplement_stands_beside_a_best_hit_that_stands_in_part():
+    config = AssemblyConfig(max_tokens=120, granularity="sentence")
+    context = assemble(hits_of([leaflet(3)]), config, query=QUERY, supplement=Supplement("A fact."))
+    assert "A fact." in context.text
+    assert "8 days" in context.text
+
+
+@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base", words, len])
+@pytest.mark.parametrize("limit", [5, 17, 40, 90, 200])
+def test_the_budget_is_used_but_never_passed(encoding: Any, limit: int):
+    context = packed([leaflet(3, 9, 20), leaflet(2, document_id="B")], limit, encoding=encoding)
+    assert context.text
+    if limit >= 90 and encoding is not len:
+        assert context.token_count >= limit * 0.8
+
+
+def test_a_limit_of_characters_holds_as_well():
+    context = packed([leaflet(3, 9, 20)], 8_000, max_characters=300)
+    assert 150 < len(context.text) <= 300
+    assert "8 days" in context.text
+
+
+def test_many_short_lines_take_time_in_proportion():
+    def seconds(lines: int) -> float:
+        chunk = Chunk("a", "A", "\n".join(f"x{n}" for n in range(lines)))
+        began = time.process_time()
+        packed([chunk], 500, query="x77")
+        return time.process_time() - began
+
+    seconds(1_000)
+    assert seconds(40_000) < 20 * max(seconds(4_000), 0.01)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ctxassembly import Chunk
+from ctxassembly.config import AssemblyConfig
+from ctxassembly.layout import Layout
+from ctxassembly.tokens import counter_for
+from ctxassembly.types import Candidate
+from ctxassembly.units import Units, units_of
+
+
+def candidate(
+    name: str, text: str, rank: int = 0, distance: int = 0, position: int = 0, document: str = ""
+) -> Candidate:
+    return Candidate(Chunk(name, document or name, text), rank, None, distance, position)
+
+
+def valued(query: str, *candidates: Candidate) -> Units:
+    layout = Layout(AssemblyConfig(), counter_for("cl100k_base"), {})
+    return units_of(layout.lines(candidates), query)
+
+
+def ranked(query: str, *candidates: Candidate) -> list[str]:
+    units = valued(query, *candidates)
+    order = sorted(range(len(units.units)), key=lambda place: -units.values[place])
+    return [units.units[place].text.strip() for place in order]
+
+
+FILLER = "Nothing here. "
+
+
+@pytest.mark.parametrize(
+    ("rule", "candidates", "first"),
+    [
+        (
+            "the words of the query decide",
+            [candidate("a", FILLER + "Parking is free."), candidate("b", FILLER + "Drink no water.", rank=1)],
+            "Drink no water.",
+        ),
+        (
+            "where none has them, the rank does",
+            [candidate("a", "One thing.", rank=1), candidate("b", "Another.", rank=0)],
+            "Another.",
+        ),
+        (
+            "of equal ones the hit before its neighbour",
+            [
+                candidate("n", "No water here.", distance=1, position=0, document="D"),
+                candidate("h", "No water there.", position=1, document="D"),
+            ],
+            "No water there.",
+        ),
+        (
+            "what stands between two that answer is worth more than what stands alone",
+            [candidate("a", "Cold milk. " + FILLER * 8 + "No water. It is so. No water. ")],
+            "It is so.",
+        ),
+        (
+            "a document with several hits before one with one",
+            [
+                candidate("a0", "One.", rank=1, position=0, document="A"),
+                candidate("a9", "Two.", rank=2, position=9, document="A"),
+                candidate("b", "Three.", rank=1, document="B"),
+            ],
+            "One.",
+        ),
+    ],
+)
+def test_what_is_worth_most(rule: str, candidates: list[Candidate], first: str):
+    order = ranked("water", *candidates)
+    if rule.startswith("what stands between"):
+        assert order.index(first) < order.index("Nothing here.")
+    else:
+        assert order[0] == first
+
+
+def test_what_a_heading_says_holds_for_its_section():
+    text = "# Parking\nIt is free.\n# Water\nYou may have some of it.\n"
+    order = ranked("water", candidate("a", text))
+    assert order.index("You may have some of it.") < order.index("It is free.")
+    # without the headings there is nothing to tell them by but the sentence beside them
+    units = valued("water", candidate("a", text))
+    plain = valued("water", candidate("a", text.replace("# ", "")))
+    assert units.values[3] - units.values[1] > plain.values[3] - plain.values[1]
+
+
+def test_units_are_the_sentences_of_what_the_chunks_make_together():
+    first = candidate("a", "One. Two begins ", position=0, document="D")
+    second = candidate("b", "Two begins and ends. Three.", position=1, document="D", rank=1)
+    other = candidate("c", "Elsewhere.", document="E", rank=2)
+    joined = [replace(each, chunk=replace(each.chunk, start=start)) for each, start in ((first, 0), (second, 5))]
+    units = valued("query", *joined, other)
+    assert [unit.text for unit in units.units] == ["One. ", "Two begins and ends. ", "Three.", "Elsewhere."]
+    assert [unit.follows for unit in units.units] == [False, True, True, False]
+    assert [(share.candidate.chunk.id, list(share.places)) for share in units.shares] == [
+        ("a", [0, 1]),
+        ("b", [1, 2]),
+        ("c", [3]),
+    ]
+
+
+def test_chunks_are_ordered_by_what_their_sentences_are_worth():
+    low, high = candidate("a", "Parking is free. It is."), candidate("b", "No water. None.", rank=1)
+    assert valued("water", low, high).by_value([low, high]) == [high, low]
+    assert valued("nothing of that", low, high).by_value([low, high]) == [low, high]
