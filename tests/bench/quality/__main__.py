@@ -19,7 +19,7 @@ BUDGETS = [500, 1_000, 2_000, 4_000, 8_000]
 def main(arguments: list[str] | None = None) -> int:
     """The exit code."""
     args = _parser().parse_args(arguments)
-    missing = {name: entry.needs for name, entry in STRATEGIES.items() if not entry.available}
+    missing = {name: entry.missing for name, entry in STRATEGIES.items() if entry.missing}
     if wanted := [name for name in args.strategies or () if name in missing]:
         sys.stderr.write(f"quality: {wanted[0]} needs {missing[wanted[0]]}, which isn't installed\n")
         return 2

@@ -13,9 +13,8 @@ from quality.metrics import Answer
 CONFIGS = {
     "chunk": AssemblyConfig(),
     "passage": AssemblyConfig(granularity="passage"),
-    "document": AssemblyConfig(granularity="document"),
     "compress": AssemblyConfig(compress="extractive"),
-    "five-stage": presets.FIVE_STAGE,
+    "five-stage": presets.FIVE_STAGE,  # whole documents
     "bookend": replace(presets.BOOKEND, dedup="near"),  # question sets carry no vectors
     "disabled": AssemblyConfig(enabled=False),
 }
