@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ctxassembly import Chunk, Hit
-from quality import cells, stats
+from quality import kept, stats
 from quality.baselines import concatenation
 from quality.data import DataError, Document, Question, QuestionSet, Span, read
 from quality.dense import Dense, overlap, union
@@ -343,28 +343,26 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-SCORE = Score(0.5, 0.0, 0.1, 0.0, None, 490, 0.0)
+ROW = {"qid": "1", "budget": 500}
 
 
 def test_what_was_measured_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "set" / "chunk.jsonl"
-    with cells.adding(file, {"set": "a"}, {}) as lines:
-        cells.write(lines, ("1", 500), SCORE)
-        with file.open() as now:
-            assert len(now.readlines()) == 2, "it stands there at once, for whoever is stopped"
-    assert cells.load(file, {"set": "a"}) == {("1", 500): SCORE}
-    assert cells.load(file, {"set": "b"}) == {}
-    assert cells.load(tmp_path / "none", {"set": "a"}) == {}
+    with kept.adding(file, {"set": "a"}, []) as add:
+        add(ROW)
+        assert kept.load(file, {"set": "a"}) == [ROW], "it stands there at once, for whoever is stopped"
+    assert kept.load(file, {"set": "b"}) == []
+    assert kept.load(tmp_path / "none", {"set": "a"}) == []
 
 
 def test_a_line_that_was_not_finished_is_measured_again(tmp_path: Path) -> None:
     file = tmp_path / "chunk.jsonl"
-    with cells.adding(file, {"set": "a"}, {}) as lines:
-        cells.write(lines, ("1", 500), SCORE)
-        cells.write(lines, ("1", 1_000), SCORE)
+    with kept.adding(file, {"set": "a"}, []) as add:
+        add(ROW)
+        add({**ROW, "qid": "2"})
     file.write_text(file.read_text()[:-5])
-    kept = cells.load(file, {"set": "a"})
-    assert list(kept) == [("1", 500)]
-    with cells.adding(file, {"set": "a"}, kept) as lines:
-        cells.write(lines, ("2", 500), SCORE)
-    assert list(cells.load(file, {"set": "a"})) == [("1", 500), ("2", 500)]
+    rows = kept.load(file, {"set": "a"})
+    assert rows == [ROW]
+    with kept.adding(file, {"set": "a"}, rows) as add:
+        add({**ROW, "qid": "3"})
+    assert kept.load(file, {"set": "a"}) == [ROW, {**ROW, "qid": "3"}]

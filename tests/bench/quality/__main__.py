@@ -1,51 +1,90 @@
-"""`python -m quality FOLDER... --out results/`: measure, then write the tables and plots."""
+"""`python -m quality FOLDER... --out results/`: measures, then writes the tables and plots. A stopped run goes on.
+
+With `--llm module:function`, a function from a prompt to an answer, it also compares the answers that a language model
+gives from each context.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from tqdm import tqdm
 
-from quality.data import DataError, read
+from quality import llm, plots
+from quality.data import DataError, QuestionSet, read
 from quality.measure import Plan, measure
-from quality.report import Measured, recall_table, report
+from quality.report import Measured, answers_report, recall_table, report
 from quality.strategies import STRATEGIES
 
 BUDGETS = [500, 1_000, 2_000, 4_000, 8_000]
+WITH_AND_WITHOUT = ["concatenation", "chunk"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code."""
+    """The exit code: 0, or 2 with one line that says what is wrong."""
     args = _parser().parse_args(arguments)
-    missing = {name: entry.missing for name, entry in STRATEGIES.items() if entry.missing}
-    if wanted := [name for name in args.strategies or () if name in missing]:
-        sys.stderr.write(f"quality: {wanted[0]} needs {missing[wanted[0]]}, which isn't installed\n")
-        return 2
-    names = args.strategies or [name for name in STRATEGIES if name not in missing]
-    plan = Plan({name: STRATEGIES[name] for name in names}, sorted(args.budgets), args.hits, args.every)
     try:
-        sets = [read(folder) for folder in args.folders]
-    except DataError as error:
+        return _run(args)
+    except (DataError, llm.ModelError) as error:
         sys.stderr.write(f"quality: {error}\n")
         return 2
+
+
+def _run(args: argparse.Namespace) -> int:
+    missing = {name: entry.missing for name, entry in STRATEGIES.items() if entry.missing}
+    names = args.strategies or [name for name in STRATEGIES if name not in missing]
+    if lacking := [name for name in names if name in missing]:
+        raise DataError(f"{lacking[0]} needs {missing[lacking[0]]}, which isn't installed")
+    if args.llm:
+        llm.load(args.llm)  # before an hour's work
+    sets = [read(folder) for folder in args.folders]
     if len({each.name for each in sets}) < len(sets):
-        sys.stderr.write("quality: two folders have the same name\n")
-        return 2
+        raise DataError("two folders have the same name")
+    plan = _plan(args, names)
     measured = []
     with tqdm(total=sum(map(plan.cells, sets)), unit="context", disable=None) as bar:
         for each in sets:
             bar.set_description(each.name)
             results = measure(each, plan, args.out / "cells", resume=args.resume, done=bar.update)
             measured.append(Measured(each, plan.asked(each), results))
-    notes = [
-        f"{name} is left out: {module} isn't installed." for name, module in missing.items() if not args.strategies
+    left_out = [
+        f"{name} is left out: {module} isn't installed." for name, module in missing.items() if name not in names
     ]
-    against = args.against if args.against in plan.strategies else names[0]
-    (args.out / "report.md").write_text(report(measured, plan, against, notes), encoding="utf-8")
-    sys.stdout.write(f"Evidence recall:\n\n{recall_table(measured, plan)}\n\nAll tables: {args.out / 'report.md'}\n")
+    against = args.against if args.against in names else names[0]
+    text = report(measured, plan, against, left_out)
+    if args.llm:
+        text += "".join(_answers(args, sets))
+    (args.out / "report.md").write_text(text, encoding="utf-8")
+    drawn = plots.plots(measured, plan, args.out) if find_spec(plots.NEEDS) else []
+    sys.stdout.write(f"Evidence recall:\n\n{recall_table(measured, plan)}\n\n")
+    sys.stdout.writelines(f"{file}\n" for file in (args.out / "report.md", *drawn))
     return 0
+
+
+def _plan(args: argparse.Namespace, names: Sequence[str]) -> Plan:
+    return Plan({name: STRATEGIES[name] for name in names}, sorted(set(args.budgets)), args.hits, args.every)
+
+
+def _answers(args: argparse.Namespace, sets: Sequence[QuestionSet]) -> list[str]:
+    """A section of the report for each set."""
+    plan = _plan(args, args.llm_strategies)
+    sections = []
+    asked = sum(len(plan.asked(each)) for each in sets) * len(plan.strategies)
+    with tqdm(total=asked, unit="answer", disable=None) as bar:
+        for each in sets:
+            bar.set_description(each.name)
+            folder, done = args.out / "answers", bar.update
+            judged = llm.answer_all(each, plan, args.llm, args.llm_budget, folder, resume=args.resume, done=done)
+            with_answers = sum(bool(question.answers) for question in plan.asked(each))
+            reference = f"the set's answers ({with_answers} of {len(plan.asked(each))} questions), else the evidence"
+            sections.append(
+                "\n" + answers_report(each.name, judged, args.llm_budget, args.llm_strategies[0], reference)
+            )
+    return sections
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,6 +97,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, metavar="NAME", help=", ".join(STRATEGIES))
     parser.add_argument("--against", default="concatenation", choices=STRATEGIES, metavar="NAME", help="compared with")
     parser.add_argument("--resume", action="store_true", help="keep what an earlier run measured on the same data")
+    parser.add_argument("--llm", metavar="MODULE:FUNCTION", help="a function from a prompt to an answer")
+    parser.add_argument("--llm-budget", type=_positive, default=2_000, metavar="TOKENS", help="(default: 2,000)")
+    parser.add_argument(
+        "--llm-strategies",
+        nargs="+",
+        choices=STRATEGIES,
+        default=WITH_AND_WITHOUT,
+        metavar="NAME",
+        help=f"the first is compared with (default: {' '.join(WITH_AND_WITHOUT)})",
+    )
     return parser
 
 

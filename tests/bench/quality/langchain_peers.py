@@ -40,7 +40,9 @@ def _reordered(pieces: list[Answer]) -> list[Answer]:
     from langchain_core.documents import Document
 
     documents = [Document(piece.text, metadata={"rank": rank}) for rank, piece in enumerate(pieces)]
-    return [pieces[each.metadata["rank"]] for each in _transformers().LongContextReorder().transform_documents(documents)]
+    return [
+        pieces[each.metadata["rank"]] for each in _transformers().LongContextReorder().transform_documents(documents)
+    ]
 
 
 @cache

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from quality import cells
+from quality import kept
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING, Case, count
 from quality.metrics import Meter, Score
 from quality.strategies import Entry
 
-Results = dict[str, dict[cells.Cell, Score]]
+Cell = tuple[str, int]
+"""A question's id and a budget."""
+Results = dict[str, dict[Cell, Score]]
 """Scores by strategy, then by question and budget."""
 
 
@@ -44,19 +46,20 @@ def measure(
     results: Results = {}
     for name, entry in plan.strategies.items():
         file = folder / questions.name / f"{name}.jsonl"
-        kept = cells.load(file, belongs_to) if resume else {}
-        results[name] = dict(kept)
+        before = kept.load(file, belongs_to) if resume else []
+        scores = {(row["qid"], row["budget"]): Score(**row["score"]) for row in before}
         strategy = None
-        with cells.adding(file, belongs_to, kept) as lines:
+        with kept.adding(file, belongs_to, before) as add:
             for question in plan.asked(questions):
-                missing = [budget for budget in plan.budgets if (question.id, budget) not in kept]
+                missing = [budget for budget in plan.budgets if (question.id, budget) not in scores]
                 if missing:
                     strategy = strategy or entry.make(questions)
                     fill = strategy(Case(question, question.hits[: plan.hits], questions))
                     for budget in missing:
                         answer = fill(budget)
                         score = meter.score(question, answer, count(answer.text), budget)
-                        results[name][question.id, budget] = score
-                        cells.write(lines, (question.id, budget), score)
+                        scores[question.id, budget] = score
+                        add({"qid": question.id, "budget": budget, "score": score._asdict()})
                 done(len(plan.budgets))
+        results[name] = scores
     return results

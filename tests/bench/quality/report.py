@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING
+from quality.llm import Judged
 from quality.measure import Plan, Results
 from quality.stats import DRAWS, Estimate, Values, difference, estimate
 from quality.words_shared import lowest_third
@@ -22,6 +23,8 @@ MEASURES = {
     "tokens": "Tokens",
     "violation": "Violations (contexts over the budget)",
 }
+_RECALLS = ("recall", "full")
+OVER = "†"
 
 
 class Measured(NamedTuple):
@@ -46,6 +49,7 @@ def report(measured: Sequence[Measured], plan: Plan, against: str, notes: Sequen
         f"Question sets, with their questions: {asked}. At most {plan.hits} hits a question.",
         f"Budgets in {ENCODING} tokens of the rendered text. Over several sets each set counts the same.",
         f"± is half the width of the 95 % interval ({DRAWS:,} bootstrap draws).",
+        f"{OVER}: more than 1 % of the contexts are over the budget.",
         "",
         *(f"- {note}" for note in notes),
         "",
@@ -55,6 +59,28 @@ def report(measured: Sequence[Measured], plan: Plan, against: str, notes: Sequen
     for name, group in groups:
         lines += [f"## {name}", "", *_tables(group, plan, against)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def answers_report(name: str, judged: Mapping[str, Sequence[Judged]], budget: int, against: str, reference: str) -> str:
+    """The table of a language model's answers to one set's questions."""
+    lines = [
+        f"## {name}: answers of the language model at {budget:,} tokens",
+        "",
+        f"Compared with {reference}. In brackets the difference from {against}, question by question.",
+        "",
+        "| strategy | shared words (F1) | contains the reference |",
+        "|---|---|---|",
+    ]
+    for strategy, answers in judged.items():
+        cells = []
+        for measure in Judged._fields:
+            values, others = (
+                np.array([getattr(each, measure) for each in some]) for some in (answers, judged[against])
+            )
+            cell = _shown(estimate([values]), measure)
+            cells.append(cell if strategy == against else f"{cell} ({_signed(difference([values], [others]))})")
+        lines.append(f"| {strategy} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def recall_table(measured: Sequence[Measured], plan: Plan) -> str:
@@ -81,7 +107,7 @@ def _table(group: Sequence[Measured], plan: Plan, measure: str, only: Sequence[n
             values = [each.values(strategy, measure, budget) for each in group]
             if only is not None:
                 values = [each[mask] for each, mask in zip(values, only, strict=True)]
-            cells.append(_shown(estimate(values), measure))
+            cells.append(_shown(estimate(values), measure) + _over(group, strategy, budget) * (measure in _RECALLS))
         yield f"| {strategy} | {entry.kind} | {' | '.join(cells)} |"
 
 
@@ -94,14 +120,23 @@ def _differences(group: Sequence[Measured], plan: Plan, against: str) -> Iterato
         for budget in plan.budgets:
             ours = [each.values(strategy, "recall", budget) for each in group]
             theirs = [each.values(against, "recall", budget) for each in group]
-            found = difference(ours, theirs)
-            cells.append(f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]{'*' if found.differs else ''}")
+            cells.append(_signed(difference(ours, theirs)))
         yield f"| {strategy} | {entry.kind} | {' | '.join(cells)} |"
 
 
 def _head(plan: Plan) -> Iterator[str]:
     yield f"| strategy | kind | {' | '.join(f'{budget:,}' for budget in plan.budgets)} |"
     yield f"|---|---|{'---|' * len(plan.budgets)}"
+
+
+def _signed(found: Estimate) -> str:
+    return f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]{'*' if found.differs else ''}"
+
+
+def _over(group: Sequence[Measured], strategy: str, budget: int) -> str:
+    """The mark of a strategy that had more room than the others."""
+    rates = [each.values(strategy, "violation", budget).mean() for each in group]
+    return f" {OVER}" if np.mean(rates) > 0.01 else ""
 
 
 def _shown(found: Estimate, measure: str) -> str:
