@@ -111,9 +111,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _positive(value: str) -> int:
-    number = int(value)
+    number = int(value) if value.isdecimal() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is below 1")
+        raise argparse.ArgumentTypeError(f"{value!r} is no whole number above 0")
     return number
 
 

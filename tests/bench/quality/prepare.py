@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quality import minilm
 from quality.baselines import bm25
@@ -115,7 +116,7 @@ def by_bm25(texts: Sequence[str], questions: Sequence[str]) -> Iterator[Hits]:
     return (_best(np.array(score(question))) for question in questions)
 
 
-def _best(scores: np.ndarray) -> Hits:
+def _best(scores: NDArray[Any]) -> Hits:
     places = np.argsort(-scores, kind="stable")[:HITS]
     return [(int(place), float(scores[place])) for place in places]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING
@@ -99,7 +100,9 @@ def _tables(group: Sequence[Measured], plan: Plan, against: str) -> Iterator[str
             yield from ("`*`: 0 is outside the 95 % interval.", "", *_differences(group, plan, against), "")
 
 
-def _table(group: Sequence[Measured], plan: Plan, measure: str, only: Sequence[np.ndarray] | None) -> Iterator[str]:
+def _table(
+    group: Sequence[Measured], plan: Plan, measure: str, only: Sequence[NDArray[np.bool_]] | None
+) -> Iterator[str]:
     yield from _head(plan)
     for strategy, entry in plan.strategies.items():
         cells = []
