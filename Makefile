@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo test check test-all clean
+.PHONY: help demo test check test-all bench clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -26,8 +26,17 @@ check: .venv/test  ## run the whole gate: ruff, mypy strict, import contracts, t
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
 
-test-all: check .venv/semantic  ## run the gate, then the tests that need sentence-transformers
-	$(BIN)/python -m pytest -m semantic
+test-all: check .venv/semantic .venv/bench  ## run the gate, then the tests that need sentence-transformers or the peers
+	$(BIN)/python -m pytest -m "semantic or bench"
+
+# Without DATA the question set is made of Python's own language reference. tests/bench/README.md tells of others.
+OUT  ?= results
+SETS := $(or $(DATA),$(OUT)/sets/python)
+bench: .venv/bench $(if $(DATA),,$(SETS))  ## compare with peers by evidence in the context: DATA="folder ..." OUT=folder ARGS="--every 4"
+	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m quality $(SETS) --out $(OUT) $(ARGS)
+
+$(OUT)/sets/python: .venv/bench
+	@PYTHONPATH=tests/bench $(BIN)/python -m quality.prepare python --out $@
 
 clean:  ## remove the environment and what the tools left behind
 	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -50,4 +59,8 @@ clean:  ## remove the environment and what the tools left behind
 
 .venv/semantic: .venv/test
 	@$(PIP) --editable '.[semantic]' --group semantic
+	@touch $@
+
+.venv/bench: .venv/demo
+	@$(PIP) --group bench
 	@touch $@

@@ -35,4 +35,16 @@ def test_a_question_reaches_the_demo_as_it_was_typed(question: str, tmp_path: Pa
 
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in make().splitlines()]
-    assert listed == ["help", "demo", "test", "check", "test-all", "clean"]
+    assert listed == ["help", "demo", "test", "check", "test-all", "bench", "clean"]
+
+
+def test_the_benchmark_gets_what_was_asked_for() -> None:
+    asked = make("bench", "--dry-run", "--old-file=.venv/bench", "DATA=sets/a sets/b", "OUT=out", "ARGS=--every 4")
+    assert asked.splitlines()[-1].endswith("-m quality sets/a sets/b --out out --every 4")
+    assert "prepare" not in asked
+
+
+def test_the_benchmark_makes_a_set_where_none_is_given(tmp_path: Path) -> None:
+    *_, made, measured = make("bench", "--dry-run", "--old-file=.venv/bench", f"OUT={tmp_path}").splitlines()
+    assert made.endswith(f"-m quality.prepare python --out {tmp_path}/sets/python")
+    assert measured.rstrip().endswith(f"-m quality {tmp_path}/sets/python --out {tmp_path}")

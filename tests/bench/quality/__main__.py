@@ -1,0 +1,121 @@
+"""`python -m quality FOLDER... --out results/`: measures, then writes the tables and plots. A stopped run goes on.
+
+With `--llm module:function`, a function from a prompt to an answer, it also compares the answers that a language model
+gives from each context.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from tqdm import tqdm
+
+from quality import llm, plots
+from quality.data import DataError, QuestionSet, read
+from quality.measure import Plan, measure
+from quality.report import Measured, answers_report, recall_table, report
+from quality.strategies import STRATEGIES
+
+BUDGETS = [500, 1_000, 2_000, 4_000, 8_000]
+WITH_AND_WITHOUT = ["concatenation", "chunk"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit code: 0, or 2 with one line that says what is wrong."""
+    args = _parser().parse_args(arguments)
+    try:
+        return _run(args)
+    except (DataError, llm.ModelError) as error:
+        sys.stderr.write(f"quality: {error}\n")
+        return 2
+
+
+def _run(args: argparse.Namespace) -> int:
+    missing = {name: entry.missing for name, entry in STRATEGIES.items() if entry.missing}
+    names = args.strategies or [name for name in STRATEGIES if name not in missing]
+    if lacking := [name for name in names if name in missing]:
+        raise DataError(f"{lacking[0]} needs {missing[lacking[0]]}, which isn't installed")
+    if args.llm:
+        llm.load(args.llm)  # before an hour's work
+    sets = [read(folder) for folder in args.folders]
+    if len({each.name for each in sets}) < len(sets):
+        raise DataError("two folders have the same name")
+    plan = _plan(args, names)
+    measured = []
+    with tqdm(total=sum(map(plan.cells, sets)), unit="context", disable=None) as bar:
+        for each in sets:
+            bar.set_description(each.name)
+            results = measure(each, plan, args.out / "cells", resume=args.resume, done=bar.update)
+            measured.append(Measured(each, plan.asked(each), results))
+    left_out = [
+        f"{name} is left out: {module} isn't installed." for name, module in missing.items() if name not in names
+    ]
+    against = args.against if args.against in names else names[0]
+    text = report(measured, plan, against, left_out)
+    if args.llm:
+        text += "".join(_answers(args, sets))
+    (args.out / "report.md").write_text(text, encoding="utf-8")
+    drawn = plots.plots(measured, plan, args.out) if find_spec(plots.NEEDS) else []
+    sys.stdout.write(f"Evidence recall:\n\n{recall_table(measured, plan)}\n\n")
+    sys.stdout.writelines(f"{file}\n" for file in (args.out / "report.md", *drawn))
+    return 0
+
+
+def _plan(args: argparse.Namespace, names: Sequence[str]) -> Plan:
+    return Plan({name: STRATEGIES[name] for name in names}, sorted(set(args.budgets)), args.hits, args.every)
+
+
+def _answers(args: argparse.Namespace, sets: Sequence[QuestionSet]) -> list[str]:
+    """A section of the report for each set."""
+    plan = _plan(args, args.llm_strategies)
+    sections = []
+    asked = sum(len(plan.asked(each)) for each in sets) * len(plan.strategies)
+    with tqdm(total=asked, unit="answer", disable=None) as bar:
+        for each in sets:
+            bar.set_description(each.name)
+            folder, done = args.out / "answers", bar.update
+            judged = llm.answer_all(each, plan, args.llm, args.llm_budget, folder, resume=args.resume, done=done)
+            with_answers = sum(bool(question.answers) for question in plan.asked(each))
+            reference = f"the set's answers ({with_answers} of {len(plan.asked(each))} questions), else the evidence"
+            sections.append(
+                "\n" + answers_report(each.name, judged, args.llm_budget, args.llm_strategies[0], reference)
+            )
+    return sections
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="quality", description=__doc__)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help="question sets, as quality.data says")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="where results go (default: results)")
+    parser.add_argument("--budgets", type=_positive, nargs="+", default=BUDGETS, metavar="TOKENS")
+    parser.add_argument("--hits", type=_positive, default=20, help="hits used a question, at most (default: 20)")
+    parser.add_argument("--every", type=_positive, default=1, help="one in so many questions (default: 1)")
+    parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, metavar="NAME", help=", ".join(STRATEGIES))
+    parser.add_argument("--against", default="concatenation", choices=STRATEGIES, metavar="NAME", help="compared with")
+    parser.add_argument("--resume", action="store_true", help="keep what an earlier run measured on the same data")
+    parser.add_argument("--llm", metavar="MODULE:FUNCTION", help="a function from a prompt to an answer")
+    parser.add_argument("--llm-budget", type=_positive, default=2_000, metavar="TOKENS", help="(default: 2,000)")
+    parser.add_argument(
+        "--llm-strategies",
+        nargs="+",
+        choices=STRATEGIES,
+        default=WITH_AND_WITHOUT,
+        metavar="NAME",
+        help=f"the first is compared with (default: {' '.join(WITH_AND_WITHOUT)})",
+    )
+    return parser
+
+
+def _positive(value: str) -> int:
+    number = int(value) if value.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{value!r} is no whole number above 0")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

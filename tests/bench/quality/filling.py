@@ -1,0 +1,67 @@
+"""What a strategy is, and how a list of texts is cut to a budget for those that don't count themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ctxassembly import Chunk, Hit
+from ctxassembly.tokens import counter_for
+from ctxassembly.vocabulary import load_encoding
+from quality.data import Question, QuestionSet, Span
+from quality.metrics import Answer
+
+ENCODING = "cl100k_base"
+SEPARATOR = "\n\n"
+"""Between the texts of those that only give a list: what LangChain and LlamaIndex write."""
+EMPTY = Answer("", ())
+
+
+class Case(NamedTuple):
+    """One question, with as many of its hits as are used."""
+
+    question: Question
+    hits: tuple[Hit, ...]
+    questions: QuestionSet
+
+
+Fill = Callable[[int], Answer]
+"""From a budget in tokens to the context. What every budget needs is done before."""
+Strategy = Callable[[Case], Fill]
+
+
+def count(text: str) -> int:
+    """The tokens of `text`, counted as a whole and from scratch."""
+    return len(load_encoding(ENCODING).encode(text, disallowed_special=()))
+
+
+def whole(chunk: Chunk) -> Answer:
+    """A chunk as it is."""
+    start = chunk.start or 0
+    return Answer(chunk.text, (Span(chunk.document_id, start, start + len(chunk.text)),))
+
+
+def joined(pieces: Sequence[Answer]) -> Answer:
+    """The pieces one after the other."""
+    return Answer(SEPARATOR.join(each.text for each in pieces), tuple(run for each in pieces for run in each.runs))
+
+
+def cut(pieces: Sequence[Answer], arrange: Callable[[list[Answer]], list[Answer]] = list) -> Fill:
+    """Whole pieces in their order until the next one wouldn't fit; `arrange` is what is done with those that do."""
+    counter = counter_for(ENCODING)
+    separator = counter.measure(SEPARATOR)
+
+    def tokens(some: Sequence[Answer]) -> int:
+        measured = [part for each in some for part in (separator, counter.measure(each.text))]
+        return counter.tokens(counter.chain(measured[1:]))
+
+    def fill(budget: int) -> Answer:
+        taken: list[Answer] = []
+        for number in range(1, len(pieces) + 1):
+            arranged = arrange(list(pieces[:number]))
+            if tokens(arranged) > budget:
+                break
+            taken = arranged
+        return joined(taken)
+
+    return fill

@@ -1,0 +1,60 @@
+"""LlamaIndex's node postprocessors, which know no budget either."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctxassembly import Chunk
+from quality.data import QuestionSet
+from quality.filling import Case, Fill, Strategy, cut, whole
+from quality.metrics import Answer
+
+NEEDS = "llama_index"
+
+
+def prev_next(questions: QuestionSet) -> Strategy:
+    """PrevNextNodePostprocessor, one node on both sides, cut in the order that it gives."""
+    from llama_index.core.postprocessor import PrevNextNodePostprocessor
+    from llama_index.core.schema import NodeWithScore
+    from llama_index.core.storage.docstore import SimpleDocumentStore
+
+    nodes = {chunk.id: _node(questions, chunk) for chunk in questions.chunks.values()}
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(list(nodes.values()))
+    postprocessor = PrevNextNodePostprocessor(docstore=docstore, num_nodes=1, mode="both")
+
+    def strategy(case: Case) -> Fill:
+        found = [NodeWithScore(node=nodes[hit.chunk.id], score=hit.score) for hit in case.hits]
+        return cut([whole(questions.chunks[each.node.node_id]) for each in postprocessor.postprocess_nodes(found)])
+
+    return strategy
+
+
+def reorder(_: QuestionSet) -> Strategy:
+    """LongContextReorder over what fits by rank."""
+    return lambda case: cut([whole(hit.chunk) for hit in case.hits], _reordered)
+
+
+def _reordered(pieces: list[Answer]) -> list[Answer]:
+    from llama_index.core.postprocessor import LongContextReorder
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    # It sorts by score, lowest first, so the rank stands for it: equal scores would mix the ranks up.
+    nodes = [
+        NodeWithScore(node=TextNode(id_=str(rank), text=piece.text), score=-float(rank))
+        for rank, piece in enumerate(pieces)
+    ]
+    return [pieces[int(each.node.node_id)] for each in LongContextReorder().postprocess_nodes(nodes)]
+
+
+def _node(questions: QuestionSet, chunk: Chunk) -> Any:
+    from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
+    index = chunk.index or 0
+    sides = ((NodeRelationship.PREVIOUS, index - 1), (NodeRelationship.NEXT, index + 1))
+    relationships: dict[Any, Any] = {
+        relationship: RelatedNodeInfo(node_id=near.id)
+        for relationship, place in sides
+        if (near := questions.places.get((chunk.document_id, place)))
+    }
+    return TextNode(id_=chunk.id, text=chunk.text, relationships=relationships)

@@ -1,0 +1,49 @@
+"""ctxassembly's own configurations. Another one is another line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ctxassembly import AssemblyConfig, MemoryStore, assemble, presets
+from quality.data import QuestionSet, Span
+from quality.filling import ENCODING, Case, Fill, Strategy
+from quality.metrics import Answer
+
+CONFIGS = {
+    "chunk": AssemblyConfig(),
+    "passage": AssemblyConfig(granularity="passage"),
+    "compress": AssemblyConfig(compress="extractive"),
+    "five-stage": presets.FIVE_STAGE,  # whole documents
+    "bookend": replace(presets.BOOKEND, dedup="near"),  # question sets carry no vectors
+    "disabled": AssemblyConfig(enabled=False),
+}
+
+
+def ours(config: AssemblyConfig) -> Callable[[QuestionSet], Strategy]:
+    """The strategy of a configuration, with a store over all chunks of the set."""
+
+    def make(questions: QuestionSet) -> Strategy:
+        store = MemoryStore(questions.chunks.values())
+
+        def strategy(case: Case) -> Fill:
+            def fill(budget: int) -> Answer:
+                store.requests.clear()
+                context = assemble(
+                    case.hits,
+                    replace(config, max_tokens=budget, encoding=ENCODING),
+                    query=case.question.text,
+                    store=store,
+                )
+                runs = []
+                for source in context.provenance:
+                    # By the chunk's own offset: the engine gives none where it couldn't verify it.
+                    begin = questions.chunks[source.chunk_id].start or 0
+                    runs.append(Span(source.document_id, *(begin + at for at in source.chunk_span)))
+                return Answer(context.text, tuple(runs))
+
+            return fill
+
+        return strategy
+
+    return make

@@ -1,0 +1,55 @@
+"""Recall over budget, a picture a set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from quality.measure import Plan
+from quality.report import Measured
+from quality.stats import estimate
+
+NEEDS = "matplotlib"
+LINES = {"baseline": ":", "ours": "-", "peer": "--", "re-implemented": "--", "oracle": "-."}
+
+
+def plots(measured: Sequence[Measured], plan: Plan, folder: Path) -> list[Path]:
+    """The files written: one for each set, and one for all if there are several."""
+    groups = {each.questions.name: [each] for each in measured}
+    if len(measured) > 1:
+        groups["all-sets"] = list(measured)
+    return [_plot(name, group, plan, folder / f"recall-{name}.png") for name, group in groups.items()]
+
+
+def _plot(name: str, group: Sequence[Measured], plan: Plan, file: Path) -> Path:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 6), layout="constrained")
+    FigureCanvasAgg(figure)  # no window, whatever the machine has
+    axes = figure.add_subplot()
+    for number, (strategy, entry) in enumerate(plan.strategies.items()):
+        found = [estimate([each.values(strategy, "recall", budget) for each in group]) for budget in plan.budgets]
+        colour = "black" if entry.kind == "oracle" else f"C{number % 10}"
+        marker = "osv^D"[number // 10 % 5]
+        axes.plot(
+            plan.budgets,
+            [each.mean for each in found],
+            LINES[entry.kind],
+            color=colour,
+            marker=marker,
+            markersize=4,
+            linewidth=2 if entry.kind == "ours" else 1.2,
+            label=strategy,
+        )
+        if entry.kind == "ours":
+            low, high = [each.low for each in found], [each.high for each in found]
+            axes.fill_between(plan.budgets, low, high, color=colour, alpha=0.07, linewidth=0)
+    axes.set(xscale="log", ylim=(0, 1), xlabel="budget (tokens of the rendered text)", ylabel="evidence recall")
+    axes.set_title(name)
+    axes.set_xticks(plan.budgets, [f"{budget:,}" for budget in plan.budgets])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", fontsize="small", frameon=False)
+    figure.savefig(file, dpi=120)
+    return file

@@ -1,0 +1,149 @@
+"""The tables, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quality.data import Question, QuestionSet
+from quality.filling import ENCODING
+from quality.llm import Judged
+from quality.measure import Plan, Results
+from quality.stats import DRAWS, Estimate, Values, difference, estimate
+from quality.words_shared import lowest_third
+
+MEASURES = {
+    "recall": "Evidence recall",
+    "full": "Full hit (all evidence in the context)",
+    "precision": "Precision (evidence in parts of the context)",
+    "duplicates": "Duplicates (share of the characters that repeat earlier ones)",
+    "run_length": "Run length (characters that stand together as in their source)",
+    "tokens": "Tokens",
+    "violation": "Violations (contexts over the budget)",
+}
+_RECALLS = ("recall", "full")
+OVER = "†"
+
+
+class Measured(NamedTuple):
+    """One set's results."""
+
+    questions: QuestionSet
+    asked: tuple[Question, ...]
+    results: Results
+
+    def values(self, strategy: str, measure: str, budget: int) -> Values:
+        """A measure of each question; NaN where it has none."""
+        scores = (self.results[strategy][question.id, budget] for question in self.asked)
+        return np.array([getattr(score, measure) for score in scores], dtype=np.float64)
+
+
+def report(measured: Sequence[Measured], plan: Plan, against: str, notes: Sequence[str] = ()) -> str:
+    """All tables of all sets."""
+    asked = ", ".join(f"{each.questions.name} ({len(each.asked)})" for each in measured)
+    lines = [
+        "# How much of the evidence reaches the reader",
+        "",
+        f"Question sets, with their questions: {asked}. At most {plan.hits} hits a question.",
+        f"Budgets in {ENCODING} tokens of the rendered text. Over several sets each set counts the same.",
+        f"± is half the width of the 95 % interval ({DRAWS:,} bootstrap draws).",
+        f"{OVER}: more than 1 % of the contexts are over the budget.",
+        "",
+        *(f"- {note}" for note in notes),
+        "",
+    ]
+    groups = [("All sets", list(measured))] if len(measured) > 1 else []
+    groups += [(each.questions.name, [each]) for each in measured]
+    for name, group in groups:
+        lines += [f"## {name}", "", *_tables(group, plan, against)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def answers_report(name: str, judged: Mapping[str, Sequence[Judged]], budget: int, against: str, reference: str) -> str:
+    """The table of a language model's answers to one set's questions."""
+    lines = [
+        f"## {name}: answers of the language model at {budget:,} tokens",
+        "",
+        f"Compared with {reference}. In brackets the difference from {against}, question by question.",
+        "",
+        "| strategy | shared words (F1) | contains the reference |",
+        "|---|---|---|",
+    ]
+    for strategy, answers in judged.items():
+        cells = []
+        for measure in Judged._fields:
+            values, others = (
+                np.array([getattr(each, measure) for each in some]) for some in (answers, judged[against])
+            )
+            cell = _shown(estimate([values]), measure)
+            cells.append(cell if strategy == against else f"{cell} ({_signed(difference([values], [others]))})")
+        lines.append(f"| {strategy} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def recall_table(measured: Sequence[Measured], plan: Plan) -> str:
+    """The mean evidence recall of all sets."""
+    return "\n".join(_table(measured, plan, "recall", None))
+
+
+def _tables(group: Sequence[Measured], plan: Plan, against: str) -> Iterator[str]:
+    for measure, title in MEASURES.items():
+        yield from (f"### {title}", "", *_table(group, plan, measure, None), "")
+        if measure == "recall":
+            lowest = [np.array(lowest_third(each.asked, each.questions)) for each in group]
+            yield from ("### Evidence recall: the third of the questions with the fewest words of their evidence", "")
+            yield from (*_table(group, plan, measure, lowest), "")
+            yield from (f"### Evidence recall: difference from {against}, question by question", "")
+            yield from ("`*`: 0 is outside the 95 % interval.", "", *_differences(group, plan, against), "")
+
+
+def _table(
+    group: Sequence[Measured], plan: Plan, measure: str, only: Sequence[NDArray[np.bool_]] | None
+) -> Iterator[str]:
+    yield from _head(plan)
+    for strategy, entry in plan.strategies.items():
+        cells = []
+        for budget in plan.budgets:
+            values = [each.values(strategy, measure, budget) for each in group]
+            if only is not None:
+                values = [each[mask] for each, mask in zip(values, only, strict=True)]
+            cells.append(_shown(estimate(values), measure) + _over(group, strategy, budget) * (measure in _RECALLS))
+        yield f"| {strategy} | {entry.kind} | {' | '.join(cells)} |"
+
+
+def _differences(group: Sequence[Measured], plan: Plan, against: str) -> Iterator[str]:
+    yield from _head(plan)
+    for strategy, entry in plan.strategies.items():
+        if strategy == against:
+            continue
+        cells = []
+        for budget in plan.budgets:
+            ours = [each.values(strategy, "recall", budget) for each in group]
+            theirs = [each.values(against, "recall", budget) for each in group]
+            cells.append(_signed(difference(ours, theirs)))
+        yield f"| {strategy} | {entry.kind} | {' | '.join(cells)} |"
+
+
+def _head(plan: Plan) -> Iterator[str]:
+    yield f"| strategy | kind | {' | '.join(f'{budget:,}' for budget in plan.budgets)} |"
+    yield f"|---|---|{'---|' * len(plan.budgets)}"
+
+
+def _signed(found: Estimate) -> str:
+    return f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]{'*' if found.differs else ''}"
+
+
+def _over(group: Sequence[Measured], strategy: str, budget: int) -> str:
+    """The mark of a strategy that had more room than the others."""
+    rates = [each.values(strategy, "violation", budget).mean() for each in group]
+    return f" {OVER}" if np.mean(rates) > 0.01 else ""
+
+
+def _shown(found: Estimate, measure: str) -> str:
+    if np.isnan(found.mean):
+        return "–"
+    digits = 0 if measure in ("tokens", "run_length") else 3
+    return f"{found.mean:,.{digits}f} ±{(found.high - found.low) / 2:,.{digits}f}"

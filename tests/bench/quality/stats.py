@@ -1,0 +1,63 @@
+"""Means with the interval that they may lie in: the questions drawn anew, with replacement (Efron 1979).
+
+Over several sets each set counts the same, and its questions are drawn from it alone. The seed is fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SEED = 20
+DRAWS = 2_000
+LEVEL = 0.95
+
+Values = NDArray[np.float64]
+"""One for each question; NaN where there is nothing to measure."""
+
+
+class Estimate(NamedTuple):
+    """A mean and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether 0 is outside the interval."""
+        return self.low > 0 or self.high < 0
+
+
+def estimate(sets: Sequence[Values], draws: int = DRAWS) -> Estimate:
+    """The mean over the sets' means; sets without a value are left out."""
+    known = [values for values in sets if not np.isnan(values).all()]
+    if not known:
+        return Estimate(float("nan"), float("nan"), float("nan"))
+    drawn = [_drawn_means(values, _drawn(place, len(values), draws)) for place, values in enumerate(known)]
+    low, high = np.nanquantile(np.mean(drawn, axis=0), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(np.mean([np.nanmean(values) for values in known])), float(low), float(high))
+
+
+def difference(sets: Sequence[Values], others: Sequence[Values], draws: int = DRAWS) -> Estimate:
+    """How much higher `sets` is than `others`, question by question: what both find hard cancels out."""
+    return estimate([one - other for one, other in zip(sets, others, strict=True)], draws)
+
+
+def _drawn_means(values: Values, times: Values) -> Values:
+    """The mean of each draw; NaN for one that has drawn no value."""
+    there = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        means: Values = times @ np.where(there, values, 0.0) / (times @ there)
+    return means
+
+
+@cache
+def _drawn(place: int, number: int, draws: int) -> Values:
+    """How often each of `number` questions was drawn, a row for each draw: one matrix product makes all means."""
+    draw = np.random.default_rng([SEED, place, number])
+    return draw.multinomial(number, np.full(number, 1 / number), size=draws).astype(np.float64)

@@ -1,0 +1,368 @@
+"""The quality benchmark's own check: the measures on cases worked by hand, and the whole command on a small set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ctxassembly import Chunk, Hit
+from quality import kept, stats
+from quality.baselines import concatenation
+from quality.data import DataError, Document, Question, QuestionSet, Span, read
+from quality.dense import Dense, overlap, union
+from quality.filling import Case, count, cut, whole
+from quality.metrics import Answer, Meter, Score, StrategyError
+from quality.oracle import oracle_chunks, oracle_sentences
+from quality.ours import CONFIGS, ours
+from quality.words_shared import lowest_third
+
+BIRDS = "The lark sings at dawn. The owl sings at night. The wren sings all day."
+COPY = "Of larks and owls.\n\nThe owl sings\nat night. Nobody knows why."
+LARK, OWL, WREN = Span("birds", 0, 23), Span("birds", 24, 47), Span("birds", 48, 71)
+OWL_COPY = Span("copy", 20, 43)
+
+
+def a_set(*questions: Question) -> QuestionSet:
+    """Two documents, of which the second repeats a sentence of the first; three chunks that overlap, and one."""
+    documents = {"birds": Document("birds", "Birds", BIRDS), "copy": Document("copy", "Copy", COPY)}
+    spans = [Span("birds", 0, 47), Span("birds", 24, 71), Span("copy", 0, len(COPY))]
+    chunks = {}
+    for span in spans:
+        index = sum(chunk.document_id == span.document_id for chunk in chunks.values())
+        text = documents[span.document_id].text[span.start : span.end]
+        chunk = Chunk(f"{span.document_id}#{index}", span.document_id, text, index=index, start=span.start)
+        chunks[chunk.id] = chunk
+    return QuestionSet("small", documents, chunks, questions, "digest")
+
+
+def asking(*evidence: Span, text: str = "When does the owl sing?") -> Question:
+    return Question("q", text, evidence, ())
+
+
+def scored(evidence: tuple[Span, ...], *runs: Span, text: str | None = None) -> Score:
+    documents = {"birds": BIRDS, "copy": COPY}
+    written = "\n".join(documents[run.document_id][run.start : run.end] for run in runs) if text is None else text
+    return Meter(a_set()).score(asking(*evidence), Answer(written, runs), count(written), 1_000)
+
+
+def test_the_set_is_what_the_tests_say_of_it() -> None:
+    assert BIRDS[LARK.start : LARK.end] == "The lark sings at dawn."
+    assert BIRDS[OWL.start : OWL.end] == "The owl sings at night."
+    assert COPY[OWL_COPY.start : OWL_COPY.end].split() == BIRDS[OWL.start : OWL.end].split()
+
+
+# Dense offsets
+
+
+def test_dense_offsets_count_characters_that_say_something() -> None:
+    documents = {"d": Document("d", "d", " a\u00a0b\n\n\U0001f426c\ud800 ")}
+    dense = Dense(documents)
+    assert dense.span(Span("d", 0, 10)) == ("d", 0, 5)
+    assert dense.span(Span("d", 2, 7)) == ("d", 1, 3)
+    assert dense.text(Span("d", 1, 5)) == "b\U0001f426c\ud800"
+    assert all(
+        dense.span(Span("d", at, at + 1)).start == len("".join(documents["d"].text[:at].split())) for at in range(9)
+    )
+
+
+def test_union_and_overlap_of_spans() -> None:
+    assert union([Span("b", 0, 2), Span("a", 5, 9), Span("a", 0, 5), Span("a", 7, 8), Span("a", 3, 3)]) == [
+        ("a", 0, 9),
+        ("b", 0, 2),
+    ]
+    assert overlap([Span("a", 0, 4), Span("a", 6, 9)], [Span("a", 2, 7), Span("b", 0, 9)]) == [("a", 2, 4), ("a", 6, 7)]
+
+
+# The measures
+
+
+def test_evidence_in_part() -> None:
+    # "The owl" is 6 of the 19 characters of "The owl sings at night."
+    score = scored((OWL,), Span("birds", 24, 31))
+    assert score.recall == pytest.approx(6 / 19)
+    assert score.full == 0
+    assert score.precision == 1
+    assert score.run_length == 7
+
+
+def test_all_the_evidence_and_as_much_again() -> None:
+    score = scored((OWL,), OWL, LARK)
+    assert score.recall == 1
+    assert score.full == 1
+    assert score.precision == pytest.approx(19 / 38)
+    assert score.duplicates == 0
+    assert score.violation == 0
+
+
+def test_evidence_in_several_places_counts_by_characters() -> None:
+    score = scored((LARK, WREN), LARK)
+    assert score.recall == pytest.approx(19 / 38)
+    assert score.full == 0
+
+
+def test_evidence_marked_twice_counts_once() -> None:
+    assert scored((OWL, Span("birds", 24, 71)), WREN).recall == pytest.approx(19 / 38)
+
+
+def test_headers_are_not_precise() -> None:
+    assert scored((OWL,), OWL, text="[1] x\nThe owl sings at night.").precision == pytest.approx(19 / 23)
+
+
+def test_the_same_words_from_another_place_count_whatever_the_white_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quality.metrics.LEAST_ELSEWHERE", 19)
+    assert scored((OWL,), OWL_COPY).recall == 1
+    assert scored((OWL, WREN), OWL_COPY).recall == pytest.approx(19 / 38)
+    # not if it is cut, nor if its ends stand far from each other
+    assert scored((OWL,), Span("copy", 20, 42)).recall == 0
+    assert scored((OWL,), Span("copy", 20, 33), LARK, Span("copy", 34, 43)).recall == 0
+
+
+def test_short_evidence_counts_by_its_place_alone() -> None:
+    assert len(BIRDS[OWL.start : OWL.end].replace(" ", "")) == 19
+    assert scored((OWL,), OWL_COPY).recall == 0
+
+
+def test_duplicates_are_source_characters_that_stood_there_before() -> None:
+    assert scored((OWL,), OWL, WREN, OWL).duplicates == pytest.approx(1 / 3)
+    assert scored((OWL,), Span("birds", 0, 47), Span("birds", 24, 71)).duplicates == pytest.approx(19 / 76)
+    assert scored((OWL,), OWL, OWL_COPY).duplicates == 0
+
+
+def test_runs_that_go_on_where_the_one_before_ends_are_one() -> None:
+    assert scored((OWL,), LARK, OWL).run_length == 46
+    assert scored((OWL,), OWL, LARK).run_length == 23
+    assert scored((OWL,), LARK, WREN).run_length == 23
+
+
+def test_an_empty_context() -> None:
+    assert scored((OWL,)) == Score(0, 0, 0, 0, None, 0, 0)
+
+
+def test_a_context_over_the_budget_is_a_violation() -> None:
+    meter, answer = Meter(a_set()), Answer("The owl", (Span("birds", 24, 31),))
+    assert meter.score(asking(OWL), answer, tokens=6, budget=5).violation == 1
+    assert meter.score(asking(OWL), answer, tokens=5, budget=5).violation == 0
+
+
+def test_a_strategy_that_claims_what_is_not_there_is_found_out() -> None:
+    with pytest.raises(StrategyError, match="doesn't stand in the context"):
+        scored((OWL,), OWL, text="The owl sings at noon.")
+
+
+# Strategies
+
+
+def case(*evidence: Span, hits: tuple[str, ...] = ("birds#0", "birds#1", "copy#0")) -> Case:
+    questions = a_set()
+    return Case(asking(*evidence), tuple(Hit(questions.chunks[name], 0.5) for name in hits), questions)
+
+
+def test_concatenation_takes_whole_chunks_until_the_next_would_not_fit() -> None:
+    asked = case(OWL)
+    fill = concatenation(asked.questions)(asked)
+    first, second = asked.hits[0].chunk.text, asked.hits[1].chunk.text
+    both = f"{first}\n\n{second}"
+    assert fill(count(both)).text == both
+    assert fill(count(both) - 1).text == first
+    assert fill(count(first) - 1) == ("", ())
+    assert fill(count(both)).runs == (("birds", 0, 47), ("birds", 24, 71))
+
+
+def test_a_piece_that_fits_behind_one_that_does_not_is_not_taken() -> None:
+    pieces = [whole(hit.chunk) for hit in case(OWL).hits]
+    short = Answer("owl", (Span("birds", 28, 31),))
+    assert cut([short, *pieces, short])(count(pieces[0].text)).text == "owl"
+
+
+def test_what_fits_is_arranged_after_the_cut() -> None:
+    pieces = [Answer(word, ()) for word in ("one", "two", "three")]
+    assert cut(pieces, lambda taken: taken[::-1])(3).text == "two\n\none"
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_our_own_contexts_keep_the_budget_and_tell_where_all_comes_from(name: str) -> None:
+    asked = case(OWL)
+    fill = ours(CONFIGS[name])(asked.questions)(asked)
+    for budget in (10, 30, 60, 1_000):
+        answer = fill(budget)
+        assert Meter(asked.questions).score(asked.question, answer, count(answer.text), budget).violation == 0
+    assert Meter(asked.questions).score(asked.question, fill(1_000), 0, 0).recall == 1
+
+
+def test_the_oracle_of_sentences_takes_the_evidence_and_nothing_else() -> None:
+    asked = case(LARK, WREN, hits=("copy#0", "birds#1"))
+    answer = oracle_sentences(asked.questions)(asked)(100)
+    assert answer.text.split("\n") == ["The lark sings at dawn.", "The wren sings all day."]
+    assert Meter(asked.questions).score(asked.question, answer, count(answer.text), 100).precision == 1
+
+
+def test_the_oracle_takes_what_fits() -> None:
+    asked = case(LARK, WREN, hits=("birds#1",))
+    assert oracle_sentences(asked.questions)(asked)(7).text == "The lark sings at dawn."
+    assert oracle_sentences(asked.questions)(asked)(2) == ("", ())
+
+
+def test_the_oracle_of_chunks_takes_chunks_and_their_shared_text_once() -> None:
+    asked = case(LARK, WREN, hits=("birds#1",))
+    assert oracle_chunks(asked.questions)(asked)(100).text == BIRDS
+    assert oracle_chunks(asked.questions)(asked)(14).text in (BIRDS[:47], BIRDS[24:])
+
+
+def test_the_oracle_has_no_more_than_its_pool() -> None:
+    asked = case(LARK, hits=("copy#0",))
+    assert oracle_sentences(asked.questions)(asked)(100) == ("", ())
+
+
+def test_the_oracle_finds_the_same_words_in_another_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quality.metrics.LEAST_ELSEWHERE", 19)
+    asked = case(OWL, hits=("copy#0",))
+    answer = oracle_sentences(asked.questions)(asked)(100)
+    assert Meter(asked.questions).score(asked.question, answer, 0, 0).recall == 1
+
+
+# Statistics
+
+
+def test_the_interval_holds_the_mean_and_narrows_with_more_questions() -> None:
+    draw = np.random.default_rng(1)
+    few, many = draw.random(40), draw.random(4_000)
+    for values in (few, many):
+        found = stats.estimate([values])
+        assert found.low < values.mean() == found.mean < found.high
+        # of a mean: 1.96 standard errors on each side
+        assert (found.high - found.low) / 2 == pytest.approx(1.96 * values.std() / len(values) ** 0.5, rel=0.1)
+    assert stats.estimate([few]) == stats.estimate([few])
+
+
+def test_sets_count_the_same_whatever_their_size() -> None:
+    assert stats.estimate([np.zeros(900), np.ones(10)]).mean == 0.5
+
+
+def test_what_has_no_value_is_left_out() -> None:
+    found = stats.estimate([np.array([1.0, np.nan, 3.0]), np.full(5, np.nan)])
+    assert found.mean == 2
+    assert 1 <= found.low <= found.high <= 3
+    assert np.isnan(stats.estimate([np.full(5, np.nan)]).mean)
+
+
+def test_a_paired_difference_sees_what_two_intervals_hide() -> None:
+    easy = np.random.default_rng(1).random(100)
+    better = easy + 0.02
+    assert stats.estimate([better]).low < stats.estimate([easy]).high
+    found = stats.difference([better], [easy])
+    assert found.differs
+    assert found.mean == pytest.approx(0.02)
+    assert not stats.difference([easy], [easy]).differs
+
+
+def test_the_third_that_shares_the_fewest_words_with_its_evidence() -> None:
+    texts = ("When does the owl sing?", "At which hour does it hoot?", "Does the owl sing at night?")
+    assert lowest_third([asking(OWL, text=text) for text in texts], a_set()) == [False, True, False]
+    assert lowest_third([asking(OWL, text="Owl?")] * 2, a_set()) == [False, False]
+
+
+# Reading and keeping
+
+
+def write_set(folder: Path, **changed: list[dict[str, object]]) -> Path:
+    rows: dict[str, list[dict[str, object]]] = {
+        "corpus": [{"document_id": "d", "title": "Birds", "text": BIRDS}],
+        "chunks": [{"id": "d#0", "document_id": "d", "index": 0, "start": 24, "end": 47, "text": BIRDS[24:47]}],
+        "questions": [
+            {
+                "qid": "1",
+                "question": "When?",
+                "spans": [{"document_id": "d", "start": 24, "end": 47}],
+                "hits": [["d#0", 0.5]],
+            }
+        ],
+        **changed,
+    }
+    folder.mkdir(exist_ok=True)
+    for name, lines in rows.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+def test_a_folder_is_read(tmp_path: Path) -> None:
+    questions = read(write_set(tmp_path / "birds"))
+    (question,) = questions.questions
+    assert questions.name == "birds"
+    assert question.evidence == (("d", 24, 47),)
+    assert question.hits == (Hit(questions.chunks["d#0"], 0.5),)
+    assert questions.chunks["d#0"].start == 24
+    changed = write_set(tmp_path / "birds", corpus=[{"document_id": "d", "text": BIRDS}])
+    assert read(changed).digest != questions.digest
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"corpus": [{"document_id": "d"}]}, "corpus.jsonl:1: text missing"),
+        ({"corpus": [{"document_id": "d", "text": BIRDS[1:]}]}, "chunk 'd#0' isn't what stands at its offsets"),
+        (
+            {"questions": [{"qid": "1", "question": "?", "spans": [], "hits": []}]},
+            "question '1' has no evidence",
+        ),
+        (
+            {
+                "questions": [
+                    {"qid": "1", "question": "?", "spans": [{"document_id": "d", "start": 90, "end": 99}], "hits": []}
+                ]
+            },
+            "there is no text at ('d', 90, 99)",
+        ),
+        (
+            {
+                "questions": [
+                    {
+                        "qid": "1",
+                        "question": "?",
+                        "spans": [{"document_id": "d", "start": 0, "end": 9}],
+                        "hits": [["e", 1]],
+                    }
+                ]
+            },
+            "there is no chunk 'e'",
+        ),
+    ],
+)
+def test_what_is_not_in_the_form_is_named(
+    tmp_path: Path, changed: dict[str, list[dict[str, object]]], message: str
+) -> None:
+    with pytest.raises(DataError) as error:
+        read(write_set(tmp_path / "birds", **changed))
+    assert message in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"there is no corpus\.jsonl"):
+        read(tmp_path)
+
+
+ROW = {"qid": "1", "budget": 500}
+
+
+def test_what_was_measured_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "set" / "chunk.jsonl"
+    with kept.adding(file, {"set": "a"}, []) as add:
+        add(ROW)
+        assert kept.load(file, {"set": "a"}) == [ROW], "it stands there at once, for whoever is stopped"
+    assert kept.load(file, {"set": "b"}) == []
+    assert kept.load(tmp_path / "none", {"set": "a"}) == []
+
+
+def test_a_line_that_was_not_finished_is_measured_again(tmp_path: Path) -> None:
+    file = tmp_path / "chunk.jsonl"
+    with kept.adding(file, {"set": "a"}, []) as add:
+        add(ROW)
+        add({**ROW, "qid": "2"})
+    file.write_text(file.read_text()[:-5])
+    rows = kept.load(file, {"set": "a"})
+    assert rows == [ROW]
+    with kept.adding(file, {"set": "a"}, rows) as add:
+        add({**ROW, "qid": "3"})
+    assert kept.load(file, {"set": "a"}) == [ROW, {**ROW, "qid": "3"}]

@@ -1,0 +1,221 @@
+"""The whole command on a small set: tables, notes, going on after a stop, and a language model's answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quality import llm, measure, strategies
+from quality.__main__ import main
+from quality.filling import Strategy
+
+BIRDS = ["The lark sings at dawn, high above the fields.", "The owl sings at night, deep in the woods."]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two documents, a chunk each, and two questions, the better hit of which is the wrong one once."""
+    names = ("lark", "owl")
+    rows: dict[str, list[dict[str, Any]]] = {
+        "corpus": [{"document_id": name, "title": name, "text": text} for name, text in zip(names, BIRDS, strict=True)],
+        "chunks": [
+            {"id": f"{name}#0", "document_id": name, "index": 0, "start": 0, "end": len(text), "text": text}
+            for name, text in zip(names, BIRDS, strict=True)
+        ],
+        "questions": [
+            {
+                "qid": name,
+                "question": f"When does the {name} sing?",
+                "spans": [{"document_id": name, "start": 0, "end": 20}],
+                "hits": [["owl#0", 0.9], ["lark#0", 0.8]],
+                "answers": [answer],
+            }
+            for name, answer in zip(names, ("at dawn", "at night"), strict=True)
+        ],
+    }
+    folder = tmp_path / "birds"
+    folder.mkdir()
+    for name, lines in rows.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def run(folder: Path, *more: str, folders: tuple[Path, ...] = ()) -> str:
+    """The report."""
+    out = folder.parent / "out"
+    asked = ("--strategies", "concatenation", "chunk", "oracle-sentences", "--budgets", "20", "100")
+    assert main([*map(str, (folder, *folders)), "--out", str(out), *asked, *more]) == 0
+    return (out / "report.md").read_text()
+
+
+def table(report: str, title: str) -> dict[str, list[str]]:
+    """The first table under that title: cells by strategy."""
+    lines = report.partition(f"### {title}\n")[2].partition("\n#")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    return {row[0]: row[2:] for row in rows[1:]}
+
+
+def test_the_tables(folder: Path) -> None:
+    report = run(folder)
+    recall = table(report, "Evidence recall")
+    # At 20 tokens the better hit alone fits, which is the right one for one question of two.
+    assert [cell.split()[0] for cell in recall["concatenation"]] == ["0.500", "1.000"]
+    assert [cell.split()[0] for cell in recall["oracle-sentences"]] == ["1.000", "1.000"]
+    assert table(report, "Full hit (all evidence in the context)")["chunk"][1] == "1.000 ±0.000"
+    assert table(report, "Violations (contexts over the budget)")["chunk"] == ["0.000 ±0.000"] * 2
+    differences = table(report, "Evidence recall: difference from concatenation, question by question")
+    assert set(differences) == {"chunk", "oracle-sentences"}
+    assert differences["oracle-sentences"][0].startswith("+0.500 [")
+
+
+def test_several_sets_have_a_table_of_all(folder: Path) -> None:
+    other = folder.with_name("others")
+    other.mkdir()
+    for file in folder.iterdir():
+        (other / file.name).write_bytes(file.read_bytes())
+    report = run(folder, folders=(other,))
+    assert [line for line in report.splitlines() if line.startswith("## ")] == ["## All sets", "## birds", "## others"]
+
+
+def test_a_stopped_run_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run(folder)
+    made: list[str] = []
+    whole = strategies.STRATEGIES["chunk"]
+
+    def counting(questions: Any) -> Strategy:
+        made.append("chunk")
+        return whole.make(questions)
+
+    monkeypatch.setitem(strategies.STRATEGIES, "chunk", whole._replace(make=counting))
+    assert run(folder, "--resume") == first
+    assert made == []
+    file = folder.parent / "out" / "cells" / "birds" / "chunk.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:-1]) + lines[-1][:20])
+    assert run(folder, "--resume") == first
+    assert made == ["chunk"]
+    assert sorted(file.read_text().splitlines()) == sorted(line.rstrip("\n") for line in lines)
+    assert run(folder) == first
+    assert made == ["chunk"] * 2, "without --resume all is measured anew"
+
+
+def test_other_data_is_measured_anew(folder: Path) -> None:
+    before = table(run(folder), "Evidence recall")
+    file = folder / "questions.jsonl"
+    file.write_text(file.read_text().replace('[["owl#0", 0.9], ["lark#0", 0.8]]', "[]"))
+    after = table(run(folder, "--resume"), "Evidence recall")
+    assert before["chunk"][1].split()[0] == "1.000"
+    assert after["chunk"][1].split()[0] == "0.000"
+
+
+def test_one_in_so_many_questions(folder: Path) -> None:
+    assert "birds (1)" in run(folder, "--every", "2")
+
+
+def test_progress_is_told(folder: Path) -> None:
+    from quality.data import read
+
+    questions = read(folder)
+    plan = measure.Plan({"chunk": strategies.STRATEGIES["chunk"]}, [20, 100], 20)
+    told: list[int] = []
+    measure.measure(questions, plan, folder.parent / "out", resume=False, done=told.append)
+    assert sum(told) == plan.cells(questions) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nowhere",), "there is no corpus.jsonl"),
+        (("{folder}", "{folder}"), "two folders have the same name"),
+        (("{folder}", "--llm", "nowhere:ask"), "--llm 'nowhere:ask' should be module:function"),
+        (("{folder}", "--llm", "math:pi"), "--llm 'math:pi' is no function"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    folder: Path, arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [argument.format(folder=folder) for argument in arguments]
+    assert main([*given, "--out", str(folder.parent / "out"), "--strategies", "chunk"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_what_is_not_installed_is_left_out_and_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(strategies.STRATEGIES):
+        if name not in ("concatenation", "langchain-reorder"):
+            monkeypatch.delitem(strategies.STRATEGIES, name)
+    peer = strategies.STRATEGIES["langchain-reorder"]._replace(needs=("no_such_module",))
+    monkeypatch.setitem(strategies.STRATEGIES, "langchain-reorder", peer)
+    out = folder.parent / "out"
+    assert main([str(folder), "--out", str(out)]) == 0
+    assert "langchain-reorder is left out: no_such_module isn't installed." in (out / "report.md").read_text()
+    assert main([str(folder), "--out", str(out), "--strategies", "langchain-reorder"]) == 2
+
+
+# Answers of a language model
+
+PROMPTS: list[str] = []
+
+
+def parrot(prompt: str) -> str:
+    """Answers with what stands behind "sings" in the first bird's line that is about the bird of the question."""
+    PROMPTS.append(prompt)
+    bird = "lark" if "the lark sing?" in prompt else "owl"
+    line = next((line for line in prompt.splitlines() if line.startswith(f"The {bird} sings")), "")
+    return line.partition("sings ")[2].partition(",")[0] or "It isn't there."
+
+
+def test_answers_with_and_without_assembly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    PROMPTS.clear()
+    monkeypatch.setattr("quality.llm.load", lambda name: parrot)
+    report = run(
+        folder, "--llm", "some:model", "--llm-budget", "20", "--llm-strategies", "concatenation", "oracle-chunks"
+    )
+    section = report.partition("answers of the language model at 20 tokens")[2]
+    rows = {line.split("|")[1].strip(): line.split("|")[2:-1] for line in section.splitlines() if line.startswith("| ")}
+    # The one chunk that fits is the lark's for no question: the parrot answers one of two.
+    assert [cell.split()[0] for cell in rows["concatenation"]] == ["0.500", "0.500"]
+    assert [cell.split()[0] for cell in rows["oracle-chunks"]] == ["1.000", "1.000"]
+    assert "(+0.500 [" in rows["oracle-chunks"][0]
+    assert "the set's answers (2 of 2 questions)" in section
+    asked = len(PROMPTS)
+    run(
+        folder,
+        "--resume",
+        "--llm",
+        "some:model",
+        "--llm-budget",
+        "20",
+        "--llm-strategies",
+        "concatenation",
+        "oracle-chunks",
+    )
+    assert len(PROMPTS) == asked, "answers cost: none is asked for again"
+
+
+def test_an_answer_is_compared_by_its_words() -> None:
+    assert llm.judge("At DAWN!", ["at dawn"]) == (1, 1)
+    assert llm.judge("It sings at dawn.", ["at dawn"]) == (pytest.approx(2 * 2 / 6), 1)
+    assert llm.judge("dawn, at last", ["at dawn"]) == (pytest.approx(2 * 2 / 5), 0)
+    assert llm.judge("", ["at dawn"]) == (0, 0)
+    assert llm.judge("dawn", ["at night", "dawn"]) == (1, 1)
+    assert llm.judge("atdawn", ["at"]).contains == 0
+
+
+def test_without_answers_the_evidence_is_the_reference(folder: Path) -> None:
+    from dataclasses import replace
+
+    from quality.data import read
+
+    questions = read(folder)
+    question = questions.questions[0]
+    assert llm.references(question, questions) == ("at dawn",)
+    assert llm.references(replace(question, answers=()), questions) == (BIRDS[0][:20],)
+
+
+def test_a_model_is_named_by_module_and_function() -> None:
+    assert llm.load("json:dumps") is json.dumps
