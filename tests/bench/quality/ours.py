@@ -11,9 +11,12 @@ from quality.filling import ENCODING, Case, Fill, Strategy
 from quality.metrics import Answer
 
 CONFIGS = {
-    "chunk": AssemblyConfig(),
+    "auto": AssemblyConfig(),
+    "sentence": AssemblyConfig(granularity="sentence"),
+    "chunk": AssemblyConfig(granularity="chunk"),
+    "chunk-by-rank": AssemblyConfig(granularity="chunk", choose_by="rank"),
     "passage": AssemblyConfig(granularity="passage"),
-    "compress": AssemblyConfig(compress="extractive"),
+    "compress": AssemblyConfig(granularity="chunk", choose_by="rank", compress="extractive"),
     "five-stage": presets.FIVE_STAGE,  # whole documents
     "bookend": replace(presets.BOOKEND, dedup="near"),  # question sets carry no vectors
     "disabled": AssemblyConfig(enabled=False),
