@@ -11,8 +11,13 @@ from typing import NamedTuple
 from ctxassembly.types import Candidate, Shortening, Span
 
 # A run of stops is tried from its first one only: from each of them, a long run would take quadratic time.
-_BREAK = re.compile(r"\n\s*|(?<![.!?…])[.!?…。！？]+(?:[\"'”’»)\]」』）]*\s+|(?<=[。！？])[\"'”’»)\]」』）]*)")
+_BREAK = re.compile(
+    r"\n(?:\s*\n)?|(?<![.!?…])[.!?…。！？]+(?:[\"'”’»)\]」』）]*(?:\s*\n|\s+)|(?<=[。！？])[\"'”’»)\]」』）]*)"
+)
 _WORD_END = re.compile(r"\S(?=\s)")
+# A list's number says nothing by itself, and less after the text before it.
+_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]\s*")
+_ROW = re.compile(r"[ \t]*\|")
 
 
 class Sentence(NamedTuple):
@@ -28,12 +33,20 @@ class Sentence(NamedTuple):
 
 
 def tiles(text: str) -> list[Span]:
-    """`text` by sentences and lines, in order: white space belongs to the one before it, and none is blank."""
-    edges = [0, *(match.end() for match in _BREAK.finditer(text)), len(text)]
-    found = [(first, second) for first, second in pairwise(edges) if text[first:second].strip()]
-    if found:  # the white space before all of them belongs to the first
-        found[0] = (0, found[0][1])
-    return found
+    """`text` by sentences and lines, in order; together they are all of it.
+
+    White space belongs to the one before it, but for the indentation of a line; the number of an item to what comes
+    after it; a row of a table is one, whatever stops are in its cells.
+    """
+    edges = [0]
+    for match in _BREAK.finditer(text):
+        begin, end = edges[-1], match.end()
+        unfinished = _NUMBER.fullmatch(text, begin, end) or (_ROW.match(text, begin, end) and "\n" not in match[0])
+        if not unfinished and not text[begin:end].isspace():
+            edges.append(end)
+    if len(edges) > 1 and not text[edges[-1] :].strip():
+        edges.pop()
+    return list(pairwise([*edges, len(text)])) if text else []
 
 
 def sentence_ends(text: str, begin: int = 0) -> list[int]:
@@ -44,11 +57,11 @@ def sentence_ends(text: str, begin: int = 0) -> list[int]:
 
 
 def sentences(candidate: Candidate) -> list[Sentence]:
-    """What is kept of the candidate by sentences and lines, in order; white space belongs to the one before it."""
+    """All that is kept of the candidate by sentences and lines, in order."""
     found: list[Sentence] = []
-    text = candidate.chunk.text
-    for begin, end in candidate.kept or ((0, len(text)),):
-        found += (Sentence(candidate, (begin + first, begin + second)) for first, second in tiles(text[begin:end]))
+    for begin, end in candidate.slices:
+        spans = tiles(candidate.chunk.text[begin:end])
+        found += (Sentence(candidate, (begin + first, begin + second)) for first, second in spans)
     return found
 
 
@@ -87,11 +100,35 @@ def beginning(candidate: Candidate, end: int, by: Shortening) -> Candidate:
     if end >= len(candidate.text):
         return candidate
     kept: list[Span] = []
-    for start, stop in candidate.kept or ((0, len(candidate.chunk.text)),):
+    for start, stop in candidate.slices:
         if end > 0:
             kept.append((start, min(stop, start + end)))
         end -= stop - start
     return replace(candidate, kept=tuple(kept), shortened_by=by)
+
+
+def fitting_excerpt(ranked: Sequence[Sentence], fits: Callable[[Sequence[Candidate]], bool]) -> list[Candidate]:
+    """The excerpt of as many of `ranked`, best first, as fit together; nothing if none does.
+
+    One that doesn't fit is passed over, and so are those after it that are more than half as long: that keeps the tries
+    few, however many there are.
+    """
+    chosen: list[Sentence] = []
+    while ranked:
+        number = _fitting_number(ranked, chosen, fits)
+        chosen += ranked[:number]
+        most = len(ranked[number].text) // 2 if number < len(ranked) else 0
+        ranked = [each for each in ranked[number + 1 :] if len(each.text) <= most]
+    return excerpt(chosen)
+
+
+def _fitting_number(
+    ranked: Sequence[Sentence], chosen: Sequence[Sentence], fits: Callable[[Sequence[Candidate]], bool]
+) -> int:
+    """How many of `ranked` fit beside what is chosen."""
+    if not fits(excerpt([*chosen, ranked[0]])):  # mostly there is room for none: one try tells
+        return 0
+    return last_fitting(range(1, len(ranked) + 1), lambda upto: fits(excerpt([*chosen, *ranked[:upto]])))
 
 
 def excerpt(sentences: Iterable[Sentence]) -> list[Candidate]:
@@ -109,7 +146,7 @@ def _reduced(candidate: Candidate, spans: Iterable[Span]) -> Candidate:
             kept[-1] = (kept[-1][0], end)
         else:
             kept.append((start, end))
-    if tuple(kept) == (candidate.kept or ((0, len(candidate.chunk.text)),)):
+    if tuple(kept) == candidate.slices:
         return candidate
     # What a model has extracted stays the model's.
     by: Shortening = "llm" if candidate.shortened_by == "llm" else "extractive"

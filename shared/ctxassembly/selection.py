@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ctxassembly.budget import fill
+from ctxassembly.compress import Extracted
 from ctxassembly.config import AssemblyConfig, Granularity
 from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
 from ctxassembly.pack import pack
 from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
-from ctxassembly.scale import FOR_BUDGET, MOST_CHARS_PER_TOKEN, BestSentences, Filled
+from ctxassembly.scale import FOR_BUDGET, MOST_CHARS_PER_TOKEN, TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
 from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
 from ctxassembly.types import Candidate, LeftOut
 from ctxassembly.units import units_of
 
 BEYOND = "beyond the window"
+IRRELEVANT = "irrelevant"
 
 
 @dataclass(frozen=True)
@@ -52,29 +56,64 @@ class Selector:
         alone = self._selection(candidates, Supplemented(notes=notes))
         return alone if alone.stands(candidates[0], whole=whole) or not first.layout.labels() else first
 
+    def room(self, selection: Selection) -> int:
+        """About how many tokens what stands whole leaves for the rest."""
+        taken = (each for each in selection.candidates if id(each) not in selection.left_out)
+        whole = (each for each in taken if id(each) not in selection.shortened)
+        most = min(self.config.token_limit, (self.config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
+        return int(most - sum(map(selection.layout.text_tokens, whole)))
+
+    def select_again(self, before: Selection, extracted: Extracted) -> Selection:
+        """What stands once a language model has been asked about those that wait: without what it found irrelevant.
+
+        What it chose stands only in the place of what doesn't fit whole, now that there may be more room.
+        """
+        layout = self._layout(before.candidates, before.beside)
+        left_out = {key: why for key, why in before.left_out.items() if why.reason != FOR_BUDGET}
+        gone = [each for each in before.candidates if id(each) in extracted.irrelevant]
+        notes = before.notes
+        if len(gone) == len(before.candidates) - len(left_out):
+            notes += ("compress: the model finds nothing relevant in any chunk, all stay",)
+        else:
+            left_out |= {id(each): LeftOut(IRRELEVANT, layout.text_tokens(each)) for each in gone}
+        offered = replace(before, layout=layout, left_out=left_out, notes=notes)
+        return self._filled(offered, self._best_sentences(before.candidates), extracted.forms)
+
     def go_on(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
         """What stands of more `candidates`, beside all that is in `layout`."""
-        return self._filled(layout, candidates, self._best_sentences(candidates))
+        return self._fill(layout, candidates, self._best_sentences(candidates))
 
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
-        layout = Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
+        layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
         near = [each for each in candidates if each.distance <= self.config.window]
-        if len(near) < len(candidates) and _may_fit(near, layout.max_tokens) and layout.fits(near):
+        chooses = len(near) < len(candidates) or self.grain == "sentence"
+        if chooses and _may_fit(near, layout.max_tokens) and layout.fits(near):
             # Nothing has to be chosen, and nothing comes from beyond the window.
             layout.take(near)
             beyond = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > self.config.window}
             return Selection(layout, tuple(candidates), beyond, {}, beside, ())
-        best = self._best_sentences(candidates)
         relieved = relieve(layout, candidates, self.config, best)
-        offered = [each for each in relieved.candidates if id(each) not in relieved.left_out]
-        filled = self._filled(layout, offered, best)
-        left_out = relieved.left_out | filled.left_out
-        for each in relieved.candidates:
+        offered = Selection(layout, relieved.candidates, relieved.left_out, {}, beside, relieved.notes)
+        return self._filled(offered, best)
+
+    def _filled(
+        self, offered: Selection, best: BestSentences | None, forms: Mapping[int, Candidate] = MappingProxyType({})
+    ) -> Selection:
+        candidates = [each for each in offered.candidates if id(each) not in offered.left_out]
+        filled = self._fill(offered.layout, candidates, best, forms)
+        left_out = offered.left_out | filled.left_out
+        for each in offered.candidates:
             if each.distance > self.config.window and id(each) in left_out:
                 left_out[id(each)] = left_out[id(each)]._replace(reason=BEYOND)
-        return Selection(layout, relieved.candidates, left_out, filled.shortened, beside, relieved.notes)
+        return replace(offered, left_out=left_out, shortened=filled.shortened)
 
-    def _filled(self, layout: Layout, candidates: Sequence[Candidate], best: BestSentences | None) -> Filled:
+    def _fill(
+        self,
+        layout: Layout,
+        candidates: Sequence[Candidate],
+        best: BestSentences | None,
+        forms: Mapping[int, Candidate] = MappingProxyType({}),
+    ) -> Filled:
         config, grain = self.config, self.grain
         if grain in ("chunk", "sentence") and config.chooses(self.query) and candidates:
             units = units_of(layout.lines(candidates), self.query or "")
@@ -83,10 +122,19 @@ class Selector:
                 if packed := pack(layout, units, len(first.text) / max(layout.text_tokens(first), 1)):
                     layout.take(packed.candidates)
                     return units.filled(candidates, *packed)
-                grain = "chunk"
             candidates = units.by_value(candidates)
-        edge, least = config.at_edge, config.min_chunk_tokens
-        return fill(layout, candidates, grain, at_edge=edge, min_chunk_tokens=least, best_sentences=best)
+        return fill(
+            layout,
+            candidates,
+            "chunk" if grain == "sentence" else grain,
+            at_edge=config.at_edge,
+            min_chunk_tokens=config.min_chunk_tokens,
+            forms=forms,
+            best_sentences=best,
+        )
+
+    def _layout(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:
+        return Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
 
     def _best_sentences(self, candidates: Sequence[Candidate]) -> BestSentences | None:
         return None if self.config.compress == "none" else best_sentences(self.query, candidates)
@@ -110,12 +158,6 @@ class Selection:
     def waiting(self) -> tuple[Candidate, ...]:
         """Those that the budget left out or took in part, best first."""
         return tuple(each for each in self.candidates if self._waits(each))
-
-    @property
-    def room(self) -> int:
-        """The tokens that are left for them, with what their parts have now."""
-        parts = sum(map(self.layout.text_tokens, self.shortened.values()))
-        return self.layout.max_tokens - self.layout.token_count + parts
 
     def stands(self, candidate: Candidate, *, whole: bool) -> bool:
         """Whether `candidate` is there, and if it has to be `whole` nothing was taken from it."""

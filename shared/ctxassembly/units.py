@@ -96,10 +96,10 @@ def units_of(lines: Iterable[Line], query: str) -> Units:
     found: list[Sequence[str]] = []
     find = finder(list(dict.fromkeys(stems(query))))
     for line in lines:
-        spans = tiles(line.text)
         first, document_id, text = len(units), line.last.document_id, line.text
+        spans = tiles(text)
         units += [Unit(document_id, start, end, text[start:end], start > 0) for start, end in spans]
-        found += find(line.text, spans)
+        found += find(text, spans)
         starts, ends = [start for start, _ in spans], [end for _, end in spans]
         for begin, candidate in line.members:
             end = begin + len(candidate.chunk.text)
