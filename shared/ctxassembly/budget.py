@@ -117,19 +117,21 @@ def _rest_of(candidate: Candidate, scale: Scale, min_chunk_tokens: int) -> Seque
 def _take_together(scale: Scale, items: Sequence[Sequence[Candidate]]) -> int:
     """Takes the longest beginning of `items` that fits, and returns how many that are.
 
-    How many are weighed at once follows from the length of their texts and from what the texts before them took.
+    How many are weighed at once follows from the length of their texts and from what the texts before them took, and
+    where that was too many, half of them.
     """
     taken, end = 0, len(items)
+    most = end
     characters, chars_per_token = 0, TYPICAL_CHARS_PER_TOKEN
     while taken < end:
         room = (scale.max_tokens - scale.token_count) * chars_per_token
         batch, length, upto = list(items[taken]), _length(items[taken]), taken + 1
-        while upto < end and length + _length(items[upto]) <= room:
+        while upto < min(end, taken + most) and length + _length(items[upto]) <= room:
             batch += items[upto]
             length += _length(items[upto])
             upto += 1
         if not scale.fits(batch):
-            end = upto - 1
+            end, most = upto - 1, max((upto - taken) // 2, 1)
             continue
         scale.take(batch)
         taken = upto

@@ -8,6 +8,7 @@ import pytest
 
 from builders import cited, count, decision, hits_of, numbered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble, presets
+from ctxassembly.layout import Layout
 from strategies import words
 
 HEADER_WORDS = 3
@@ -371,3 +372,27 @@ def test_while_everything_fits_degenerate_chunks_stay():
 
 def test_degenerate_chunks_stay_where_there_are_no_others():
     assert standing(fitted([worded("D", 0, 2), worded("D", 5, 9)], 6, window=0, min_chunk_tokens=50)) == ["D0"]
+
+
+def characters(chunks: list[Chunk], limit: int, **options: Any) -> Context:
+    config = AssemblyConfig(**{"max_characters": limit, "window": 0, **options})
+    context = assemble(hits_of(chunks), config, query="visit doors")
+    assert len(context.text) <= limit
+    return context
+
+
+def test_the_tries_are_few_where_characters_decide(monkeypatch: pytest.MonkeyPatch):
+    """Which tokens can't tell beforehand: the first guess is that all 1,000 fit."""
+    tries: list[int] = []
+    fits = Layout.fits
+
+    def counted(layout: Layout, candidates: Any, *level: Any) -> bool:
+        tries.append(len(candidates))
+        return fits(layout, candidates, *level)
+
+    monkeypatch.setattr(Layout, "fits", counted)
+    chunks = [Chunk(f"{n}", f"D{n}", numbered(f"{n}.", 20)) for n in range(1_000)]
+    context = characters(chunks, 9_000, max_tokens=10**6, at_edge="stop", encoding=words)
+    assert 40 < len(context.citations) < 60
+    assert len(tries) < 25
+    assert sum(tries) < 3_000
