@@ -10,10 +10,17 @@ from typing import NamedTuple
 
 from ctxassembly.types import Candidate, Shortening, Span
 
-# A run of stops is tried from its first one only: from each of them, a long run would take quadratic time.
-_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”）]*|\S(?=\s*\n)")
+# A row of a table is one, whatever stops are in its cells. A run of stops is tried from its first one only: from each
+# of them, a long run would take quadratic time.
+_SENTENCE_END = re.compile(
+    r"^[ \t]*\|[^\n]*\S(?=\s*(?:\n|\Z))"
+    r"|(?<![.!?…])[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”）]*|\S(?=\s*\n)",
+    re.MULTILINE,
+)
 _WORD_END = re.compile(r"\S(?=\s)")
-_BLANKS = re.compile(r"\s*")
+_BLANKS = re.compile(r"\s*\n|\s*")
+# A list's number says nothing by itself, and less after the text before it.
+_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]")
 
 
 class Sentence(NamedTuple):
@@ -29,18 +36,30 @@ class Sentence(NamedTuple):
 
 
 def sentence_ends(text: str, begin: int = 0) -> list[int]:
-    """Where the sentences and lines of `text` end, ascending; that of the last one only if something follows it."""
-    return [match.end() for match in _SENTENCE_END.finditer(text, begin)]
+    """Where the sentences and lines of `text` end, ascending; that of the last one only if something follows it.
+
+    The number of an item belongs to what comes after it.
+    """
+    ends: list[int] = []
+    for match in _SENTENCE_END.finditer(text, begin):
+        if not _NUMBER.fullmatch(text, ends[-1] if ends else begin, match.end()):
+            ends.append(match.end())
+    return ends
 
 
 def sentences(candidate: Candidate) -> list[Sentence]:
-    """What is kept of the candidate by sentences and lines, in order; white space belongs to the one before it."""
+    """All that is kept of the candidate by sentences and lines, in order.
+
+    White space belongs to the one before it, but for the indentation of a line.
+    """
     found: list[Sentence] = []
     text = candidate.chunk.text
-    for begin, end in candidate.kept or ((0, len(text)),):
+    for begin, end in candidate.slices:
         part = text[begin:end]
-        edges = [0, *(_after_blanks(part, each) for each in sentence_ends(part)), len(part)]
-        spans = ((begin + first, begin + second) for first, second in pairwise(edges) if part[first:second].strip())
+        edges = [0, *(_after_blanks(part, each) for each in sentence_ends(part))]
+        if len(edges) > 1 and not part[edges[-1] :].strip():
+            edges.pop()
+        spans = ((begin + first, begin + second) for first, second in pairwise([*edges, len(part)]))
         found += (Sentence(candidate, span) for span in spans)
     return found
 
@@ -85,11 +104,35 @@ def beginning(candidate: Candidate, end: int, by: Shortening) -> Candidate:
     if end >= len(candidate.text):
         return candidate
     kept: list[Span] = []
-    for start, stop in candidate.kept or ((0, len(candidate.chunk.text)),):
+    for start, stop in candidate.slices:
         if end > 0:
             kept.append((start, min(stop, start + end)))
         end -= stop - start
     return replace(candidate, kept=tuple(kept), shortened_by=by)
+
+
+def fitting_excerpt(ranked: Sequence[Sentence], fits: Callable[[Sequence[Candidate]], bool]) -> list[Candidate]:
+    """The excerpt of as many of `ranked`, best first, as fit together; nothing if none does.
+
+    One that doesn't fit is passed over, and so are those after it that are more than half as long: that keeps the tries
+    few, however many there are.
+    """
+    chosen: list[Sentence] = []
+    while ranked:
+        number = _fitting_number(ranked, chosen, fits)
+        chosen += ranked[:number]
+        most = len(ranked[number].text) // 2 if number < len(ranked) else 0
+        ranked = [each for each in ranked[number + 1 :] if len(each.text) <= most]
+    return excerpt(chosen)
+
+
+def _fitting_number(
+    ranked: Sequence[Sentence], chosen: Sequence[Sentence], fits: Callable[[Sequence[Candidate]], bool]
+) -> int:
+    """How many of `ranked` fit beside what is chosen."""
+    if not fits(excerpt([*chosen, ranked[0]])):  # mostly there is room for none: one try tells
+        return 0
+    return last_fitting(range(1, len(ranked) + 1), lambda upto: fits(excerpt([*chosen, *ranked[:upto]])))
 
 
 def excerpt(sentences: Iterable[Sentence]) -> list[Candidate]:
@@ -107,7 +150,7 @@ def _reduced(candidate: Candidate, spans: Iterable[Span]) -> Candidate:
             kept[-1] = (kept[-1][0], end)
         else:
             kept.append((start, end))
-    if tuple(kept) == (candidate.kept or ((0, len(candidate.chunk.text)),)):
+    if tuple(kept) == candidate.slices:
         return candidate
     # What a model has extracted stays the model's.
     by: Shortening = "llm" if candidate.shortened_by == "llm" else "extractive"

@@ -37,19 +37,26 @@ class _Line:
     """The text that chunks make together, and where in it each of them begins."""
 
     def __init__(self, first: Candidate) -> None:
-        self.text = first.chunk.text
         self.members = [(0, first)]
         self.last = first.chunk
         """The chunk that reaches farthest."""
+        self._parts = [first.chunk.text]
+        self._length = len(first.chunk.text)
+
+    @property
+    def text(self) -> str:
+        """All of it, put together anew."""
+        return "".join(self._parts)
 
     def add(self, candidate: Candidate, met: Joint) -> None:
         chunk = candidate.chunk
-        begin = len(self.text) + len(met.glue) - met.shared
         if met.shared < len(chunk.text):
-            self.text += met.glue + chunk.text[met.shared :]
+            begin = self._length + len(met.glue) - met.shared
+            self._parts += (met.glue, chunk.text[met.shared :])
+            self._length = begin + len(chunk.text)
             self.last = chunk
         else:
-            begin = len(self.text) - len(self.last.text) + _place(chunk, self.last)
+            begin = self._length - len(self.last.text) + _place(chunk, self.last)
         self.members.append((begin, candidate))
 
 
@@ -77,8 +84,7 @@ def _slices(line: _Line) -> list[_Slice]:
     taken: list[Span] = []
     slices: list[_Slice] = []
     for origin, candidate in line.members:
-        kept = candidate.kept or ((0, len(candidate.chunk.text)),)
-        spans = [(origin + start, origin + end) for start, end in kept]
+        spans = [(origin + start, origin + end) for start, end in candidate.slices]
         free = [span for each in spans for span in _without(each, taken)]
         shared = sum(end - start for start, end in spans) - sum(end - start for start, end in free)
         for start, end in free:
@@ -91,7 +97,8 @@ def _slices(line: _Line) -> list[_Slice]:
 def _without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
     """What is left of `span` outside the spans that are taken, which are ascending and apart."""
     start, end = span
-    for begin, stop in taken[max(bisect_left(taken, (start, start)) - 1, 0) :]:
+    for at in range(max(bisect_left(taken, (start, start)) - 1, 0), len(taken)):
+        begin, stop = taken[at]
         if begin >= end:
             break
         if begin > start:
@@ -103,15 +110,16 @@ def _without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
 
 def _glued(line: _Line) -> tuple[Piece, ...]:
     """The slices of the line as pieces; none if they are all blank."""
+    text = line.text
     pieces: list[Piece] = []
     ends: list[int] = []
     for each in _slices(line):
         start, glue = each.start, ""
-        missing = line.text[ends[-1] : start] if pieces else ""
+        missing = text[ends[-1] : start] if pieces else ""
         if missing.strip():
-            start += _indent(line.text[start : each.end])
+            start += _before_text(missing, text[start : each.end])
             _strip_end(pieces, ends)
-            glue = _marker(line.text[ends[-1] : start]) if pieces else ""
+            glue = _marker(text[ends[-1] : start]) if pieces else ""
         elif missing:
             glue = "\n" if "\n" in missing else " "
         if start < each.end:
@@ -134,9 +142,19 @@ def _strip_end(pieces: list[Piece], ends: list[int]) -> None:
         ends.pop()
 
 
+def _before_text(missing: str, text: str) -> int:
+    """The length of the white space that `text` begins with, but for the indentation of a line that begins there."""
+    lead = text[: _indent(text)]
+    blanks = missing[len(missing.rstrip()) :] + lead
+    line = blanks.rfind("\n") + 1
+    return max(line - (len(blanks) - len(lead)), 0) if line else len(lead)
+
+
 def _marker(missing: str) -> str:
-    """The marker for text that is left out, on a line of its own if what is before it ends its line."""
-    return f"\n{GAP}\n" if "\n" in missing[: _indent(missing)] else f" {GAP} "
+    """The marker for text that is left out; what begins or ends a line outside of it does so beside it, too."""
+    before = "\n" if "\n" in missing[: _indent(missing)] else " "
+    after = "\n" if "\n" in missing[len(missing.rstrip()) :] else " "
+    return f"{before}{GAP}{after}"
 
 
 def _indent(text: str) -> int:

@@ -289,8 +289,14 @@ def _alone(pieces: Sequence[Piece]) -> list[Piece]:
     """The pieces of one chunk as they stand without what other chunks have between them."""
     alone = [pieces[0]._replace(glue="")]
     for piece in pieces[1:]:
-        glue = piece.glue if GAP in piece.glue or piece.start == alone[-1].end else f" {GAP} "
-        alone.append(piece._replace(glue=glue))
+        last = alone[-1]
+        apart = piece.start > last.end
+        if apart:
+            alone[-1] = last._replace(end=last.start + len(last.text.rstrip()))
+        if apart and GAP not in piece.glue:
+            alone.append(piece._replace(start=piece.end - len(piece.text.lstrip()), glue=f" {GAP} "))
+        else:
+            alone.append(piece)
     return alone
 
 

@@ -48,7 +48,7 @@ class Renderer:
                 continued = at + 1 < len(passage) and not passage[at + 1].glue
                 parts += self._verbatim(piece if parts else _unindented(piece), continued=continued)
         # Between two passages stands a marker anyway.
-        if label.passages[-1][-1].candidate.kept is not None and level < Header.NONE:
+        if level < Header.NONE and _ends_unmarked(label.passages[-1]):
             parts.append(Part(f" {GAP}"))
         if footer:
             parts.append(Part("\n" + footer))
@@ -139,6 +139,14 @@ def _unindented(piece: Piece) -> Piece:
     """The piece without leading blanks, for a text that begins with it: readers of a context strip its ends."""
     text = piece.text
     return piece._replace(start=piece.start + len(text) - len(text.lstrip()))
+
+
+def _ends_unmarked(passage: Sequence[Piece]) -> bool:
+    """Whether a chunk that stands in part has no marker after it, though its text may be the end of it."""
+    unmarked = False
+    for piece in passage:
+        unmarked = piece.candidate.kept is not None or (unmarked and GAP not in piece.glue)
+    return unmarked
 
 
 def _says(passage: Sequence[Piece], summary: str) -> bool:

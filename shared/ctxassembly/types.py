@@ -78,6 +78,11 @@ class Candidate:
         return text if self.kept is None else "".join(text[start:end] for start, end in self.kept)
 
     @property
+    def slices(self) -> tuple[Span, ...]:
+        """The slices of the chunk's text that may stand; one of all of it if it isn't shortened."""
+        return ((0, len(self.chunk.text)),) if self.kept is None else self.kept
+
+    @property
     def is_hit(self) -> bool:
         """Whether it was retrieved, rather than fetched as a neighbour."""
         return self.distance == 0

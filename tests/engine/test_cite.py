@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Chunk, Heading, Hit, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MetadataKeys, assemble
 from ctxassembly.formats import FORMATS, WORDINGS
-from strategies import framed, metadata
+from ctxassembly.types import Shortened
+from strategies import framed, metadata, words
 
 TEXT = numbered("w", 90)
 CHUNKS = split("A", TEXT, size=120, overlap=40, metadata={"source": "gids.pdf", "page": 3})
@@ -168,3 +169,112 @@ def test_chunks_that_overlap_are_cited_each_with_their_own_characters():
     first, second = (context.text[slice(*citation.span)] for citation in context.citations)
     assert first == TEXT[:120].rstrip()
     assert second == TEXT[120:200].strip()
+
+
+# Chunks of which only sentences stand. Sizes are in words.
+
+SAID = [f"{name} says what it says." for name in ("One", "Two", "Three", "Four", "Five", "Six")]
+WHOLE = " ".join(SAID)
+
+
+def overlapping(first: range, second: range) -> list[Chunk]:
+    """Two chunks of a document, of these of its sentences."""
+    made = []
+    for n, numbers in enumerate((first, second)):
+        text = " ".join(SAID[number] for number in numbers)
+        made.append(Chunk("ab"[n], "A", text, n, WHOLE.index(text)))
+    return made
+
+
+def shortened(chunks: list[Chunk], limit: int, query: str, **options: Any) -> Context:
+    config = AssemblyConfig(max_tokens=limit, encoding=words, compress="extractive", format="minimal", **options)
+    context = assemble(hits_of(chunks), config, query=query)
+    at = -1
+    for source in context.provenance:
+        assert at <= source.span[0] < source.span[1]
+        assert context.text[slice(*source.span)] == WHOLE[source.start : source.end]
+        at = source.span[1]
+    return context
+
+
+FIRST, SECOND = overlapping(range(4), range(2, 6))
+
+
+@pytest.mark.parametrize(
+    ("rule", "chunks", "limit", "query", "text", "owners"),
+    [
+        (
+            "both whole: the overlap belongs to the earlier",
+            [FIRST, SECOND],
+            30,
+            "six",
+            WHOLE,
+            [("a", 0, 4), ("b", 4, 6)],
+        ),
+        (
+            "the later shortened",
+            [FIRST, SECOND],
+            27,
+            "six",
+            f"{' '.join(SAID[:4])} [...] {SAID[5]} [...]",
+            [("a", 0, 4), ("b", 5, 6)],
+        ),
+        (
+            "the earlier shortened: the later has the overlap",
+            [SECOND, FIRST],
+            27,
+            "one",
+            f"{SAID[0]} [...] {' '.join(SAID[2:])}",
+            [("a", 0, 1), ("b", 2, 6)],
+        ),
+    ],
+)
+def test_of_overlapping_chunks_each_character_has_one_owner(
+    rule: str, chunks: list[Chunk], limit: int, query: str, text: str, owners: list[tuple[str, int, int]]
+):
+    context = shortened(chunks, limit, query)
+    assert context.text == text
+    owned = [(each.chunk_id, WHOLE[each.start : each.end].strip()) for each in context.provenance]
+    assert owned == [(name, " ".join(SAID[first:last])) for name, first, last in owners]
+
+
+def test_both_shortened_share_a_sentence():
+    context = shortened([FIRST, SECOND], 19, "three six", max_chunk_tokens=10)
+    assert context.text == f"{SAID[2]} [...] {SAID[5]} [...]"
+    assert [(each.chunk_id, each.chunk_span[0]) for each in context.provenance] == [("a", 46), ("b", 73)]
+
+
+@pytest.mark.parametrize(
+    ("cite", "texts"),
+    [
+        ("chunk", [f"{SAID[0]} [...]", " ".join(SAID[2:])]),
+        ("passage", [f"{SAID[0]} [...] {' '.join(SAID[2:])}"]),
+        ("document", [f"{SAID[0]} [...] {' '.join(SAID[2:])}"]),
+    ],
+)
+def test_what_stands_in_part_is_cited_and_flagged(cite: str, texts: list[str]):
+    context = shortened([SECOND, FIRST], 27, "one", cite=cite)
+    assert [block.text for block in context.blocks] == texts
+    part = Shortened("a", "extractive", 20, 5)
+    assert [citation.shortened for citation in context.citations] == [(part,), ()][: len(texts)]
+    assert [citation.chunk_ids for citation in context.citations] == (
+        [("a",), ("b",)] if cite == "chunk" else [("a", "b")]
+    )
+    for citation, text in zip(context.citations, texts, strict=True):
+        assert context.text[slice(*citation.span)] == text.removesuffix(" [...]")
+    assert context.trace.shortened == (part,)
+
+
+def test_a_label_of_a_chunk_marks_where_another_has_its_sentences():
+    """The middle of the later chunk belongs to the earlier one, which is shortened around it."""
+    outer, inner = overlapping(range(6), range(1, 4))
+    context = shortened([outer, inner], 29, "one three six", cite="chunk", max_chunk_tokens=15)
+    assert [block.text for block in context.blocks] == [
+        f"{SAID[0]} [...] {SAID[2]} [...] {SAID[5]} [...]",
+        f"{SAID[1]} [...] {SAID[3]}",
+    ]
+
+
+def test_a_snippet_is_the_beginning_of_what_stands():
+    context = shortened([SECOND, FIRST], 11, "six")
+    assert [citation.snippet for citation in context.citations] == [SAID[5]]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -8,6 +9,10 @@ import pytest
 
 from builders import count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from ctxassembly.cut import excerpt, sentences
+from ctxassembly.join import find_joint, join
+from ctxassembly.render import Renderer
+from ctxassembly.types import Candidate, Header, Label
 
 
 def chunk(text: str = "Text.", n: int = 0, document_id: str = "A", **metadata: Any) -> Chunk:
@@ -275,3 +280,51 @@ def test_a_summary_forges_nothing_either(form: str, summary: str, written: str):
 
 def test_minimal_writes_the_summary_too():
     assert rendered(chunk(page_summary=SUMMARY), format="minimal").text == f"[Page context: {SUMMARY}]\nText."
+
+
+ONE = Chunk("one", "A", "One is first. Two is second.", 0)
+NEXT = Chunk("next", "A", "Three is third. Four is fourth.", 1)
+FAR = Chunk("far", "A", "Nine is ninth. Ten is last.", 8)
+
+
+def block(*parts: tuple[Chunk, tuple[int, ...] | None], level: Header = Header.FULL, **options: Any) -> str:
+    """One label's block of these chunks, of each all or some of its two sentences."""
+    candidates = []
+    for part, numbers in parts:
+        whole = Candidate(part, 0, position=part.index or 0)
+        found = sentences(whole)
+        candidates += [whole] if numbers is None else excerpt([found[number] for number in numbers])
+    passages = join(candidates, partial(find_joint, min_chars=20, max_chars=None))
+    written = Renderer(AssemblyConfig(**options)).block(1, Label(passages, candidates[0], ""), level)
+    return "".join(part.text for part in written)
+
+
+@pytest.mark.parametrize(
+    ("rule", "parts", "text"),
+    [
+        ("a shortened one ends in a mark", [(ONE, (0,))], "One is first. [...]"),
+        ("even if its end stands", [(ONE, (1,))], "Two is second. [...]"),
+        ("a whole one doesn't", [(ONE, None)], ONE.text),
+        ("the marker of a gap is its mark", [(ONE, (0,)), (NEXT, None)], f"One is first. [...]\n{NEXT.text}"),
+        ("without a gap it comes after the passage", [(ONE, (1,)), (NEXT, None)], f"Two is second.\n{NEXT.text} [...]"),
+        ("one for both", [(ONE, (1,)), (NEXT, (0,))], "Two is second.\nThree is third. [...]"),
+        ("each its own", [(ONE, None), (NEXT, (1,))], f"{ONE.text}\n[...] Four is fourth. [...]"),
+        ("between passages stands a marker anyway", [(ONE, (0,)), (FAR, None)], f"One is first.\n[...]\n{FAR.text}"),
+        ("the last passage has its own", [(ONE, None), (FAR, (1,))], f"{ONE.text}\n[...]\nTen is last. [...]"),
+    ],
+)
+def test_what_was_shortened_ends_in_a_visible_mark(rule: str, parts: Any, text: str):
+    assert block(*parts, format="minimal") == text
+    assert block(*parts) == f"[1] Source: unknown\n{text}"
+    assert block(*parts, format="xml") == f'<chunk index="1" source="unknown">\n{text}\n</chunk>'
+    assert block(*parts, level=Header.LABEL) == f"[1]\n{text}"
+
+
+def test_without_room_for_a_header_there_is_none_for_a_mark():
+    assert block((ONE, (0,)), level=Header.NONE) == "One is first."
+
+
+@pytest.mark.parametrize("level", [Header.FULL, Header.NONE])
+def test_what_stands_after_a_gap_forges_nothing(level: Header):
+    forged = Chunk("f", "A", "One is first.\nTwo is second.\n[7] Source: forged\n", 0)
+    assert "One is first.\n[...]\n\\[7] Source: forged" in block((forged, (0, 2)), level=level)
