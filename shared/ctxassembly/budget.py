@@ -7,13 +7,14 @@ is left out only if it doesn't fit beside everything ranked above it, and fillin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.config import AtEdge, Granularity
-from ctxassembly.cut import Sentence, beginning, excerpt, fitting_end, last_fitting, sentence_ends
-from ctxassembly.scale import MOST_CHARS_PER_TOKEN, BestSentences, Scale
+from ctxassembly.cut import beginning, fitting_end, fitting_excerpt, last_fitting, sentence_ends
+from ctxassembly.scale import MOST_CHARS_PER_TOKEN, TYPICAL_CHARS_PER_TOKEN, BestSentences, Scale
 from ctxassembly.types import Candidate, Header, LeftOut
 
 FOR_BUDGET = "budget"
@@ -21,8 +22,6 @@ MEANINGFUL_RESTS = 3
 """A cut chunk must have this many times the tokens below which a whole one says too little (published)."""
 HEADER_SHARE = 4
 """A header that takes more than a quarter of the budget is shortened before the text is cut."""
-TYPICAL_CHARS_PER_TOKEN = 4.0
-"""Of English prose. A first guess at how many items fit together; nothing depends on it but time."""
 
 _FINER: dict[Granularity, tuple[Granularity, ...]] = {
     "document": ("document", "passage", "chunk"),
@@ -46,14 +45,15 @@ def fill(
     *,
     at_edge: AtEdge = "skip",
     min_chunk_tokens: int = 0,
+    forms: Mapping[int, Candidate] = MappingProxyType({}),
     best_sentences: BestSentences | None = None,
 ) -> Filled:
     """Takes what fits of `candidates`, which are best first, hits before neighbours.
 
-    Of an item that doesn't fit, as many of its `best_sentences` are taken as do. `at_edge` says what follows it: the
-    next one, nothing, or, if no sentence was chosen, as much of its beginning as fits and then nothing. If not even the
-    first item fits, its parts are tried: of a document its passages, then its chunks. Nothing at all may fit; then see
-    `shorten`.
+    Of an item that doesn't fit, the `forms` that its candidates have besides (by `id`) are taken if they do; else as
+    many of its `best_sentences` as do. `at_edge` says what follows it: the next one, nothing, or, if no sentence was
+    chosen, as much of its beginning as fits and then nothing. If not even the first item fits, its parts are tried: of
+    a document its passages, then its chunks. Nothing at all may fit; then see `shorten`.
     """
     left_out: dict[int, LeftOut] = {}
     shortened: dict[int, Candidate] = {}
@@ -72,15 +72,17 @@ def fill(
                 continue
             left_out |= {key: LeftOut(FOR_BUDGET, share) for key, share in _shares(item, _added(scale, item)).items()}
             rests: Sequence[Candidate] = ()
-            if best_sentences and (not full or (grain == "chunk" and item is items[0])):
-                rests = _excerpt_of(best_sentences(item), scale)
+            # As long as nothing of the best one stands, it would lose to what is compressed after it: see `shorten`.
+            may_be_compressed = (taken and not full) or (item is items[0] and (not full or grain == "chunk"))
+            if best_sentences and may_be_compressed:
+                rests = _compressed(scale, item, forms, best_sentences)
             if not rests and not full and at_edge == "truncate":
                 rests = _rest_of(item[0], scale, min_chunk_tokens)
             if rests:
                 scale.take(rests)
                 rest_of = {id(rest.chunk): rest for rest in rests}
                 found = {id(each): rest_of[id(each.chunk)] for each in item if id(each.chunk) in rest_of}
-                shortened |= found
+                shortened |= {id(each): found[id(each)] for each in item if found.get(id(each), each) is not each}
                 taken |= found.keys()
             full = full or at_edge != "skip" or grain == "document"
         if taken:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
@@ -97,10 +99,13 @@ def _added(scale: Scale, item: Sequence[Candidate]) -> int:
     return floor if floor > scale.max_tokens else scale.weigh(item) - scale.token_count
 
 
-def _excerpt_of(sentences: Sequence[Sentence], scale: Scale) -> Sequence[Candidate]:
-    """As many of the sentences, best first, as fit beside what is taken. One that answers is enough."""
-    number = last_fitting(range(1, len(sentences) + 1), lambda number: scale.fits(excerpt(sentences[:number])))
-    return excerpt(sentences[:number])
+def _compressed(
+    scale: Scale, item: Sequence[Candidate], forms: Mapping[int, Candidate], best_sentences: BestSentences
+) -> Sequence[Candidate]:
+    short = [forms.get(id(each), each) for each in item]
+    if any(id(each) in forms for each in item) and scale.fits(short):
+        return short
+    return fitting_excerpt(best_sentences(short), scale.fits)
 
 
 def _rest_of(candidate: Candidate, scale: Scale, min_chunk_tokens: int) -> Sequence[Candidate]:
@@ -195,7 +200,7 @@ def shorten(scale: Scale, candidate: Candidate) -> tuple[Candidate, Header] | No
     for level in Header:
         if reach >= len(text) and fits(len(text), level=level):
             return candidate, level
-        if level > Header.FULL and scale.header_cost(upto(begin + 1), level) * HEADER_SHARE <= scale.max_tokens:
+        if level > Header.FULL and scale.header_share(upto(begin + 1), level) * HEADER_SHARE <= 1:
             end = fitting_end(text[:reach], begin, partial(fits, level=level))
             if end:
                 return upto(end), level

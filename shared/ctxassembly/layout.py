@@ -94,9 +94,11 @@ class Layout:
         """The parts of each label's block."""
         return [block for run in self._ordered for block in self._blocks(run, run.first_label, run.leads, level)]
 
-    def header_cost(self, candidate: Candidate, level: Header) -> int:
-        """The tokens that header, summary and footer take around `candidate` alone."""
-        return self.weigh([candidate], level) - self.weigh([candidate], Header.NONE)
+    def header_share(self, candidate: Candidate, level: Header) -> float:
+        """What header, summary and footer around `candidate` alone take of the tokens, or of the characters if more."""
+        whole, bare = self._try([candidate], level), self._try([candidate], Header.NONE)
+        tokens, characters = whole.tokens - bare.tokens, whole.characters - bare.characters
+        return max(tokens / self.max_tokens, characters / self._max_characters)
 
     def _try(self, candidates: Sequence[Candidate], level: Header) -> _Try:
         """What the whole context would be with `candidates`. The last try with full headers is remembered."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.cut import beginning, excerpt, fitting_end, last_fitting
+from ctxassembly.cut import beginning, fitting_end, fitting_excerpt
 from ctxassembly.scale import MOST_CHARS_PER_TOKEN, BestSentences, Scale
 from ctxassembly.types import Candidate, LeftOut
 
@@ -44,8 +44,7 @@ def relieve(
             notes.append(f"relevance_floor: no hit reaches {config.relevance_floor:g}, all stay")
         standing = tuple(each for each in standing if id(each) not in left_out)
     if config.min_chunk_tokens and not scale.fits(standing):
-        whole = (each for each in standing if each.kept is None)
-        short = [each for each in whole if scale.text_tokens(each) < config.min_chunk_tokens]
+        short = [each for each in standing if scale.text_tokens(each) < config.min_chunk_tokens]
         left_out |= _going(scale, short, standing, TOO_SHORT)
         standing = tuple(each for each in standing if id(each) not in left_out)
     if config.max_chunk_tokens is not None and not scale.fits(standing):
@@ -74,13 +73,8 @@ def _limited(candidate: Candidate, limit: int, scale: Scale, best_sentences: Bes
     if scale.text_tokens(candidate) <= limit:
         return candidate
     ranked = best_sentences([candidate]) if best_sentences else ()
-
-    def chosen(number: int) -> Candidate:
-        return replace(excerpt(ranked[:number])[0], shortened_by="max_chunk_tokens")
-
-    number = last_fitting(range(1, len(ranked) + 1), lambda number: scale.text_tokens(chosen(number)) <= limit)
-    if number:
-        return chosen(number)
+    if best := fitting_excerpt(ranked, lambda some: scale.text_tokens(some[0]) <= limit):
+        return replace(best[0], shortened_by="max_chunk_tokens")
 
     def begun(end: int) -> Candidate:
         return beginning(candidate, end, "max_chunk_tokens")

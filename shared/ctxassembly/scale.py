@@ -8,6 +8,8 @@ from typing import Protocol
 from ctxassembly.cut import Sentence
 from ctxassembly.types import Candidate, Header
 
+TYPICAL_CHARS_PER_TOKEN = 4.0
+"""Of English prose: a first guess at how much fits. Nothing depends on it but time, and how much a model is asked."""
 MOST_CHARS_PER_TOKEN = 8
 """Where the search for a cut begins: twice what a token of English prose has."""
 
@@ -31,8 +33,8 @@ class Scale(Protocol):
     def weigh(self, candidates: Sequence[Candidate], level: Header = ...) -> int:
         """The tokens of the whole context if `candidates` were taken as well."""
 
-    def header_cost(self, candidate: Candidate, level: Header) -> int:
-        """The tokens that a header takes around `candidate` alone."""
+    def header_share(self, candidate: Candidate, level: Header) -> float:
+        """What a header around `candidate` alone takes of the tokens that there may be, or of the characters."""
 
     def take(self, candidates: Sequence[Candidate]) -> None:
         """Take `candidates`."""

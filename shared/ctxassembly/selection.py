@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ctxassembly.budget import FOR_BUDGET, Filled, fill
+from ctxassembly.compress import Extracted
 from ctxassembly.config import AssemblyConfig, Granularity
 from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
 from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
-from ctxassembly.scale import BestSentences
+from ctxassembly.scale import TYPICAL_CHARS_PER_TOKEN, BestSentences
 from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
 from ctxassembly.types import Candidate, LeftOut
+
+IRRELEVANT = "irrelevant"
 
 
 @dataclass(frozen=True)
@@ -42,22 +47,65 @@ class Selector:
         alone = self._selection(candidates, Supplemented(notes=notes))
         return alone if alone.stands_whole(candidates[0]) or not first.layout.labels() else first
 
+    def room(self, selection: Selection) -> int:
+        """About how many tokens what stands whole leaves for the rest."""
+        taken = (each for each in selection.candidates if id(each) not in selection.left_out)
+        whole = (each for each in taken if id(each) not in selection.shortened)
+        most = min(self.config.token_limit, (self.config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
+        return int(most - sum(map(selection.layout.text_tokens, whole)))
+
+    def select_again(self, before: Selection, extracted: Extracted) -> Selection:
+        """What stands once a language model has been asked about those that wait: without what it found irrelevant.
+
+        What it chose stands only in the place of what doesn't fit whole, now that there may be more room.
+        """
+        layout = self._layout(before.candidates, before.beside)
+        left_out = {key: why for key, why in before.left_out.items() if why.reason != FOR_BUDGET}
+        gone = [each for each in before.candidates if id(each) in extracted.irrelevant]
+        notes = before.notes
+        if len(gone) == len(before.candidates) - len(left_out):
+            notes += ("compress: the model finds nothing relevant in any chunk, all stay",)
+        else:
+            left_out |= {id(each): LeftOut(IRRELEVANT, layout.text_tokens(each)) for each in gone}
+        offered = replace(before, layout=layout, left_out=left_out, notes=notes)
+        return self._filled(offered, self._best_sentences(before.candidates), extracted.forms)
+
     def go_on(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
         """What stands of more `candidates`, beside all that is in `layout`."""
-        return self._filled(layout, candidates, self._best_sentences(candidates))
+        return self._fill(layout, candidates, self._best_sentences(candidates))
 
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
-        layout = Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
-        best = self._best_sentences(candidates)
+        layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
         relieved = relieve(layout, candidates, self.config, best)
-        offered = [each for each in relieved.candidates if id(each) not in relieved.left_out]
-        filled = self._filled(layout, offered, best)
-        left_out = relieved.left_out | filled.left_out
-        return Selection(layout, relieved.candidates, left_out, filled.shortened, beside, relieved.notes)
+        offered = Selection(layout, relieved.candidates, relieved.left_out, {}, beside, relieved.notes)
+        return self._filled(offered, best)
 
-    def _filled(self, layout: Layout, candidates: Sequence[Candidate], best: BestSentences | None) -> Filled:
-        edge, least = self.config.at_edge, self.config.min_chunk_tokens
-        return fill(layout, candidates, self.granularity, at_edge=edge, min_chunk_tokens=least, best_sentences=best)
+    def _filled(
+        self, offered: Selection, best: BestSentences | None, forms: Mapping[int, Candidate] = MappingProxyType({})
+    ) -> Selection:
+        candidates = [each for each in offered.candidates if id(each) not in offered.left_out]
+        filled = self._fill(offered.layout, candidates, best, forms)
+        return replace(offered, left_out=offered.left_out | filled.left_out, shortened=filled.shortened)
+
+    def _fill(
+        self,
+        layout: Layout,
+        candidates: Sequence[Candidate],
+        best: BestSentences | None,
+        forms: Mapping[int, Candidate] = MappingProxyType({}),
+    ) -> Filled:
+        return fill(
+            layout,
+            candidates,
+            self.granularity,
+            at_edge=self.config.at_edge,
+            min_chunk_tokens=self.config.min_chunk_tokens,
+            forms=forms,
+            best_sentences=best,
+        )
+
+    def _layout(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:
+        return Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
 
     def _best_sentences(self, candidates: Sequence[Candidate]) -> BestSentences | None:
         return None if self.config.compress == "none" else best_sentences(self.query, candidates)
@@ -81,12 +129,6 @@ class Selection:
     def waiting(self) -> tuple[Candidate, ...]:
         """Those that the budget left out or took in part, best first."""
         return tuple(each for each in self.candidates if self._waits(each))
-
-    @property
-    def room(self) -> int:
-        """The tokens that are left for them, with what their parts have now."""
-        parts = sum(map(self.layout.text_tokens, self.shortened.values()))
-        return self.layout.max_tokens - self.layout.token_count + parts
 
     def stands_whole(self, candidate: Candidate) -> bool:
         """Whether nothing was taken from `candidate`."""

@@ -374,11 +374,143 @@ def test_degenerate_chunks_stay_where_there_are_no_others():
     assert standing(fitted([worded("D", 0, 2), worded("D", 5, 9)], 6, window=0, min_chunk_tokens=50)) == ["D0"]
 
 
+VISIT = "The visit takes long."
+EDGE = Chunk("L0", "L", f"Parking is free here. {numbered('L.', 20)}. {VISIT}", index=0)
+NEXT = Chunk("L1", "L", f"Doors close at ten. {numbered('M.', 20)}.", index=1)
+
+
+def compressed(chunks: list[Chunk], limit: int, query: str = "visit doors", **options: Any) -> Context:
+    config = AssemblyConfig(
+        **{"max_tokens": limit, "encoding": words, "window": 0, "compress": "extractive", **options}
+    )
+    context = assemble(hits_of(chunks), config, query=query)
+    assert words(context.text) <= limit
+    return context
+
+
+def texts_of(context: Context) -> list[str]:
+    return [block.text.partition("\n")[2] for block in context.blocks]
+
+
+@pytest.mark.parametrize(
+    ("rule", "at_edge", "compress", "limit", "stands", "edge"),
+    [
+        ("skip: keep filling", "skip", "none", 34, ["A0", "C0"], None),
+        ("skip: the sentences that answer, then keep filling", "skip", "extractive", 34, ["A0", "L0", "C0"], VISIT),
+        ("stop", "stop", "none", 34, ["A0"], None),
+        ("stop: the sentences that answer are the last", "stop", "extractive", 34, ["A0", "L0"], VISIT),
+        ("truncate: its beginning", "truncate", "none", 34, ["A0", "L0"], "Parking is free here."),
+        ("truncate: the sentences that answer instead", "truncate", "extractive", 34, ["A0", "L0"], VISIT),
+        ("with its mark it takes 8 words", "skip", "extractive", 21, ["A0", "L0"], VISIT),
+        ("not 7", "skip", "extractive", 20, ["A0"], None),
+        ("not 7", "truncate", "extractive", 20, ["A0"], None),
+        ("chunks that fit are never compressed", "skip", "extractive", 57, ["A0", "L0", "C0"], EDGE.text),
+        ("while everything fits, nothing is", "stop", "extractive", 57, ["A0", "L0", "C0"], EDGE.text),
+    ],
+)
+def test_the_edge_with_and_without_compression(
+    rule: str, at_edge: str, compress: str, limit: int, stands: list[str], edge: str | None
+):
+    context = compressed([SMALL, EDGE, LITTLE], limit, at_edge=at_edge, compress=compress)
+    assert standing(context) == stands
+    if edge is not None:
+        assert texts_of(context)[1] == edge + " [...]" * (edge != EDGE.text)
+
+
+BOTH = f"{VISIT}\nDoors close at ten. [...]"
+
+
+@pytest.mark.parametrize(
+    ("rule", "granularity", "limit", "texts"),
+    [
+        ("the document at the edge in part, the others dropped", "document", 38, [SMALL.text, BOTH]),
+        ("the passage at the edge in part, and filling goes on", "passage", 38, [SMALL.text, BOTH, LITTLE.text]),
+        ("a chunk after the other", "chunk", 38, [SMALL.text, BOTH, LITTLE.text]),
+        ("as many of its sentences as fit", "document", 24, [SMALL.text, f"{VISIT} [...]"]),
+        ("as many of its sentences as fit", "passage", 24, [SMALL.text, f"{VISIT} [...]"]),
+        ("a document that fits is whole", "document", 68, [SMALL.text, f"{EDGE.text}\n{NEXT.text}"]),
+    ],
+)
+def test_compression_at_each_granularity(rule: str, granularity: str, limit: int, texts: list[str]):
+    context = compressed([SMALL, EDGE, NEXT, LITTLE], limit, granularity=granularity)
+    assert texts_of(context) == texts
+
+
+@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+def test_of_the_best_document_the_best_chunk_is_compressed_before_a_lesser_one_stands(granularity: str):
+    far = Chunk("L5", "L", "Doors are wide.", index=5)
+    context = compressed([EDGE, far, LITTLE], 12, granularity=granularity)
+    assert texts_of(context)[0].startswith(VISIT)
+    assert decision(context, "L0").outcome == "compressed"
+    if granularity == "document":
+        assert standing(context) == ["L0"]
+
+
+def test_an_excerpt_may_be_shorter_than_a_whole_chunk_may():
+    """One sentence that answers is enough."""
+    assert texts_of(compressed([SMALL, EDGE], 34, min_chunk_tokens=9))[1] == f"{VISIT} [...]"
+
+
+def test_a_sentence_that_does_not_fit_does_not_keep_shorter_ones_out():
+    text = f"The visit is long, {numbered('L.', 30)}. A visit ends at ten."
+    assert texts_of(compressed([SMALL, Chunk("L0", "L", text)], 22))[1] == "A visit ends at ten. [...]"
+
+
+def test_no_higher_ranked_chunk_gives_way_to_a_lower_one():
+    """Whatever the limit: what stands of the better ones is never less than it would be without the lesser."""
+    chunks = [SMALL, EDGE, Chunk("O0", "O", f"A visit, short. {numbered('O.', 9)}."), LITTLE]
+    for limit in range(8, 80):
+        texts = texts_of(compressed(chunks, limit))
+        for number in range(1, 4):
+            fewer = texts_of(compressed(chunks[:number], limit))
+            assert texts[: len(fewer)] == fewer
+
+
 def characters(chunks: list[Chunk], limit: int, **options: Any) -> Context:
     config = AssemblyConfig(**{"max_characters": limit, "window": 0, **options})
     context = assemble(hits_of(chunks), config, query="visit doors")
     assert len(context.text) <= limit
     return context
+
+
+ALL = len("[1] Source: unknown\n") * 3 + len(SMALL.text) + len(EDGE.text) + len(LITTLE.text) + 2 * len("\n\n")
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "options", "stands"),
+    [
+        ("everything fits", ALL, {}, ["A0", "L0", "C0"]),
+        ("one character too many", ALL - 1, {}, ["A0", "L0"]),
+        ("filling goes on", ALL - len(EDGE.text) - 22, {}, ["A0", "C0"]),
+        ("stop", ALL - len(EDGE.text) - 22, {"at_edge": "stop"}, ["A0"]),
+        ("whole documents are dropped from the tail", ALL - 1, {"granularity": "document"}, ["A0", "L0"]),
+        ("compressed into the room left", ALL - len(EDGE.text) + 27, {"compress": "extractive"}, ["A0", "L0", "C0"]),
+        ("one character less", ALL - len(EDGE.text) + 26, {"compress": "extractive"}, ["A0", "L0"]),
+        ("whichever limit is reached first", ALL, {"max_tokens": 13, "encoding": words}, ["A0"]),
+    ],
+)
+def test_a_character_budget(rule: str, limit: int, options: dict[str, Any], stands: list[str]):
+    assert len(f"{VISIT} [...]") == 27
+    assert standing(characters([SMALL, EDGE, LITTLE], limit, **options)) == stands
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "text"),
+    [
+        ("everything fits", 127, FULL + SENTENCES),
+        ("page and path go, which would be more than a quarter", 126, "[1]\n" + SENTENCES),
+        ("text is cut only then", 101, "[1]\n" + SENTENCES[:73] + " [...]"),
+        ("the label and the mark of the cut are just a quarter", 40, "[1]\n" + SENTENCES[:23] + " [...]"),
+        ("then the label", 39, SENTENCES[:23]),
+        ("at a word", 15, "One is five"),
+        ("at a character", 2, "On"),
+        ("empty only when there is no usable hit", 1, "O"),
+    ],
+)
+def test_under_a_tiny_character_budget(rule: str, limit: int, text: str):
+    plain = replace(DESCRIBED, metadata={"source": "gids.pdf", "page": 3})
+    assert len(FULL + SENTENCES) == 127
+    assert characters([plain], limit).text == text
 
 
 def test_the_tries_are_few_where_characters_decide(monkeypatch: pytest.MonkeyPatch):
@@ -396,3 +528,22 @@ def test_the_tries_are_few_where_characters_decide(monkeypatch: pytest.MonkeyPat
     assert 40 < len(context.citations) < 60
     assert len(tries) < 25
     assert sum(tries) < 3_000
+
+
+@pytest.mark.parametrize("options", [{}, {"max_chunk_tokens": 20}, {"cite": "chunk", "order": "relevance"}])
+def test_time_to_compress_is_linear_in_the_chunks(options: dict[str, Any]):
+    """Under one budget, 8 times the chunks take some 8 times the time; weighing each with each takes 64 times."""
+
+    def seconds(number: int) -> float:
+        chunks = [
+            Chunk(f"{n}", f"D{n % 9}", f"Chunk {n} says little. It tells of visit {n} in a few words. " * 3, n // 9 * 2)
+            for n in range(number)
+        ]
+        config = AssemblyConfig(max_tokens=1_000, compress="extractive", window=0, **options)
+        began = time.process_time()
+        context = assemble(hits_of(chunks), config, query="which visit tells 7")
+        assert context.trace.left_out
+        return time.process_time() - began
+
+    seconds(200)
+    assert seconds(1_600) < 30 * max(seconds(200), 0.01)

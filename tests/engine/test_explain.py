@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from builders import decision, hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
+from ctxassembly.types import Shortened
 from strategies import words
 
 TEXT = numbered("w", 90)
@@ -81,3 +84,71 @@ def test_neighbours_that_do_not_fit_are_in_the_trace_too():
     context = assemble(hits_of([chunks[1]]), AssemblyConfig(max_tokens=25), store=MemoryStore(chunks))
     assert [decision(context, f"A{n}").outcome for n in range(3)] == ["dropped", "kept", "dropped"]
     assert {decision(context, f"A{n}").reason for n in (0, 2)} == {"budget"}
+
+
+SENTENCES = Chunk("said", "S", "Parking is free here. The visit takes long. Doors close at ten.")
+LONGER = Chunk("longer", "T", numbered("t", 20) + ".")
+
+
+EXTRACTIVE = {"compress": "extractive"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "options", "outcome", "reason", "after"),
+    [
+        ("kept whole", 12, EXTRACTIVE, "kept", "hit", None),
+        ("cut to what fits", 9, {}, "cut", "budget", 8),
+        ("cut to max_chunk_tokens", 11, {"max_chunk_tokens": 5}, "cut", "max_chunk_tokens", 4),
+        ("to its best sentences, too", 11, {"max_chunk_tokens": 5, **EXTRACTIVE}, "cut", "max_chunk_tokens", 4),
+        ("compressed", 11, EXTRACTIVE, "compressed", "extractive", 8),
+        ("cut and then compressed", 8, {"max_chunk_tokens": 9, **EXTRACTIVE}, "compressed", "extractive", 4),
+    ],
+)
+def test_what_stands_in_part(rule: str, limit: int, options: Any, outcome: str, reason: str, after: int | None):
+    config = AssemblyConfig(max_tokens=limit, encoding=words, format="minimal", **options)
+    context = assemble(hits_of([SENTENCES]), config, query="long visit doors")
+    decided = decision(context, "said")
+    assert (decided.outcome, decided.reason, decided.tokens) == (outcome, reason, None)
+    part = None if after is None else Shortened("said", reason, 12, after)  # type: ignore[arg-type]
+    assert decided.shortened == part
+    assert context.trace.shortened == ((part,) if part else ())
+
+
+def test_the_trace_gives_the_compressed_share():
+    """Of the chunks with text in the context; what is contained or dropped doesn't count."""
+    inside = Chunk("inside", "A", "w003 w004 w005 w006 w007", 1)
+    hits = hits_of([Chunk("outer", "A", numbered("w", 10), 0), inside, SENTENCES, LONGER])
+    config = AssemblyConfig(max_tokens=15, encoding=words, format="minimal", compress="extractive")
+    trace = assemble(hits, config, query="long visit").trace
+    assert [(each.chunk_id, each.outcome) for each in trace.decisions] == [
+        ("outer", "kept"),
+        ("inside", "contained"),
+        ("said", "compressed"),
+        ("longer", "dropped"),
+    ]
+    assert trace.compressed_share == 0.5
+    assert "1 chunk left out, 1 chunk shortened from 12 to 4 tokens, 15 of 15 tokens" in trace.summary
+    roomy = assemble(hits, AssemblyConfig(compress="extractive")).trace
+    assert (roomy.compressed_share, roomy.shortened) == (0.0, ())
+    assert "shortened" not in roomy.summary
+    assert assemble([]).trace.compressed_share == 0.0
+
+
+def test_a_shortened_chunk_that_another_has_all_of_is_contained():
+    """What the worse hit keeps is the overlap."""
+    said = ["One is said.", "Two is said.", "Three is said.", "Four is said."]
+    first, second = Chunk("a", "A", " ".join(said[:3]), 0, 0), Chunk("b", "A", " ".join(said[2:]), 1, 26)
+    config = AssemblyConfig(max_tokens=9, encoding=words, format="minimal", compress="extractive")
+    context = assemble(hits_of([first, second]), config, query="three")
+    assert context.text == first.text
+    assert (decision(context, "b").outcome, decision(context, "b").because_of) == ("contained", "a")
+    assert (decision(context, "b").stripped_chars, decision(context, "b").shortened) == (len("Three is said. "), None)
+
+
+def test_a_copy_of_a_compressed_chunk_is_a_duplicate_of_it():
+    copy = Chunk("copy", "C", SENTENCES.text)
+    config = AssemblyConfig(max_tokens=7, encoding=words, format="minimal", compress="extractive")
+    context = assemble(hits_of([SENTENCES, copy]), config, query="long visit")
+    assert decision(context, "said").outcome == "compressed"
+    decided = decision(context, "copy")
+    assert (decided.outcome, decided.because_of, decided.shortened) == ("duplicate", "said", None)

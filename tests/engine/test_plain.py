@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import words_of
-from ctxassembly import Chunk, Hit, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
 from ctxassembly.plain import block_metadata, plain, plain_trace
 
 
@@ -54,3 +54,19 @@ def test_the_block_of_a_supplement_has_no_citation():
     _, metadata = block_metadata(assemble([Hit(CHUNKS[5], 0.9)], supplement="Facts."))
     assert metadata.keys() == {"supplement", "chunk_ids", "scores", "trace"}
     assert metadata["supplement"] is True
+
+
+def test_what_stands_in_part_is_flagged_in_citation_and_trace():
+    """With tokens before and after."""
+    text = "Parking is free here. The visit takes long. Doors close at ten."
+    config = AssemblyConfig(max_tokens=9, encoding=lambda text: len(text.split()), compress="extractive")
+    context = assemble([Hit(Chunk("a", "A", text))], config, query="long visit")
+    (metadata,) = block_metadata(context)
+    assert json.loads(json.dumps(metadata)) == metadata
+    part = {"chunk_id": "a", "by": "extractive", "tokens_before": 12, "tokens_after": 4}
+    assert metadata["citation"]["shortened"] == [part]
+    assert metadata["trace"]["decisions"][0]["shortened"] == part
+    assert metadata["trace"]["decisions"][0]["outcome"] == "compressed"
+    (whole,) = block_metadata(assemble([Hit(Chunk("a", "A", text))]))
+    assert whole["citation"]["shortened"] == []
+    assert whole["trace"]["decisions"][0]["shortened"] is None

@@ -148,6 +148,24 @@ def test_it_stays_if_the_best_hit_fits_in_no_case():
     assert [citation.chunk_ids for citation in context.citations] == [("B0",)]
 
 
+@pytest.mark.parametrize("option", [{"compress": "extractive"}, {"max_chunk_tokens": 30}])
+def test_it_gives_way_rather_than_that_the_best_hit_is_shortened(option: dict[str, Any]):
+    said = " ".join(f"Sentence {n} says it." for n in range(9))
+    hits = hits_of([Chunk("A0", "A", said, 0)])
+    context = supplemented(hits=hits, query="says", max_tokens=count(said) + 10, format="minimal", **option)
+    assert context.text == said
+    assert notes(context) == ["left out, the best hit does not fit beside it"]
+    roomy = supplemented(hits=hits, query="says", max_tokens=400, format="minimal", **option)
+    assert roomy.text == f"{said}\n\n--- SUPPLEMENTARY INFORMATION ---\n{FACTS}"
+
+
+def test_it_stays_if_the_best_hit_is_shortened_in_any_case():
+    said = " ".join(f"Sentence {n} says it." for n in range(99))
+    context = supplemented(hits=hits_of([Chunk("A0", "A", said, 0)]), max_tokens=99, compress="extractive")
+    assert context.supplement
+    assert context.trace.shortened
+
+
 @pytest.mark.parametrize(
     ("form", "given", "written"),
     [
