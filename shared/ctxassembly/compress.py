@@ -19,7 +19,7 @@ from ctxassembly.cut import Sentence, excerpt, sentence_ends, sentences
 from ctxassembly.errors import StoreError
 from ctxassembly.requests import CompressTexts
 from ctxassembly.types import Candidate
-from ctxassembly.words import wording
+from ctxassembly.words import find_words, wording
 
 MOST_TEXTS = 16
 """Texts that a model is asked about for one context: as many as may be waited for."""
@@ -37,8 +37,10 @@ Text:
 {text}"""
 IRRELEVANT = "IRRELEVANT"
 
-_AROUND = " \t.,;:!?…\"'*-•[]"
+_AROUND = " .,;:!?…。！？\"'`*_#>-•[]"
 """What may differ at the ends of a sentence: its stop, a bullet before it, quotation marks around it, a gap's dots."""
+_NUMBER = re.compile(r"\A\W*\d{1,3}[.)] ")
+"""A model numbers what it lists."""
 
 
 class Extracted(NamedTuple):
@@ -77,7 +79,7 @@ def extract(
             if config.on_store_error == "raise":
                 raise StoreError(f"texts could not be compressed: {type(answer).__name__}: {answer}") from answer
             notes.append(f"{name} has no answer ({type(answer).__name__}: {answer}), extractive instead")
-        elif answer.strip(_AROUND).upper() == IRRELEVANT:
+        elif wording(answer).strip(_AROUND) == wording(IRRELEVANT):
             irrelevant.add(id(candidate))
         elif chosen := _chosen(candidate, answer):
             form = excerpt(chosen)[0]
@@ -96,11 +98,13 @@ def _chosen(candidate: Candidate, answer: str) -> list[Sentence]:
         source += wording(sentence.text) + " "
     chosen: set[int] = set()
     edges = [0, *sentence_ends(answer), len(answer)]
-    for sought in (wording(answer[begin:end]).strip(_AROUND) for begin, end in pairwise(edges)):
-        if not sought:
-            continue
-        match = re.search(rf"(?<!\w){re.escape(sought)}(?!\w)", source)
-        if match is None:
+    copied = (_NUMBER.sub("", wording(answer[begin:end]), count=1).strip(_AROUND) for begin, end in pairwise(edges))
+    end = 0
+    for sought in dict.fromkeys(filter(None, copied)):
+        # It copies in order, mostly: so it is read in one go.
+        at = find_words(source, sought, end)
+        if at < 0 and (at := find_words(source, sought, 0)) < 0:
             return []
-        chosen.update(range(bisect_right(begins, match.start()) - 1, bisect_left(begins, match.end())))
+        end = at + len(sought)
+        chosen.update(range(bisect_right(begins, at) - 1, bisect_left(begins, end)))
     return [found[at] for at in sorted(chosen)]

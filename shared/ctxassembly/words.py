@@ -13,12 +13,27 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 )
 _SPACED_WORDS = re.compile(r"\w+")
+_INSIDE = re.compile(r"\w\w")
 _STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
 
 
 def wording(text: str) -> str:
     """`text` as it is compared word for word: quotation marks straight, no capitals, one blank between words."""
     return " ".join(text.translate(_STRAIGHT).casefold().split())
+
+
+def find_words(text: str, sought: str, begin: int) -> int:
+    """Where `sought` stands in `text` from `begin` on, neither beginning nor ending inside a word; -1 if nowhere."""
+    at = text.find(sought, begin)
+    while at >= 0 and (_inside_word(text, at) or _inside_word(text, at + len(sought))):
+        at = text.find(sought, at + 1)
+    return at
+
+
+def _inside_word(text: str, at: int) -> bool:
+    """Whether a word goes on at `at`. Scripts that put no spaces between words have no such place."""
+    around = text[max(at - 1, 0) : at + 1]
+    return _INSIDE.fullmatch(around) is not None and (around.isascii() or not _patterns()[0].search(around))
 
 
 def words(text: str) -> list[str]:
