@@ -22,6 +22,8 @@ MEANINGFUL_RESTS = 3
 """A cut chunk must have this many times the tokens below which a whole one says too little (published)."""
 HEADER_SHARE = 4
 """A header that takes more than a quarter of the budget is shortened before the text is cut."""
+GAP_TOKENS = 4
+"""What a marker takes at most, line breaks included."""
 
 _FINER: dict[Granularity, tuple[Granularity, ...]] = {
     "document": ("document", "passage", "chunk"),
@@ -62,6 +64,10 @@ def fill(
         items = _items(candidates, grain)
         tried = _take_together(scale, items)
         taken = {id(candidate) for item in items[:tried] for candidate in item}
+        rest = [candidate for item in items[tried:] for candidate in item]
+        if _may_fit_together(rest, scale) and scale.fits(rest):
+            scale.take(rest)
+            return Filled({}, {})
         # The published rule cuts the first document: if not even the best part of it fits, a smaller part of that one
         # is next, never a lesser part beside it.
         full = by_document and not tried
@@ -91,6 +97,12 @@ def fill(
             chosen = {id(candidate) for candidate in items[0]}
             candidates = [candidate for candidate in candidates if id(candidate) in chosen]
     return Filled(left_out, shortened)
+
+
+def _may_fit_together(candidates: Sequence[Candidate], scale: Scale) -> bool:
+    """Whether `candidates` may fit all at once although the first one doesn't: a gap that they fill has no marker."""
+    room = scale.max_tokens - scale.token_count + GAP_TOKENS * len(candidates)
+    return 0 < _length(candidates) <= room * MOST_CHARS_PER_TOKEN * 2  # every character twice, for the overlap
 
 
 def _added(scale: Scale, item: Sequence[Candidate]) -> int:

@@ -28,7 +28,7 @@ class ConfigError(CtxAssemblyError, ValueError):
     """A parameter is outside its range."""
 
     def __init__(self, parameter: str, allowed: str, value: object) -> None:
-        super().__init__(f"{parameter} must be {allowed}, got {value!r}")
+        super().__init__(f"{parameter} must be {allowed}, got {value!r:.200}")
         self.parameter = parameter
 
 

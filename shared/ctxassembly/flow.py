@@ -122,4 +122,4 @@ def _placed(
 def _measured(candidate: Candidate, counter: Counter) -> Shortened:
     chunk = candidate.chunk
     by = candidate.shortened_by or "budget"
-    return Shortened(chunk.id, by, counter.count(chunk.text), counter.count(candidate.text))
+    return Shortened(chunk.id, by, counter.count(chunk.text.strip()), counter.count(candidate.text.strip()))

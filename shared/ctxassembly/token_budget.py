@@ -27,7 +27,17 @@ PUBLISHED_WINDOWS = {
 class TokenBudget:
     """Zones of a model's context window, all in tokens; `context` is what they leave for retrieved text.
 
-    The default zones are the published ones for a window of 128,000.
+    The default zones are the published ones for a window of 128,000: system 4,000, context 32,000, conversation 8,000,
+    query 1,000, generation 4,000, buffer 1,000. Other uses share a window otherwise:
+
+    | use | zones | `context`, its share |
+    |---|---|---|
+    | document analysis | `TokenBudget(conversation=0, generation=8_000, context_cap=None)` | 114,000 (89 %) |
+    | support chat | `TokenBudget(window=32_768, system=2_000, conversation=16_000, generation=1_000)` | 11,768 (36 %) |
+    | single turns | `TokenBudget(window=8_192, system=500, conversation=0, generation=1_000)` | 4,692 (57 %) |
+
+    Long files want nearly all of a large window and room for the answer. A chat keeps what was said, as `trim_history`
+    does within `conversation`. A question without a history needs no zone for one, which counts in a small window.
     """
 
     window: int = 128_000

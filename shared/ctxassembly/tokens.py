@@ -17,9 +17,9 @@ from typing import NamedTuple
 from ctxassembly.errors import ConfigError
 from ctxassembly.vocabulary import load_encoding
 
-ADDITIVE = ("cl100k_base", "o200k_base")
+ADDITIVE = ("cl100k_base", "o200k_base", "o200k_harmony")
 LONGEST_TOKEN = 128
-"""Characters of the longest token of either: a run of blanks."""
+"""Characters of the longest token of any of them: a run of blanks."""
 CACHED_PIECES = 8_192
 """About 1,000 hits with their neighbours; with the length limit below, 64 MB at the very most."""
 LONGEST_CACHED = 8_192
@@ -130,6 +130,10 @@ def _tiktoken_counter(name: str) -> Counter:
 def _checked(count: Callable[[str], int]) -> Callable[[str], int]:
     def checked(text: str) -> int:
         tokens = count(text)
+        if hasattr(tokens, "__len__") and not isinstance(tokens, str):
+            # What most tokenizers return, and as long as the text: its type says enough.
+            allowed = "a function that returns the number of tokens, not the tokens (lambda text: len(encode(text)))"
+            raise ConfigError("encoding", allowed, type(tokens))
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
             raise ConfigError("encoding", "a function that returns a non-negative integer", tokens)
         return tokens

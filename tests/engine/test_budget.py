@@ -374,6 +374,16 @@ def test_degenerate_chunks_stay_where_there_are_no_others():
     assert standing(fitted([worded("D", 0, 2), worded("D", 5, 9)], 6, window=0, min_chunk_tokens=50)) == ["D0"]
 
 
+@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+def test_what_fits_altogether_stands_though_a_part_of_it_would_not_beside_the_gap_that_it_leaves(granularity: str):
+    sentences = [f"Sentence number {n} of the report is here." for n in range(5)]
+    stored = [Chunk(f"B{n}", "B", f"{sentences[n]} {sentences[n + 1]}", index=n) for n in range(4)]
+    whole = len(" ".join(sentences).split())
+    context = fitted([stored[0], stored[3]], whole, store=stored, format="minimal", granularity=granularity)
+    assert context.text == " ".join(sentences)
+    assert fitted([stored[0], stored[3]], whole - 1, store=stored, format="minimal").trace.left_out
+
+
 VISIT = "The visit takes long."
 EDGE = Chunk("L0", "L", f"Parking is free here. {numbered('L.', 20)}. {VISIT}", index=0)
 NEXT = Chunk("L1", "L", f"Doors close at ten. {numbered('M.', 20)}.", index=1)

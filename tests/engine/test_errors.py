@@ -24,3 +24,10 @@ def test_a_missing_extra_names_the_install():
 def test_a_config_error_names_parameter_range_and_value():
     error = errors.ConfigError("window", "an integer from 0 to 3", 4)
     assert (str(error), error.parameter) == ("window must be an integer from 0 to 3, got 4", "window")
+
+
+def test_a_long_value_is_shown_by_its_beginning():
+    """A whole tokenizer, for one, in place of a function that counts."""
+    error = errors.ConfigError("encoding", "a function", ["token"] * 1_000)
+    assert str(error) == f"encoding must be a function, got {['token'] * 1_000!r:.200}"
+    assert len(str(error)) < 250

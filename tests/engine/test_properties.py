@@ -233,6 +233,17 @@ def test_a_supplement_is_one_block_of_its_own_at_its_end_within_its_cap(case: Re
 
 @unhurried
 @given(retrievals())
+def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case: Retrieval):
+    roomy = case.options | {"max_tokens": 10**6, "max_characters": None}
+    calm = {"compress": "none", "relevance_floor": None, "max_chunk_tokens": None, "min_chunk_tokens": 0}
+    context = assembled(replace(case, options=roomy))
+    assert context.text == assembled(replace(case, options=roomy | calm)).text
+    assert context.trace.shortened == ()
+    assert context.trace.left_out == ()
+
+
+@unhurried
+@given(retrievals())
 def test_sync_equals_async(case: Retrieval):
     awaited = asyncio.run(
         aassemble(

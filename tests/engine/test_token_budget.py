@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -10,6 +11,34 @@ from ctxassembly.errors import ConfigError, MissingExtraError
 
 PROMPT, QUESTION = "Answer from the context alone.", "How long do I fast before a gastroscopy?"
 HISTORY = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good morning"}]
+
+
+def test_the_published_zones():
+    """4,000 system, 32,000 context, 8,000 conversation, 1,000 query, 4,000 generation, 1,000 buffer of 128,000."""
+    budget = TokenBudget()
+    assert (budget.window, budget.system, budget.context, budget.conversation) == (128_000, 4_000, 32_000, 8_000)
+    assert (budget.query, budget.generation, budget.buffer) == (1_000, 4_000, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("use", "context", "share"),
+    [
+        # 128,000 - 4,000 - 1,000 - 0 - 8,000 - 1,000
+        ("document analysis", 114_000, 89),
+        # 32,768 - 2,000 - 1,000 - 16,000 - 1,000 - 1,000
+        ("support chat", 11_768, 36),
+        # 8,192 - 500 - 1,000 - 0 - 1,000 - 1,000
+        ("single turns", 4_692, 57),
+    ],
+)
+def test_the_zones_of_each_use_leave_what_the_docstring_says(use: str, context: int, share: int):
+    rows = re.findall(r"\| ([\w ]+) \| `(TokenBudget\(.+\))` \| ([\d,]+ \(\d+ %\)) \|", TokenBudget.__doc__ or "")
+    assert len(rows) == 3
+    ((zones, written),) = [row[1:] for row in rows if row[0] == use]
+    budget = eval(zones, {"TokenBudget": TokenBudget})
+    assert budget.context == AssemblyConfig(max_tokens=budget).token_limit == context
+    assert written == f"{context:,} ({share} %)"
+    assert round(100 * context / budget.window) == share
 
 
 @pytest.mark.parametrize(
@@ -42,6 +71,7 @@ def test_a_model_is_counted_in_its_own_encoding():
     assert budget.query == count("Скільки годин не їсти?", "o200k_base") != count("Скільки годин не їсти?")
     assert AssemblyConfig(max_tokens=budget).encoding == "o200k_base"
     assert AssemblyConfig(max_tokens=budget, encoding=len).encoding is len
+    assert TokenBudget.for_model("gpt-oss-120b", window=128_000).encoding == "o200k_harmony"
     assert AssemblyConfig(max_tokens=TokenBudget.for_model("mistral")).encoding == "cl100k_base"
 
 

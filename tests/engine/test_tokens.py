@@ -122,12 +122,23 @@ def test_a_function_that_counts_nonsense_is_an_error(result: object):
         assemble(hits_of([Chunk("a", "A", "text")]), AssemblyConfig(encoding=lambda text: result))
 
 
+@pytest.mark.parametrize("result", [[1, 2], (1, 2), {"input_ids": [1, 2]}, b"ab", []])
+def test_a_function_that_returns_the_tokens_is_an_error_that_says_how_to_count_them(result: object):
+    """Their type alone is shown: they are as many as the text has."""
+    with pytest.raises(ConfigError) as caught:
+        assemble(hits_of([Chunk("a", "A", "text")]), AssemblyConfig(encoding=lambda text: result))
+    assert str(caught.value) == (
+        "encoding must be a function that returns the number of tokens, not the tokens "
+        f"(lambda text: len(encode(text))), got {type(result)!r}"
+    )
+
+
 def test_an_unknown_encoding_is_a_clear_error():
     with pytest.raises(VocabularyError, match=r"unknown encoding 'cl99k'; tiktoken knows .*cl100k_base"):
         assemble([], AssemblyConfig(encoding="cl99k"))
 
 
-@pytest.mark.parametrize(("name", "tokens"), [("cl100k_base", 13), ("o200k_base", 9)])
+@pytest.mark.parametrize(("name", "tokens"), [("cl100k_base", 13), ("o200k_base", 9), ("o200k_harmony", 9)])
 def test_the_encoding_can_be_set(name: str, tokens: int):
     text = "U brengt best uw identiteitskaart mee."
     assert count(text, name) == tokens

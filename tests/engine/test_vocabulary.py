@@ -79,7 +79,7 @@ def test_a_refused_download_is_the_same_error(bare: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("variable", ["TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"])
-@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
+@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base", "o200k_harmony"])
 def test_a_folder_that_has_the_file_is_enough(bare: Path, monkeypatch: pytest.MonkeyPatch, variable: str, name: str):
     folder = bare / "ranks"
     shutil.copytree(rank_files_before_hiding, folder)
@@ -95,7 +95,7 @@ def test_tiktokens_own_cache_in_the_temporary_folder_is_found(bare: Path):
     assert len(load("cl100k_base").encode(TEXT)) == count(TEXT)
 
 
-@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
+@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base", "o200k_harmony"])
 def test_the_files_that_llama_index_core_carries_are_found_first(
     bare: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ):

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_core.messages import AIMessage
 from langchain_core.output_parsers import StrOutputParser
@@ -187,3 +188,26 @@ def test_what_can_not_answer_is_an_error_at_construction() -> None:
 @pytest.mark.parametrize("config", [COMPRESS, AssemblyConfig()])
 def test_a_model_is_no_error_whatever_is_compressed(config: AssemblyConfig, llm: Any) -> None:
     assert ContextAssembler(config=config, llm=llm).llm is llm
+
+
+LONG = Document(
+    id="A#0",
+    page_content="The valley is wide. The market closes at noon. Wool was carded in winter. The lake is deep there.",
+    metadata={"document_id": "A", "source": "A.pdf"},
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "by"), [("The market closes at noon.", "llm"), ("The market never closes.", "extractive")]
+)
+async def test_what_the_model_extracts_stands_in_the_document_and_is_flagged(answer: str, by: str) -> None:
+    """What it makes up doesn't."""
+    config = AssemblyConfig(window=0, max_tokens=25, compress="llm")
+    assembler = ContextAssembler(config=config, llm=FakeListChatModel(responses=[answer]))
+    given = {"documents": [LONG], "query": "market hours"}
+    for (found,) in (assembler.invoke(given), await assembler.ainvoke(given)):
+        assert found.page_content == "[1] Source: A.pdf\nThe market closes at noon. [...]"
+        (shortened,) = found.metadata["citation"]["shortened"]
+        assert shortened == {"chunk_id": "A#0", "by": by, "tokens_before": 24, "tokens_after": 6}
+        notes = found.metadata["trace"]["notes"]
+        assert any("not in the source" in note for note in notes) == (by == "extractive")

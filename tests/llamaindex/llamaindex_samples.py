@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.llms import MockLLM
-from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters, VectorStoreQueryResult
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 from pydantic import PrivateAttr
@@ -77,6 +78,17 @@ def bare(nodes: Sequence[TextNode]) -> list[Chunk]:
 def scored(*nodes: BaseNode, best: float = 0.9) -> list[NodeWithScore]:
     """`nodes` as hits, the scores falling from `best`."""
     return [NodeWithScore(node=node, score=best - place / 10) for place, node in enumerate(nodes)]
+
+
+class Fixed(BaseRetriever):
+    """Always retrieves the same."""
+
+    def __init__(self, nodes: list[NodeWithScore]) -> None:
+        super().__init__()
+        self._fixed = nodes
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._fixed
 
 
 class RecordingLLM(MockLLM):

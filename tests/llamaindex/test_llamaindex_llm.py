@@ -175,3 +175,25 @@ def test_the_model_is_left_out_of_json_and_handed_in_again() -> None:
     assert ContextAssemblyPostprocessor.from_dict(written, llm=shout).config == COMPRESS
     with pytest.raises(ConfigError, match="llm must be given"):
         ContextAssemblyPostprocessor.from_dict(written)
+
+
+async def test_what_the_model_extracts_stands_in_the_node_and_is_flagged() -> None:
+    text = "The valley is wide. The market closes at noon. Wool was carded in winter. The lake is deep in the middle."
+    nodes = [NodeWithScore(node=TextNode(id_="valley", text=text, metadata={"source": "A.pdf"}))]
+    config = AssemblyConfig(window=0, max_tokens=25, compress="llm")
+
+    class Extractor(SyncOnly):
+        @llm_completion_callback()
+        def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+            return CompletionResponse(text="The market closes at noon.")
+
+    assembly = ContextAssemblyPostprocessor(config=config, llm=Extractor())
+    question = "market hours"
+    sync, awaited = (
+        assembly.postprocess_nodes(nodes, query_str=question),
+        await assembly.apostprocess_nodes(nodes, query_str=question),
+    )
+    for (found,) in (sync, awaited):
+        assert found.node.get_content() == "[1] Source: A.pdf\nThe market closes at noon. [...]"
+        (shortened,) = found.node.metadata["citation"]["shortened"]
+        assert shortened == {"chunk_id": "valley", "by": "llm", "tokens_before": 26, "tokens_after": 6}

@@ -11,23 +11,21 @@ from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from ctxassembly import AssemblyConfig, Hit, MemoryStore, assemble
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_samples import HOSTILE, TEXTS, RecordingLLM, TextVectorStore, WordEmbedding, bare, document, scored
-
-
-class Fixed(BaseRetriever):
-    """Always retrieves the same."""
-
-    def __init__(self, nodes: list[NodeWithScore]) -> None:
-        super().__init__()
-        self._fixed = nodes
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._fixed
+from llamaindex_samples import (
+    HOSTILE,
+    TEXTS,
+    Fixed,
+    RecordingLLM,
+    TextVectorStore,
+    WordEmbedding,
+    bare,
+    document,
+    scored,
+)
 
 
 def engine(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from langchain_core.documents import Document
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly.presets import BY_USE
 from langchain_ctxassembly import ContextAssembler
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import TEXTS
@@ -33,9 +35,18 @@ CHUNKS = [
 HITS = [CHUNKS[place] for place in (11, 2, 4, 15)]
 
 
+def second_line(prompt: str) -> str:
+    """A language model of a kind: of each text it takes the second line, word for word."""
+    return prompt.rpartition("Text:\n")[2].splitlines()[1]
+
+
 @pytest.mark.parametrize(
     "config",
     [
+        AssemblyConfig(window=0, max_tokens=70, compress="extractive"),
+        AssemblyConfig(window=0, max_tokens=70, compress="llm"),
+        AssemblyConfig(max_characters=200, relevance_floor=0.2, max_chunk_tokens=10),
+        *(replace(preset, dedup="exact") for preset in BY_USE.values()),
         AssemblyConfig(),
         AssemblyConfig(format="xml", cite="passage", window=2),
         AssemblyConfig(format="minimal", max_tokens=60),
@@ -48,11 +59,11 @@ HITS = [CHUNKS[place] for place in (11, 2, 4, 15)]
 async def test_the_text_is_the_same_everywhere(config: AssemblyConfig) -> None:
     store = MemoryStore(CHUNKS)
     hits = [Hit(chunk, chunk.metadata["relevance_score"]) for chunk in HITS]
-    expected = assemble(hits, config, query="tax", store=store, supplement="Facts.").text
+    expected = assemble(hits, config, query="tax", store=store, supplement="Facts.", llm=second_line).text
     documents = [Document(id=each.id, page_content=each.text, metadata=dict(each.metadata)) for each in HITS]
     nodes = [NodeWithScore(node=TextNode(id_=each.id, text=each.text, metadata=dict(each.metadata))) for each in HITS]
-    langchain = ContextAssembler(config=config, store=store)
-    llamaindex = ContextAssemblyPostprocessor(config=config, store=store, supplement="Facts.")
+    langchain = ContextAssembler(config=config, store=store, llm=second_line)
+    llamaindex = ContextAssemblyPostprocessor(config=config, store=store, supplement="Facts.", llm=second_line)
 
     chained = await langchain.ainvoke({"documents": documents, "query": "tax", "supplement": "Facts."})
     processed = await llamaindex.apostprocess_nodes(nodes, query_str="tax")

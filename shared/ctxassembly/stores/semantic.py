@@ -15,6 +15,10 @@ class SentenceTransformerEmbeddings:
     `model` is a name or a folder that sentence-transformers can load, or a model that is loaded already (anything with
     `encode`). Loading takes seconds: make one and keep it.
 
+    With the default model, on single sentences: different facts about one subject have up to 0.83, paraphrases from
+    0.88 (which 0.85 lets collapse) to 0.96 (which 0.92 does). But "do not eat" and "you may eat" have 0.90, "six hours"
+    and "eight hours" 0.97: no threshold tells these from paraphrases. Where they count, stay with `near`.
+
     Raises:
         MissingExtraError: sentence-transformers is not installed.
         ConfigError: `model` is neither a name nor a model.
