@@ -1,27 +1,19 @@
 """How well sentences answer a query, by its own words: no model, no index, any language.
 
-BM25 (Robertson and Zaragoza 2009, "The probabilistic relevance framework") over the sentences at hand, on stems of six
-letters. Numbers, dates and names weigh more, in the query and beside it: they are what is asked for most, and what a
-summary loses first.
+Numbers, dates and names weigh more, in the query and beside it: they are what is asked for most, and what a summary
+loses first.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 
+from ctxassembly.bm25 import Bm25
 from ctxassembly.cut import Sentence, sentences
 from ctxassembly.scale import BestSentences
+from ctxassembly.terms import finder, stems
 from ctxassembly.types import Candidate
-from ctxassembly.words import words
 
-SATURATION = 1.2
-"""How fast repeating a word stops to count: k1 of BM25, its usual value."""
-LENGTH_SHARE = 0.75
-"""How much longer sentences are held back: b of BM25, its usual value."""
-STEM_CHARS = 6
-"""Letters that two forms of a word share: in Dutch, German, Spanish and English that is enough to find most."""
 FACT_WEIGHT = 2.0
 """What a number or a name in the query weighs beside its other words."""
 FACTS_SHARE = 0.25
@@ -54,32 +46,24 @@ def scorer(query: str | None, texts: Sequence[str]) -> Callable[[str], float]:
 
     Without a query, or with one of which no word occurs, numbers and names alone decide.
     """
-    stemmed = {text: _stems(text) for text in texts}
-    found = Counter(stem for stems in stemmed.values() for stem in set(stems))
-    mean = sum(map(len, stemmed.values())) / max(len(stemmed), 1) or 1.0
-    facts = {stem for name in _facts(query or "") for stem in _stems(name)}
-    weights = {
-        stem: math.log(1 + (len(stemmed) - found[stem] + 0.5) / (found[stem] + 0.5))
-        * (FACT_WEIGHT if stem in facts else 1)
-        for stem in set(_stems(query or ""))
-        if stem in found
-    }
-    per_fact = FACTS_SHARE * max(weights.values(), default=1.0) / MOST_FACTS
+    find = finder(list(dict.fromkeys(stems(query or ""))))
+
+    def find_in(text: str) -> Sequence[str]:
+        return find(text, [(0, len(text))])[0]
+
+    found = {text: find_in(text) for text in texts}
+    facts = {stem for name in _facts(query or "") for stem in stems(name)}
+    bm25 = Bm25(found.values(), dict.fromkeys(facts, FACT_WEIGHT))
+    mean = sum(len(text.strip()) for text in texts) / max(len(texts), 1) or 1.0
+    per_fact = FACTS_SHARE * (bm25.best or 1.0) / MOST_FACTS
 
     def score(text: str) -> float:
-        stems = stemmed.get(text) or _stems(text)
-        counted = Counter(stem for stem in stems if stem in weights)
-        if weights and not counted:
+        words = found[text] if text in found else find_in(text)
+        if bm25.best and not words:
             return 0.0
-        held_back = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * len(stems) / mean)
-        matched = sum(weights[stem] * times * (SATURATION + 1) / (times + held_back) for stem, times in counted.items())
-        return matched + per_fact * min(len(_facts(text)), MOST_FACTS)
+        return bm25.score(words, len(text.strip()) / mean) + per_fact * min(len(_facts(text)), MOST_FACTS)
 
     return score
-
-
-def _stems(text: str) -> list[str]:
-    return [word[:STEM_CHARS] for word in words(text)]
 
 
 def _facts(text: str) -> list[str]:

@@ -386,7 +386,7 @@ def test_what_fits_altogether_stands_though_a_part_of_it_would_not_beside_the_ga
 
 VISIT = "The visit takes long."
 EDGE = Chunk("L0", "L", f"Parking is free here. {numbered('L.', 20)}. {VISIT}", index=0)
-NEXT = Chunk("L1", "L", f"Doors close at ten. {numbered('M.', 20)}.", index=1)
+NEXT = Chunk("L1", "L", f"Doors close at seven. {numbered('M.', 20)}.", index=1)
 
 
 def compressed(chunks: list[Chunk], limit: int, query: str = "visit doors", **options: Any) -> Context:
@@ -434,7 +434,7 @@ def test_the_edge_with_and_without_compression(
         assert texts_of(context)[1] == edge + " [...]" * (edge != EDGE.text)
 
 
-BOTH = f"{VISIT}\nDoors close at ten. [...]"
+BOTH = f"{VISIT}\nDoors close at seven. [...]"
 
 
 @pytest.mark.parametrize(
