@@ -17,6 +17,8 @@ _BREAK = re.compile(
 _WORD_END = re.compile(r"\S(?=\s)")
 # A list's number says nothing by itself, and less after the text before it.
 _NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]\s*")
+NUMBER_CHARS = 24
+"""Of an item's number at most, with the blanks around it."""
 _ROW = re.compile(r"[ \t]*\|")
 
 
@@ -39,11 +41,15 @@ def tiles(text: str) -> list[Span]:
     after it; a row of a table is one, whatever stops are in its cells.
     """
     edges = [0]
+    begin, rows = 0, "|" in text
     for match in _BREAK.finditer(text):
-        begin, end = edges[-1], match.end()
-        unfinished = _NUMBER.fullmatch(text, begin, end) or (_ROW.match(text, begin, end) and "\n" not in match[0])
-        if not unfinished and not text[begin:end].isspace():
-            edges.append(end)
+        end = match.end()
+        if text[begin:end].isspace() or (end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end)):
+            continue
+        if rows and _ROW.match(text, begin, end) and "\n" not in match[0]:
+            continue
+        edges.append(end)
+        begin = end
     if len(edges) > 1 and not text[edges[-1] :].strip():
         edges.pop()
     return list(pairwise([*edges, len(text)])) if text else []

@@ -24,8 +24,9 @@ LEAST_CHARS = 8
 """Of a sentence: with less room the search is over."""
 TRIES = 6
 """How often the whole is counted. The second or third try hits: the text says itself what its tokens are."""
-CLOSE_ENOUGH = 0.98
-"""Of the budget: another try would gain less than a sentence."""
+AIM = 0.99
+CLOSE_ENOUGH = 0.97
+"""Parts of the budget: where a try aims, so that it is not just over, and where another would gain next to nothing."""
 
 
 class Packed(NamedTuple):
@@ -56,7 +57,7 @@ def pack(scale: Scale, units: Units, chars_per_token: float) -> Packed | None:
         else:
             high = room
         # In proportion; where that was tried already, or characters are the limit, half-way between what was tried.
-        room *= tokens / max(added, 1)
+        room *= AIM * tokens / max(added, 1)
         if not low < room < high:
             room = (low + high) / 2
     return best
@@ -98,7 +99,7 @@ def _greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> set[int
 def _kept(units: Units, chosen: set[int]) -> list[Candidate]:
     """The candidates that the chosen units are made of, each reduced to its share of them.
 
-    What two chunks share is the first one's. The units of a candidate stay apart, each a span: they were counted so.
+    What two chunks share is the first one's.
     """
     kept: list[Candidate] = []
     upto: dict[int, int] = {}
@@ -119,6 +120,9 @@ def _spans(share: Share, places: Sequence[int], units: Sequence[Unit], upto: dic
         unit = units[place]
         start, stop = max(unit.start, share.begin, upto.get(place, 0)), min(unit.end, share.end)
         if start < stop and share.candidate.chunk.text[start - share.begin : stop - share.begin].strip():
-            spans.append((start - share.begin, stop - share.begin))
+            if spans and spans[-1][1] == start - share.begin:
+                spans[-1] = (spans[-1][0], stop - share.begin)
+            else:
+                spans.append((start - share.begin, stop - share.begin))
             upto[place] = stop
     return tuple(spans)

@@ -20,6 +20,9 @@ from reference import assemble_reference
 from scenario import BUDGET, ENCODING, Scenario, scenario
 
 CONFIGS = {"default": AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING), "five-stage": presets.FIVE_STAGE}
+QUERY = "How does a with statement call __exit__ when an exception is raised?"
+RUNS = [*((name, config, None) for name, config in CONFIGS.items()), ("query", CONFIGS["default"], QUERY)]
+"""Name, config and query. With a query the default packs sentences, of a pool that is wider than the window."""
 
 
 class Times(NamedTuple):
@@ -32,11 +35,13 @@ class Times(NamedTuple):
     context: Context
 
 
-def measure(case: Scenario, config: AssemblyConfig, repeats: int, *, with_reference: bool = True) -> Times:
+def measure(
+    case: Scenario, config: AssemblyConfig, repeats: int, *, query: str | None = None, with_reference: bool = True
+) -> Times:
     """The times of `case`, each the median of `repeats` runs."""
 
     def ours() -> Context:
-        return assemble(case.hits, config, store=case.store)
+        return assemble(case.hits, config, query=query, store=case.store)
 
     def theirs() -> object:
         return assemble_reference(case.hits, case.store.chunks, BUDGET)
@@ -89,9 +94,9 @@ def main() -> None:
     sys.stdout.write(line.format(*head))
     for hits in (*args.hits, *args.alone):
         case = scenario(hits)
-        for name, config in CONFIGS.items():
+        for name, config, query in RUNS:
             repeats = max(3, args.repeats * 20 // max(hits, 20))
-            times = measure(case, config, repeats, with_reference=hits in args.hits)
+            times = measure(case, config, repeats, query=query, with_reference=hits in args.hits)
             stages = " ".join(f"{stage} {spent:.2f}" for stage, spent in times.stages.items())
             sys.stdout.write(
                 line.format(
