@@ -59,7 +59,7 @@ def sentence_ends(text: str, begin: int = 0) -> list[int]:
     """Where the sentences and lines of `text[begin:]` end, ascending; that of the last one only if more follows."""
     text = text[begin:] if begin else text
     ends = [first + len(text[first:second].rstrip()) for first, second in tiles(text)]
-    return [begin + end for end in ends if end < len(text)]
+    return [begin + end for end in ends if 0 < end < len(text)]  # of a blank text there is none
 
 
 def sentences(candidate: Candidate) -> list[Sentence]:
