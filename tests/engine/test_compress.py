@@ -109,6 +109,8 @@ def test_an_answer_that_does_not_is_refused_and_a_note_says_so(rule: str, answer
         ("whole sentences", "第一句。第二句！第三句。", "第二句！", ((4, 8),)),
         ("without their stop", "第一句。第二句！第三句。", "第三句", ((8, 12),)),
         ("a part: no blank ends a word", "第一句。我们今天下雨。第三句。", "今天下雨", ((4, 11),)),
+        ("one over two lines", "It goes over\ntwo lines. End.", "It goes over two lines.", ((0, 24),)),
+        ("a part over two lines", "It goes over\ntwo lines. End.", "over two", ((0, 24),)),
         ("a part of a row", "| a | 5 mg. |\n| b | 6 mg. |", "b | 6 mg", ((14, 27),)),
         ("the same letters inside a word are no match", "Cart. Art.", "art", ((6, 10),)),
         ("with its number", "1. Mail it. 2. Wait.", "2. Wait.", ((12, 20),)),
@@ -284,6 +286,7 @@ def flowing(
         while True:
             request = flow.send(reply)
             assert isinstance(request, CompressTexts)
+            assert request.prompts
             prompts += request.prompts
             reply = [answers(prompt.rpartition("Text:\n")[2]) for prompt in request.prompts]
     except StopIteration as end:
@@ -302,10 +305,17 @@ def visit(text: str) -> str:
     return ". ".join(said) or "IRRELEVANT"
 
 
-def test_while_everything_fits_nothing_is_asked_and_nothing_compressed():
-    context, prompts = flowing(never, [SHORT, LONG], 36)
+@pytest.mark.parametrize("query", [QUERY, None])
+def test_while_everything_fits_nothing_is_asked_and_nothing_compressed(query: str | None):
+    context, prompts = flowing(never, [SHORT, LONG], 36, query)
     assert prompts == []
     assert context.text == f"{SHORT.text}\n\n{LONG.text}"
+    assert context.trace.notes == ()
+
+
+def test_what_the_model_chose_stands_without_a_word_of_the_query_too():
+    context, _ = flowing(lambda text: "The visit takes thirty minutes. No dogs.", [SHORT, LONG], 35, "visit")
+    assert context.blocks[1].text == "The visit takes thirty minutes. No dogs. [...]"
 
 
 def test_what_does_not_fit_is_asked_about_and_stands_as_the_model_chose():
@@ -370,8 +380,12 @@ def test_what_was_let_go_before_does_not_count_as_relevant():
     assert prompt.endswith(LONG.text)
     with pytest.raises(StopIteration) as end:
         flow.send(["IRRELEVANT"])
-    assert standing(end.value.value) == ["long"]
-    assert decision(end.value.value, "short").reason == "below the relevance floor"
+    context = end.value.value
+    assert {each.chunk_id: each.reason for each in context.trace.decisions} == {
+        "long": "extractive",
+        "short": "below the relevance floor",
+    }
+    assert context.trace.notes == ("compress: the model finds nothing relevant in any chunk, all stay",)
 
 
 def test_a_hit_below_the_floor_does_not_come_back_into_the_room_that_the_model_made():

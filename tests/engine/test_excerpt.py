@@ -8,7 +8,7 @@ import pytest
 
 from ctxassembly.cut import excerpt, sentences
 from ctxassembly.join import find_joint, join
-from ctxassembly.types import Candidate, Chunk, Piece
+from ctxassembly.types import Candidate, Chunk, Joint, Piece
 
 SIX = [f"{name} is a sentence of some length." for name in ("First", "Second", "Third", "Fourth", "Fifth", "Sixth")]
 TEXT = " ".join(SIX)
@@ -66,6 +66,16 @@ def test_a_chunk_inside_another_adds_what_that_one_left_out(offsets: bool):
         for others in [(0,), (1,), (0, 1)]:
             numbers = {*kept, *(number + 2 for number in others)}
             assert written(reduced(outer, *kept), reduced(inner, *others)) == expected(numbers), (kept, others)
+
+
+@pytest.mark.parametrize(("start", "text"), [(9, "No. Yes."), (0, "Yes. No."), (None, "Yes. No."), (4, "Yes. No.")])
+def test_where_a_chunk_inside_another_stands_is_told_by_offsets_that_are_right(start: int | None, text: str):
+    outer, inner = (
+        Chunk("a", "A", "Yes. No. Yes. Wait.", 0, 0),
+        Candidate(Chunk("b", "A", "Yes.", 1, start), 1, position=1),
+    )
+    (passage,) = join([reduced(outer, 1), inner], lambda *_: Joint(4, ""))
+    assert "".join(each.glue + each.text for each in passage) == text
 
 
 def test_what_two_share_belongs_to_the_first_that_keeps_it():
