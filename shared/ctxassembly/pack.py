@@ -30,9 +30,11 @@ CLOSE_ENOUGH = 0.97
 
 
 class Packed(NamedTuple):
-    """Candidates reduced to the units that stand, and how many characters a token of theirs has."""
+    """The candidates that have any of the units taken, reduced to these."""
 
     candidates: list[Candidate]
+    forms: dict[int, Candidate]
+    """The same, by the `id` of what each was before."""
     chars_per_token: float
 
 
@@ -45,12 +47,13 @@ def pack(scale: Scale, units: Units, chars_per_token: float) -> Packed | None:
     low, high = 0.0, math.inf
     for _ in range(TRIES):
         chosen = _greedy(units.units, order, room)
-        candidates = _kept(units, chosen)
-        if not candidates:
+        forms = _kept(units, chosen)
+        if not forms:
             break
+        candidates = list(forms.values())
         added = scale.weigh(candidates) - scale.token_count
         if scale.fits(candidates):
-            best = Packed(candidates, room / max(added, 1))
+            best = Packed(candidates, forms, room / max(added, 1))
             if added >= tokens * CLOSE_ENOUGH or len(chosen) == len(order):
                 break
             low = room
@@ -96,20 +99,20 @@ def _greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> set[int
     return taken
 
 
-def _kept(units: Units, chosen: set[int]) -> list[Candidate]:
+def _kept(units: Units, chosen: set[int]) -> dict[int, Candidate]:
     """The candidates that the chosen units are made of, each reduced to its share of them.
 
     What two chunks share is the first one's.
     """
-    kept: list[Candidate] = []
+    kept: dict[int, Candidate] = {}
     upto: dict[int, int] = {}
     for share in units.shares:
         taken = [place for place in share.places if place in chosen]
         if taken and len(taken) == len(share.places):
-            kept.append(share.candidate)
+            kept[id(share.candidate)] = share.candidate
             upto |= dict.fromkeys(taken, share.end)
         elif spans := _spans(share, taken, units.units, upto):
-            kept.append(replace(share.candidate, kept=spans, shortened_by="sentence"))
+            kept[id(share.candidate)] = replace(share.candidate, kept=spans, shortened_by="sentence")
     return kept
 
 

@@ -121,7 +121,7 @@ class Selector:
                 first = candidates[0]
                 if packed := pack(layout, units, len(first.text) / max(layout.text_tokens(first), 1)):
                     layout.take(packed.candidates)
-                    return units.filled(candidates, *packed)
+                    return units.filled(candidates, packed.forms, packed.chars_per_token)
             candidates = units.by_value(candidates)
         return fill(
             layout,

@@ -12,7 +12,7 @@ import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -75,13 +75,12 @@ class Units:
         }
         return sorted(candidates, key=lambda candidate: -means[id(candidate)])
 
-    def filled(self, candidates: Iterable[Candidate], taken: Iterable[Candidate], chars_per_token: float) -> Filled:
-        """What it means for `candidates` that only `taken` stand, some of them in part."""
-        stands = {id(each.chunk): each for each in taken}
+    def filled(self, candidates: Iterable[Candidate], forms: Mapping[int, Candidate], chars_per_token: float) -> Filled:
+        """What it means for `candidates` that only those with `forms` stand, some of them in part."""
         left_out: dict[int, LeftOut] = {}
         shortened: dict[int, Candidate] = {}
         for each in candidates:
-            form = stands.get(id(each.chunk))
+            form = forms.get(id(each))
             if form is None:
                 left_out[id(each)] = LeftOut(FOR_BUDGET, round(len(each.text) / chars_per_token))
             elif form.kept is not None:
