@@ -23,7 +23,7 @@ from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import Request
-from ctxassembly.selection import Selector
+from ctxassembly.selection import BEYOND, Selector
 from ctxassembly.supplement import Supplement, Supplemented, supplemented
 from ctxassembly.tokens import Counter, counter_for
 from ctxassembly.types import Candidate, Header, Hit, Label, Part, Shortened, Trace
@@ -87,7 +87,7 @@ def assemble_flow(
         stages=tuple(log.stages),
         notes=tuple(log.notes),
         hits=len(hits),
-        chunks=len(decisions),
+        chunks=sum(decision.reason != BEYOND for decision in decisions),
         round_trips=log.round_trips,
         token_count=layout.weigh((), level),
         max_tokens=config.token_limit,

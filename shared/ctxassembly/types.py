@@ -289,7 +289,7 @@ class Trace:
     """Fallbacks taken: bad values in chunks, a store that failed, a header that was shortened."""
     hits: int = 0
     chunks: int = 0
-    """Hits and neighbours together."""
+    """Hits and neighbours together, without what was fetched from beyond the window and not needed."""
     round_trips: int = 0
     """Calls to the store."""
     token_count: int = 0

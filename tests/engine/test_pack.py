@@ -98,6 +98,7 @@ def test_a_wider_pool_is_fetched_in_the_same_round_trip_and_read_only_under_pres
         reasons = {each.reason for each in context.trace.decisions if each.chunk_id not in stands}
         assert reasons <= {"beyond the window", "budget"}
         assert len(context.trace.decisions) == 7
+        assert context.trace.summary.startswith("1 -> 3 chunks" if limit == 8_000 else "1 -> ")
 
 
 def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
@@ -152,6 +153,8 @@ def test_a_limit_of_characters_holds_as_well():
 
 
 def test_many_short_lines_take_time_in_proportion():
+    """Ten times the lines take some ten times the time; a quadratic search would take a hundred times."""
+
     def seconds(lines: int) -> float:
         chunk = Chunk("a", "A", "\n".join(f"x{n}" for n in range(lines)))
         began = time.process_time()
@@ -159,4 +162,4 @@ def test_many_short_lines_take_time_in_proportion():
         return time.process_time() - began
 
     seconds(1_000)
-    assert seconds(40_000) < 20 * max(seconds(4_000), 0.01)
+    assert seconds(40_000) < 50 * max(seconds(4_000), 0.01)

@@ -62,7 +62,7 @@ def test_every_hit_is_in_the_context_or_dropped_with_a_reason(case: Retrieval):
     trace = context.trace
     assert sorted(each.rank for each in trace.decisions if each.distance == 0) == list(range(len(case.hits)))
     assert trace.hits == len(case.hits)
-    assert trace.chunks == len(trace.decisions)
+    assert trace.chunks == sum(each.reason != "beyond the window" for each in trace.decisions)
     in_context = {chunk_id for passage in context.passages for chunk_id in passage.chunk_ids}
     for each in trace.decisions:
         assert each.reason
