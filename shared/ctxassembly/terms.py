@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from ctxassembly.types import Span
-from ctxassembly.words import is_spaced, words
+from ctxassembly.words import is_spaced, plain, words
 
 STEM_CHARS = 6
 """Letters that two forms of a word share: in Dutch, German, Spanish and English that is enough to find most."""
@@ -26,12 +25,16 @@ def finder(wanted: Sequence[str]) -> Callable[[str, Sequence[Span]], list[Sequen
     pattern, known = re.compile(rf"(?<!\w)(?:{forms})"), frozenset(wanted)
 
     def find(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
-        plain = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-        if len(plain) != len(text) or not is_spaced(plain):
+        same = plain(text)
+        if not wanted:
+            return [()] * len(spans)
+        if not is_spaced(same):
             return [[stem for stem in stems(text[start:end]) if stem in known] for start, end in spans]
+        if len(same) != len(text):  # a slice of the one is no slice of the other
+            return [pattern.findall(plain(text[start:end])) for start, end in spans]
         places: dict[int, list[str]] = {}
         ends = [end for _, end in spans]
-        for match in pattern.finditer(plain) if wanted else ():
+        for match in pattern.finditer(same):
             places.setdefault(bisect_right(ends, match.start()), []).append(match[0])
         return [places.get(place, ()) for place in range(len(spans))]
 

@@ -33,7 +33,17 @@ def find_words(text: str, sought: str, begin: int) -> int:
 def _inside_word(text: str, at: int) -> bool:
     """Whether a word goes on at `at`. Scripts that put no spaces between words have no such place."""
     around = text[max(at - 1, 0) : at + 1]
-    return _INSIDE.fullmatch(around) is not None and (around.isascii() or not _patterns()[0].search(around))
+    return _INSIDE.fullmatch(around) is not None and is_spaced(around)
+
+
+def plain(text: str) -> str:
+    """`text` as its words are: without case, compatible forms as one. It may have another length."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+
+
+def is_spaced(text: str) -> bool:
+    """Whether no script in `text` goes without spaces between words."""
+    return text.isascii() or not _patterns()[0].search(text)
 
 
 def words(text: str) -> list[str]:
@@ -42,13 +52,11 @@ def words(text: str) -> list[str]:
     Scripts that put no spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer) give every two adjacent
     characters as a word, and a character that stands alone as itself.
     """
-    if text.isascii():
-        return _SPACED_WORDS.findall(text.lower())
-    found: list[str] = []
-    text = unicodedata.normalize("NFKC", text).casefold()
-    unspaced, any_words = _patterns()
-    if not unspaced.search(text):
+    text = plain(text)
+    if is_spaced(text):
         return _SPACED_WORDS.findall(text)
+    found: list[str] = []
+    _, any_words = _patterns()
     for match in any_words.finditer(text):
         run = match[1]
         if run is None or len(run) == 1:
@@ -62,8 +70,3 @@ def words(text: str) -> list[str]:
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Compiled when they are needed: it takes 2 ms, and importing the engine stays light."""
     return re.compile(f"[{_UNSPACED}]"), re.compile(rf"([{_UNSPACED}]+)|[^\W{_UNSPACED}]+")
-
-
-def is_spaced(text: str) -> bool:
-    """Whether no script in `text` goes without spaces between words."""
-    return text.isascii() or not _patterns()[0].search(text)
