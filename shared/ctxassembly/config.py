@@ -40,7 +40,8 @@ class AssemblyConfig:
     """How a context is assembled."""
 
     enabled: bool = True
-    """False passes the hits through in their order, each its own block, within the budget."""
+    """False passes the hits through in their order, each its own block, within the budget: nothing is compressed, and
+    what doesn't fit is left out."""
     window: int = 1
     """Neighbours read on each side of a hit, 0 to 3 chunks."""
     pool_window: int | None = None

@@ -8,6 +8,7 @@ line of it, and what a failure means is decided here once.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ctxassembly.admit import admit
@@ -27,6 +28,14 @@ from ctxassembly.selection import BEYOND, Selector
 from ctxassembly.supplement import Supplement, Supplemented, supplemented
 from ctxassembly.tokens import Counter, counter_for
 from ctxassembly.types import Candidate, Header, Hit, Label, Part, Shortened, Trace
+
+_PASSED_THROUGH: dict[str, Any] = {
+    "relevance_floor": None,
+    "min_chunk_tokens": 0,
+    "max_chunk_tokens": None,
+    "compress": "none",
+}
+"""Where hits are only passed through, the budget alone decides."""
 
 Flow = Generator[Request, Sequence[Any], Context]
 
@@ -49,6 +58,8 @@ def assemble_flow(
             model without one.
     """
     config = config or AssemblyConfig()
+    if not config.enabled:
+        config = replace(config, **_PASSED_THROUGH)
     if config.compress == "llm" and not can_compress:
         raise ConfigError("compress", "'none' or 'extractive' where no `llm` is given", config.compress)
     counter = counter_for(config.encoding)

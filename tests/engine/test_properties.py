@@ -244,6 +244,15 @@ def test_while_everything_fits_nothing_gives_way_and_nothing_is_compressed(case:
 
 @unhurried
 @given(retrievals())
+def test_where_hits_are_passed_through_the_budget_alone_decides(case: Retrieval):
+    through = case.options | {"enabled": False}
+    calm = {"compress": "none", "relevance_floor": None, "max_chunk_tokens": None, "min_chunk_tokens": 0}
+    context = assembled(replace(case, options=through))
+    assert context.text == assembled(replace(case, options=through | calm)).text
+
+
+@unhurried
+@given(retrievals())
 def test_sync_equals_async(case: Retrieval):
     awaited = asyncio.run(
         aassemble(
