@@ -49,7 +49,7 @@ def choose(
 ) -> Generator[CompressTexts, Sequence[Any], Chosen]:
     """What stands of `usable`, best first, beside a supplement; `seen` are all candidates as they came."""
     selection = selector.select(usable, beside)
-    if selector.config.compress == "llm" and selection.waiting:
+    if selector.config.compress == "llm" and selector.grain != "sentence" and selection.waiting:
         room = selector.room(selection)
         extracted = yield from extract(selection.waiting, room, selector.query, selector.config, log.notes)
         selection = selector.select_again(selection, extracted)

@@ -63,9 +63,9 @@ class AssemblyConfig:
     """What the budget keeps or drops whole, where not everything fits.
 
     `sentence` packs the sentences that answer the query best, of hits and of all that is around them, into contiguous
-    passages. `chunk` and `passage` fill by value, hits before neighbours where there is no query. `document` is the
-    published rule: documents go from the tail. `auto` is `sentence` if there is a query and nothing else is said of
-    what doesn't fit (`at_edge`, `compress`, `max_chunk_tokens`), else `chunk`.
+    passages; then `at_edge` and `compress` have nothing to do. `chunk` fills by value, `passage` by rank, hits before
+    neighbours. `document` is the published rule: documents go from the tail. `auto` is `sentence` if there is a query
+    and nothing else is said of what doesn't fit (`at_edge`, `compress`, `max_chunk_tokens`), else `chunk`.
     """
     choose_by: ChooseBy = "query"
     """What the value of a chunk or sentence is: how it was ranked and how well its words answer the query, or its rank

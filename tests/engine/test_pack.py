@@ -163,3 +163,11 @@ def test_many_short_lines_take_time_in_proportion():
 
     seconds(1_000)
     assert seconds(40_000) < 50 * max(seconds(4_000), 0.01)
+
+
+def test_no_model_is_asked_about_what_is_chosen_by_sentences():
+    asked: list[str] = []
+    config = AssemblyConfig(max_tokens=60, granularity="sentence", compress="llm")
+    context = assemble(hits_of([leaflet(3)]), config, query=QUERY, llm=lambda prompt: asked.append(prompt) or "")
+    assert asked == []
+    assert "8 days" in context.text
