@@ -83,8 +83,9 @@ def fill(
                 rests = _rest_of(item[0], scale, min_chunk_tokens)
             if rests:
                 scale.take(rests)
-                rest_of = {id(rest.chunk): rest for rest in rests}
-                found = {id(each): rest_of[id(each.chunk)] for each in item if id(each.chunk) in rest_of}
+                # By the rank as well: where copies stay, two hits may have one chunk.
+                rest_of = {(id(rest.chunk), rest.rank): rest for rest in rests}
+                found = {id(each): rest_of[key] for each in item if (key := (id(each.chunk), each.rank)) in rest_of}
                 shortened |= {id(each): found[id(each)] for each in item if found.get(id(each), each) is not each}
                 taken |= found.keys()
             full = full or at_edge != "skip" or grain == "document"

@@ -564,3 +564,18 @@ def test_time_to_compress_is_linear_in_the_chunks(options: dict[str, Any]):
 
     seconds(200)
     assert seconds(1_600) < 30 * max(seconds(200), 0.01)
+
+
+def test_of_two_hits_with_one_chunk_the_one_that_stands_in_part_is_told_from_the_other():
+    """Where copies stay, of a document that doesn't fit: what stands in the context is told of the one that does."""
+    first = Chunk("A0", "A", "word word word w", index=0, start=0)
+    last = Chunk(
+        "A5", "A", "e of a log\nword ", index=5, start=55, metadata={"source": "gids.pdf", "page_summary": "s"}
+    )
+    for limit in range(40, 130):
+        config = AssemblyConfig(
+            max_tokens=limit, encoding=len, window=0, dedup="none", granularity="document", compress="extractive"
+        )
+        context = assemble(hits_of([first] * 5 + [last] * 2), config)
+        told = {each.chunk_id for each in context.trace.decisions if each.outcome in ("kept", "cut", "compressed")}
+        assert {chunk_id for passage in context.passages for chunk_id in passage.chunk_ids} <= told
