@@ -14,14 +14,13 @@ from types import MappingProxyType
 from ctxassembly.config import AtEdge, Granularity
 from ctxassembly.cut import beginning, fitting_end, fitting_excerpt, last_fitting, sentence_ends
 from ctxassembly.scale import (
-    FOR_BUDGET,
     MOST_CHARS_PER_TOKEN,
     TYPICAL_CHARS_PER_TOKEN,
     BestSentences,
     Filled,
     Scale,
 )
-from ctxassembly.types import Candidate, Header, LeftOut
+from ctxassembly.types import FOR_BUDGET, Candidate, Header, LeftOut
 
 MEANINGFUL_RESTS = 3
 """A cut chunk must have this many times the tokens below which a whole one says too little (published)."""

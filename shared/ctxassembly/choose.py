@@ -16,10 +16,9 @@ from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.requests import CompressTexts
-from ctxassembly.scale import FOR_BUDGET
 from ctxassembly.selection import Selector
 from ctxassembly.supplement import Supplemented
-from ctxassembly.types import Candidate, Header, LeftOut
+from ctxassembly.types import FOR_BUDGET, Candidate, Header, LeftOut
 
 
 @dataclass(frozen=True)

@@ -145,15 +145,21 @@ def excerpt(sentences: Iterable[Sentence]) -> list[Candidate]:
     return [_reduced(each[0].candidate, sorted(sentence.span for sentence in each)) for each in chosen.values()]
 
 
-def _reduced(candidate: Candidate, spans: Iterable[Span]) -> Candidate:
-    kept: list[Span] = []
+def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The ascending `spans`, those that touch as one."""
+    runs: list[Span] = []
     for start, end in spans:
-        if kept and kept[-1][1] == start:
-            kept[-1] = (kept[-1][0], end)
+        if runs and runs[-1][1] == start:
+            runs[-1] = (runs[-1][0], end)
         else:
-            kept.append((start, end))
-    if tuple(kept) == candidate.slices:
+            runs.append((start, end))
+    return tuple(runs)
+
+
+def _reduced(candidate: Candidate, spans: Iterable[Span]) -> Candidate:
+    kept = merged(spans)
+    if kept == candidate.slices:
         return candidate
     # What a model has extracted stays the model's.
     by: Shortening = "llm" if candidate.shortened_by == "llm" else "extractive"
-    return replace(candidate, kept=tuple(kept), shortened_by=by)
+    return replace(candidate, kept=kept, shortened_by=by)

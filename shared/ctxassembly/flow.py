@@ -24,10 +24,10 @@ from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import Request
-from ctxassembly.selection import BEYOND, Selector
+from ctxassembly.selection import Selector
 from ctxassembly.supplement import Supplement, Supplemented, supplemented
 from ctxassembly.tokens import Counter, counter_for
-from ctxassembly.types import Candidate, Header, Hit, Label, Part, Shortened, Trace
+from ctxassembly.types import BEYOND, Candidate, Header, Hit, Label, Part, Shortened, Trace
 
 _PASSED_THROUGH: dict[str, Any] = {
     "relevance_floor": None,

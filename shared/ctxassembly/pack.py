@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from ctxassembly.cut import merged
 from ctxassembly.scale import Scale
 from ctxassembly.types import Candidate, Span
 from ctxassembly.units import Share, Unit, Units
@@ -123,9 +124,6 @@ def _spans(share: Share, places: Sequence[int], units: Sequence[Unit], upto: dic
         unit = units[place]
         start, stop = max(unit.start, share.begin, upto.get(place, 0)), min(unit.end, share.end)
         if start < stop and share.candidate.chunk.text[start - share.begin : stop - share.begin].strip():
-            if spans and spans[-1][1] == start - share.begin:
-                spans[-1] = (spans[-1][0], stop - share.begin)
-            else:
-                spans.append((start - share.begin, stop - share.begin))
+            spans.append((start - share.begin, stop - share.begin))
             upto[place] = stop
-    return tuple(spans)
+    return merged(spans)

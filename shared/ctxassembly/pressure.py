@@ -12,10 +12,7 @@ from typing import NamedTuple
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import beginning, fitting_end, fitting_excerpt
 from ctxassembly.scale import MOST_CHARS_PER_TOKEN, BestSentences, Scale
-from ctxassembly.types import Candidate, LeftOut
-
-BELOW_FLOOR = "below the relevance floor"
-TOO_SHORT = "too short"
+from ctxassembly.types import BELOW_FLOOR, TOO_SHORT, Candidate, LeftOut
 
 
 class Relieved(NamedTuple):

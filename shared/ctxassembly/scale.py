@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 from ctxassembly.cut import Sentence
 from ctxassembly.types import Candidate, Header, LeftOut
 
-FOR_BUDGET = "budget"
 TYPICAL_CHARS_PER_TOKEN = 4.0
 """Of English prose: a first guess at how much fits. Nothing depends on it but time, and how much a model is asked."""
 MOST_CHARS_PER_TOKEN = 8

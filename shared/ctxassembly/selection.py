@@ -15,14 +15,11 @@ from ctxassembly.layout import Layout
 from ctxassembly.pack import pack
 from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
-from ctxassembly.scale import FOR_BUDGET, MOST_CHARS_PER_TOKEN, TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
+from ctxassembly.scale import MOST_CHARS_PER_TOKEN, TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
 from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
-from ctxassembly.types import Candidate, LeftOut
+from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
 from ctxassembly.units import units_of
-
-BEYOND = "beyond the window"
-IRRELEVANT = "irrelevant"
 
 
 @dataclass(frozen=True)
@@ -86,8 +83,7 @@ class Selector:
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
         near = [each for each in candidates if each.distance <= self.config.window]
-        chooses = len(near) < len(candidates) or self.grain == "sentence"
-        if chooses and _may_fit(near, layout.max_tokens) and layout.fits(near):
+        if self._by_query and _may_fit(near, layout.max_tokens) and layout.fits(near):
             # Nothing has to be chosen, and nothing comes from beyond the window.
             layout.take(near)
             beyond = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > self.config.window}
@@ -115,7 +111,7 @@ class Selector:
         forms: Mapping[int, Candidate] = MappingProxyType({}),
     ) -> Filled:
         config, grain = self.config, self.grain
-        if grain in ("chunk", "sentence") and config.chooses(self.query) and candidates:
+        if self._by_query and candidates:
             units = units_of(layout.lines(candidates), self.query or "")
             if grain == "sentence":
                 first = candidates[0]
@@ -132,6 +128,11 @@ class Selector:
             forms=forms,
             best_sentences=best,
         )
+
+    @property
+    def _by_query(self) -> bool:
+        """Whether the words of the query decide what stands, where not everything fits."""
+        return self.grain in ("chunk", "sentence") and self.config.chooses(self.query)
 
     def _layout(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:
         return Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)

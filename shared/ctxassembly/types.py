@@ -12,6 +12,13 @@ from enum import IntEnum
 from typing import Any, Literal, NamedTuple
 
 Span = tuple[int, int]
+FOR_BUDGET = "budget"
+TOO_SHORT = "too short"
+BELOW_FLOOR = "below the relevance floor"
+IRRELEVANT = "irrelevant"
+BEYOND = "beyond the window"
+_LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT)
+"""The reasons for which a chunk that was to be read isn't."""
 GAP = "[...]"
 """Stands where text of the same document is missing, and at the end of text that was shortened."""
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
@@ -317,7 +324,7 @@ class Trace:
     @property
     def left_out(self) -> tuple[Decision, ...]:
         """The chunks that the budget left out."""
-        return tuple(each for each in self.decisions if each.outcome == "dropped" and each.reason in _FOR_BUDGET)
+        return tuple(each for each in self.decisions if each.outcome == "dropped" and each.reason in _LEFT_OUT)
 
     @property
     def left_out_tokens(self) -> int:
@@ -346,9 +353,6 @@ class Trace:
 
     def __str__(self) -> str:
         return "\n".join((self.summary, *self.notes))
-
-
-_FOR_BUDGET = ("budget", "too short", "below the relevance floor", "irrelevant")
 
 
 def _shortened(chunks: Sequence[Shortened]) -> str:

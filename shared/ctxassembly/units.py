@@ -19,9 +19,9 @@ from typing import NamedTuple
 from ctxassembly.bm25 import Bm25
 from ctxassembly.cut import tiles
 from ctxassembly.excerpt import Line
-from ctxassembly.scale import FOR_BUDGET, Filled
+from ctxassembly.scale import Filled
 from ctxassembly.terms import finder, stems
-from ctxassembly.types import Candidate, LeftOut
+from ctxassembly.types import FOR_BUDGET, Candidate, LeftOut
 
 RANK = 0.8
 NEIGHBOUR = 0.8
