@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.excerpt import Line, lines_of
-from ctxassembly.join import find_joint, join, trimmed
-from ctxassembly.order import Place, arrange
+from ctxassembly.groups import Group, Run, grouped, in_reading_order, new_text
+from ctxassembly.join import find_joint
+from ctxassembly.order import arrange
 from ctxassembly.render import SEPARATOR, Renderer
 from ctxassembly.tokens import Counter, Measured
-from ctxassembly.types import GAP, Candidate, Chunk, Header, Joint, Label, Part, Piece
+from ctxassembly.types import Candidate, Chunk, Header, Joint, Label, Part
 
 NOTHING = Measured("", 0, None, 0)
 
@@ -42,8 +43,8 @@ class Layout:
         self._separator = counter.measure(SEPARATOR)
         # Keyed by identity: whoever owns the candidates keeps the chunks alive as long as the layout.
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
-        self._groups: dict[object, _Group] = {}
-        self._ordered: list[_Run] = []
+        self._groups: dict[object, Group] = {}
+        self._ordered: list[Run] = []
         self._supplement = counter.chain(counter.measure(part.text) for part in supplement)
         self._opening = self._closing = NOTHING
         if supplement and config.supplement_position == "before":
@@ -92,7 +93,7 @@ class Layout:
         members: dict[str, list[Candidate]] = {}
         for candidate in candidates:
             members.setdefault(candidate.chunk.document_id, []).append(candidate)
-        ordered = (sorted(each, key=lambda c: (c.position, c.rank)) for each in members.values())
+        ordered = (sorted(each, key=in_reading_order) for each in members.values())
         return [line for each in ordered for line in lines_of(each, self._joint)]
 
     def labels(self) -> list[Label]:
@@ -120,7 +121,7 @@ class Layout:
             self._last_try = tried
         return tried
 
-    def _changed(self, candidates: Iterable[Candidate]) -> dict[object, _Group]:
+    def _changed(self, candidates: Iterable[Candidate]) -> dict[object, Group]:
         """The groups that `candidates` would make or change, by their key."""
         added: dict[object, list[Candidate]] = {}
         for candidate in candidates:
@@ -130,24 +131,27 @@ class Layout:
         changed = {}
         for key, new in added.items():
             before = self._groups[key].candidates if key in self._groups else []
-            changed[key] = self._group(sorted([*before, *new], key=lambda c: (c.position, c.rank)))
+            changed[key] = self._group(sorted([*before, *new], key=in_reading_order))
         return changed
 
-    def _group(self, candidates: list[Candidate]) -> _Group:
-        summary = self._summaries.get(candidates[0].chunk.document_id, "")
-        labels = _labels(join(candidates, self._joint), self._config.cite)
-        source, page = "", None
-        if self._order == "document_order":
-            source = self.particulars.source(candidates[0].chunk)
-            pages = (self.particulars.number(candidate.chunk, "page") for candidate in candidates)
-            page = next((page for page in pages if page is not None), None)
-        runs = []
-        for share, relevance in _shares(candidates, labels, self._together):
-            # A beginning of a text that is cut may have nothing but blanks, and then no label.
-            first = share[0].passages[0][0].candidate if share else candidates[0]
-            place = Place(relevance, first.chunk.document_id, first.position, source, page)
-            runs.append(_Run(share, summary, place))
-        return _Group(candidates, runs)
+    def _group(self, candidates: list[Candidate]) -> Group:
+        config = self._config
+        return grouped(
+            candidates,
+            self._joint,
+            cite=config.cite,
+            together=self._together,
+            summary=self._summaries.get(candidates[0].chunk.document_id, ""),
+            source_of=self._source_of,
+        )
+
+    def _source_of(self, candidates: Sequence[Candidate]) -> tuple[str, int | str | None]:
+        """The source of a document's `candidates` and their first page, where they are ordered by that."""
+        if self._order != "document_order":
+            return "", None
+        pages = (self.particulars.number(candidate.chunk, "page") for candidate in candidates)
+        page = next((page for page in pages if page is not None), None)
+        return self.particulars.source(candidates[0].chunk), page
 
     def _joint(self, first: Chunk, second: Chunk, adjacent: bool) -> Joint | None:
         key = (id(first), id(second), adjacent)
@@ -156,7 +160,7 @@ class Layout:
             self._joints[key] = find_joint(first, second, adjacent, config.min_overlap_chars, config.max_overlap_chars)
         return self._joints[key]
 
-    def _arranged(self, groups: Mapping[object, _Group]) -> list[tuple[_Run, int, bool]]:
+    def _arranged(self, groups: Mapping[object, Group]) -> list[tuple[Run, int, bool]]:
         """The runs as they are read, each with its first label and whether it is the first of its document."""
         runs = [run for group in groups.values() for run in group.runs]
         label, led = 1, set()
@@ -167,7 +171,7 @@ class Layout:
             label += len(run.labels)
         return arranged
 
-    def _measured_with(self, changed: Mapping[object, _Group], level: Header) -> Measured:
+    def _measured_with(self, changed: Mapping[object, Group], level: Header) -> Measured:
         chain = self._counter.chain
         if len(changed) == 1 and level is Header.FULL and self._order == "documents":
             ((key, group),) = changed.items()
@@ -202,7 +206,7 @@ class Layout:
             measured = self._measured(run, run.first_label, leads=run.leads, level=Header.FULL)
             after = chain((separator, measured, after))
 
-    def _measured(self, run: _Run, first_label: int, *, leads: bool, level: Header) -> Measured:
+    def _measured(self, run: Run, first_label: int, *, leads: bool, level: Header) -> Measured:
         key = (first_label, leads, level)
         if key not in run.measured:
             counter = self._counter
@@ -213,105 +217,15 @@ class Layout:
             run.measured[key] = counter.chain(pieces[1:])
         return run.measured[key]
 
-    def _blocks(self, run: _Run, label: int, leads: bool, level: Header) -> list[list[Part]]:
+    def _blocks(self, run: Run, label: int, leads: bool, level: Header) -> list[list[Part]]:
         labels = run.labelled(leads=leads)
         return [self._renderer.block(label + step, each, level) for step, each in enumerate(labels)]
-
-
-class _Run:
-    """Labels of one document that stand together.
-
-    Once it is selected it also knows its first label, whether it is the first of its document, and in the order of
-    documents what stands before and after it, separators included.
-    """
-
-    __slots__ = ("after", "before", "first_label", "labels", "leads", "measured", "place", "summary")
-
-    first_label: int
-    leads: bool
-    before: Measured
-    after: Measured
-
-    def __init__(self, labels: Sequence[Label], summary: str, place: Place) -> None:
-        self.labels = labels
-        self.summary = summary
-        self.place = place
-        self.measured: dict[tuple[int, bool, Header], Measured] = {}
-
-    def labelled(self, *, leads: bool) -> Sequence[Label]:
-        """Its labels, the page summary in the first one if that is the first of its document."""
-        if not (leads and self.summary and self.labels):
-            return self.labels
-        return [self.labels[0]._replace(summary=self.summary), *self.labels[1:]]
 
 
 class _Try(NamedTuple):
     """A selection with `candidates` added: the groups that change, and the size of the whole context."""
 
     candidates: Sequence[Candidate]
-    changed: dict[object, _Group]
+    changed: dict[object, Group]
     tokens: int
     characters: int
-
-
-class _Group(NamedTuple):
-    """The selected candidates of one document, by position, and what becomes of them."""
-
-    candidates: list[Candidate]
-    runs: list[_Run]
-
-
-def _shares(
-    candidates: Sequence[Candidate], labels: Sequence[Label], together: bool
-) -> list[tuple[Sequence[Label], tuple[int, ...]]]:
-    """The labels that stand together, and their relevance: a document's by its best hit, a label's by its best chunk.
-
-    A chunk without text of its own counts for the label before it, which contains it.
-    """
-    if together:
-        return [(labels, min((candidate.rank, candidate.distance) for candidate in candidates))]
-    label_of = {
-        id(piece.candidate): at for at, label in enumerate(labels) for passage in label.passages for piece in passage
-    }
-    best: dict[int, tuple[int, ...]] = {}
-    at = 0
-    for candidate in candidates:
-        at = label_of.get(id(candidate), at)
-        relevance = (int(not candidate.is_hit), candidate.rank, candidate.distance)
-        best[at] = min(best.get(at, relevance), relevance)
-    return [([label], best[at]) for at, label in enumerate(labels)]
-
-
-def _labels(passages: list[tuple[Piece, ...]], cite: str) -> list[Label]:
-    shares: list[Sequence[tuple[Piece, ...]]]
-    if cite == "document":
-        shares = [passages]
-    elif cite == "passage":
-        shares = [[passage] for passage in passages]
-    else:
-        own: dict[int, list[Piece]] = {}
-        for piece in (piece for passage in passages for piece in passage if piece.text.strip()):
-            own.setdefault(id(piece.candidate), []).append(piece)
-        shares = [[trimmed(_alone(pieces))] for pieces in own.values()]
-    return [Label(share, _best(share), "") for share in shares]
-
-
-def _alone(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces of one chunk as they stand without what other chunks have between them."""
-    alone = [pieces[0]._replace(glue="")]
-    for piece in pieces[1:]:
-        last = alone[-1]
-        apart = piece.start > last.end
-        if apart:
-            alone[-1] = last._replace(end=last.start + len(last.text.rstrip()))
-        if apart and GAP not in piece.glue:
-            alone.append(piece._replace(start=piece.end - len(piece.text.lstrip()), glue=f" {GAP} "))
-        else:
-            alone.append(piece)
-    return alone
-
-
-def _best(passages: Sequence[tuple[Piece, ...]]) -> Candidate:
-    return min(
-        (piece.candidate for passage in passages for piece in passage), key=lambda c: (not c.is_hit, c.rank, c.distance)
-    )

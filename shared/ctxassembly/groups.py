@@ -1,0 +1,157 @@
+"""What is selected of one document, joined and divided into labels: the unit that a draft of a context is made of."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+
+from ctxassembly.join import join, trimmed
+from ctxassembly.order import Place
+from ctxassembly.tokens import Measured
+from ctxassembly.types import GAP, Candidate, Chunk, Header, Joint, Label, Piece
+
+Joints = Callable[[Chunk, Chunk, bool], "Joint | None"]
+"""How a chunk continues another one, which may stand right before it; None if there is a gap between them."""
+
+in_reading_order = attrgetter("position", "rank")
+
+
+class Group:
+    """The selected candidates of one document, in reading order, and what becomes of them."""
+
+    __slots__ = ("candidates", "runs", "simple")
+
+    def __init__(self, candidates: list[Candidate], runs: list[Run]) -> None:
+        self.candidates = candidates
+        self.runs = runs
+        pieces = sum(len(passage) for run in runs for label in run.labels for passage in label.passages)
+        self.simple = pieces == len(candidates) and all(candidate.kept is None for candidate in candidates)
+        """Whether each candidate continues the one before it: none stands in part, none contains another."""
+
+
+class Run:
+    """Labels of one document that stand together.
+
+    Once it is selected it also knows its first label, whether it is the first of its document, and in the order of
+    documents what stands before and after it, separators included.
+    """
+
+    __slots__ = ("after", "before", "first_label", "labels", "leads", "measured", "place", "summary")
+
+    first_label: int
+    leads: bool
+    before: Measured
+    after: Measured
+
+    def __init__(self, labels: Sequence[Label], summary: str, place: Place) -> None:
+        self.labels = labels
+        self.summary = summary
+        self.place = place
+        self.measured: dict[tuple[int, bool, Header], Measured] = {}
+
+    def labelled(self, *, leads: bool) -> Sequence[Label]:
+        """Its labels, the page summary in the first one if that is the first of its document."""
+        if not (leads and self.summary and self.labels):
+            return self.labels
+        return [self.labels[0]._replace(summary=self.summary), *self.labels[1:]]
+
+
+def grouped(
+    candidates: list[Candidate],
+    joint: Joints,
+    *,
+    cite: str,
+    together: bool,
+    summary: str,
+    source_of: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
+) -> Group:
+    """`candidates`, of one document and in reading order, joined and divided into labels by `cite`.
+
+    `together` says that all its labels are ordered as one. `source_of` gives what some orders sort documents by.
+    """
+    labels = _labels(join(candidates, joint), cite)
+    source, page = source_of(candidates)
+    runs = []
+    for share, relevance in _shares(candidates, labels, together):
+        # A beginning of a text that is cut may have nothing but blanks, and then no label.
+        first = share[0].passages[0][0].candidate if share else candidates[0]
+        place = Place(relevance, first.chunk.document_id, first.position, source, page)
+        runs.append(Run(share, summary, place))
+    return Group(candidates, runs)
+
+
+def new_text(new: Candidate, before: Candidate | None, after: Candidate | None, joint: Joints) -> str:
+    """What `new` adds between two that stand; nothing where that takes joining all of the document."""
+    if new.kept is not None:
+        return ""
+    text = new.chunk.text
+    begin = _shared(before, new, joint) if before else 0
+    end = len(text)
+    if after:
+        shared = _shared(new, after, joint)
+        # What comes after one that is contained continues the one that contains it.
+        end = 0 if shared == len(after.chunk.text) else end - shared
+    return text[begin:end]
+
+
+def _shared(first: Candidate, second: Candidate, joint: Joints) -> int:
+    met = joint(first.chunk, second.chunk, second.position == first.position + 1)
+    return met.shared if met else 0
+
+
+def _shares(
+    candidates: Sequence[Candidate], labels: Sequence[Label], together: bool
+) -> list[tuple[Sequence[Label], tuple[int, ...]]]:
+    """The labels that stand together, and their relevance: a document's by its best hit, a label's by its best chunk.
+
+    A chunk without text of its own counts for the label before it, which contains it.
+    """
+    if together:
+        return [(labels, min([(candidate.rank, candidate.distance) for candidate in candidates]))]
+    label_of = {
+        id(piece.candidate): at for at, label in enumerate(labels) for passage in label.passages for piece in passage
+    }
+    best: dict[int, tuple[int, ...]] = {}
+    at = 0
+    for candidate in candidates:
+        at = label_of.get(id(candidate), at)
+        relevance = (int(not candidate.is_hit), candidate.rank, candidate.distance)
+        best[at] = min(best.get(at, relevance), relevance)
+    return [([label], best[at]) for at, label in enumerate(labels)]
+
+
+def _labels(passages: list[tuple[Piece, ...]], cite: str) -> list[Label]:
+    shares: list[Sequence[tuple[Piece, ...]]]
+    if cite == "document":
+        shares = [passages]
+    elif cite == "passage":
+        shares = [[passage] for passage in passages]
+    else:
+        own: dict[int, list[Piece]] = {}
+        for piece in (piece for passage in passages for piece in passage if piece.text.strip()):
+            own.setdefault(id(piece.candidate), []).append(piece)
+        shares = [[trimmed(_alone(pieces))] for pieces in own.values()]
+    return [Label(share, _best(share), "") for share in shares]
+
+
+def _alone(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces of one chunk as they stand without what other chunks have between them."""
+    alone = [pieces[0]._replace(glue="")]
+    for piece in pieces[1:]:
+        last = alone[-1]
+        apart = piece.start > last.end
+        if apart:
+            alone[-1] = last._replace(end=last.start + len(last.text.rstrip()))
+        if apart and GAP not in piece.glue:
+            alone.append(piece._replace(start=piece.end - len(piece.text.lstrip()), glue=f" {GAP} "))
+        else:
+            alone.append(piece)
+    return alone
+
+
+def _best(passages: Sequence[tuple[Piece, ...]]) -> Candidate:
+    return min(
+        [piece.candidate for passage in passages for piece in passage],
+        key=lambda each: (each.distance > 0, each.rank, each.distance),
+    )
