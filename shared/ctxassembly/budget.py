@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 
 from ctxassembly.config import AtEdge, Granularity
 from ctxassembly.cut import beginning, fitting_end, fitting_excerpt, last_fitting, sentence_ends
 from ctxassembly.scale import (
-    MOST_CHARS_PER_TOKEN,
-    TYPICAL_CHARS_PER_TOKEN,
     BestSentences,
     Filled,
     Scale,
 )
+from ctxassembly.tokens import MOST_CHARS_PER_TOKEN
 from ctxassembly.types import FOR_BUDGET, Candidate, Header, LeftOut
 
 MEANINGFUL_RESTS = 3
 """A cut chunk must have this many times the tokens below which a whole one says too little (published)."""
+AIM = 0.97
+"""Part of the room that is filled at once: headers take some, and what is too much is rendered for nothing."""
 HEADER_SHARE = 4
 """A header that takes more than a quarter of the budget is shortened before the text is cut."""
 GAP_TOKENS = 4
@@ -56,9 +58,10 @@ def fill(
     left_out: dict[int, LeftOut] = {}
     shortened: dict[int, Candidate] = {}
     by_document = granularity == "document"
+    chars_per_token = len(candidates[0].text) / max(scale.text_tokens(candidates[0]), 1) if candidates else 1.0
     for grain in _FINER[granularity] if candidates else ():
         items = _items(candidates, grain)
-        tried = _take_together(scale, items)
+        tried = _take_together(scale, items, chars_per_token)
         taken = {id(candidate) for item in items[:tried] for candidate in item}
         rest = [candidate for item in items[tried:] for candidate in item]
         if _may_fit_together(rest, scale) and scale.fits(rest):
@@ -68,11 +71,13 @@ def fill(
         # is next, never a lesser part beside it.
         full = by_document and not tried
         for item in items[tried:]:
-            if not full and scale.fits(item):
+            may_fit = not full and scale.may_fit(item)
+            if may_fit and scale.fits(item):
                 scale.take(item)
                 taken.update(id(candidate) for candidate in item)
                 continue
-            left_out |= {key: LeftOut(FOR_BUDGET, share) for key, share in _shares(item, _added(scale, item)).items()}
+            added = scale.weigh(item) - scale.token_count if may_fit else round(_length(item) / chars_per_token)
+            left_out |= {key: LeftOut(FOR_BUDGET, share) for key, share in _shares(item, added).items()}
             rests: Sequence[Candidate] = ()
             # As long as nothing of the best one stands, it would lose to what is compressed after it: see `shorten`.
             may_be_compressed = (taken and not full) or (item is items[0] and (not full or grain == "chunk"))
@@ -102,12 +107,6 @@ def _may_fit_together(candidates: Sequence[Candidate], scale: Scale) -> bool:
     return 0 < _length(candidates) <= room * MOST_CHARS_PER_TOKEN * 2  # every character twice, for the overlap
 
 
-def _added(scale: Scale, item: Sequence[Candidate]) -> int:
-    """What the item would add to the context; of one that is over the budget by far only a lower bound."""
-    floor = scale.at_least(item)
-    return floor if floor > scale.max_tokens else scale.weigh(item) - scale.token_count
-
-
 def _compressed(
     scale: Scale, item: Sequence[Candidate], forms: Mapping[int, Candidate], best_sentences: BestSentences
 ) -> Sequence[Candidate]:
@@ -128,23 +127,30 @@ def _rest_of(candidate: Candidate, scale: Scale, min_chunk_tokens: int) -> Seque
     return [rest] if scale.text_tokens(rest) >= MEANINGFUL_RESTS * min_chunk_tokens else ()
 
 
-def _take_together(scale: Scale, items: Sequence[Sequence[Candidate]]) -> int:
+def _take_together(scale: Scale, items: Sequence[Sequence[Candidate]], chars_per_token: float) -> int:
     """Takes the longest beginning of `items` that fits, and returns how many that are.
 
-    How many are weighed at once follows from the length of their texts and from what the texts before them took, and
-    where that was too many, half of them.
+    How many are weighed at once follows from what they add and from what the texts before them took, and where that
+    was too many, half of them.
     """
+    lengths = scale.lengths(candidate for item in items for candidate in item)
+    adds: list[int] = []
     taken, end = 0, len(items)
     most = end
-    characters, chars_per_token = 0, TYPICAL_CHARS_PER_TOKEN
+    characters = 0
     while taken < end:
-        room = (scale.max_tokens - scale.token_count) * chars_per_token
-        batch, length, upto = list(items[taken]), _length(items[taken]), taken + 1
-        while upto < min(end, taken + most) and length + _length(items[upto]) <= room:
+        room = (scale.max_tokens - scale.token_count) * chars_per_token * AIM
+        batch: list[Candidate] = []
+        length, upto = 0, taken
+        while upto < min(end, taken + most):
+            if upto == len(adds):
+                adds.append(sum(islice(lengths, len(items[upto]))))
+            if batch and length + adds[upto] > room:
+                break
             batch += items[upto]
-            length += _length(items[upto])
+            length += adds[upto]
             upto += 1
-        if not scale.fits(batch):
+        if (upto == taken + 1 and not scale.may_fit(batch)) or not scale.fits(batch):
             end, most = upto - 1, max((upto - taken) // 2, 1)
             continue
         scale.take(batch)

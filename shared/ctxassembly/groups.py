@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 from ctxassembly.join import join, trimmed
@@ -20,7 +19,7 @@ in_reading_order = attrgetter("position", "rank")
 class Group:
     """The selected candidates of one document, in reading order, and what becomes of them."""
 
-    __slots__ = ("candidates", "runs", "simple")
+    __slots__ = ("candidates", "runs", "settled", "simple", "verbatim")
 
     def __init__(self, candidates: list[Candidate], runs: list[Run]) -> None:
         self.candidates = candidates
@@ -28,6 +27,12 @@ class Group:
         pieces = sum(len(passage) for run in runs for label in run.labels for passage in label.passages)
         self.simple = pieces == len(candidates) and all(candidate.kept is None for candidate in candidates)
         """Whether each candidate continues the one before it: none stands in part, none contains another."""
+        self.settled = self.verbatim = 0
+
+    def settle(self) -> None:
+        """Say how many tokens stay, now that all is measured: whatever joins other documents, and this one."""
+        self.settled = sum(next(iter(run.measured.values())).inner for run in self.runs)
+        self.verbatim = sum(run.verbatim for run in self.runs)
 
 
 class Run:
@@ -37,7 +42,7 @@ class Run:
     documents what stands before and after it, separators included.
     """
 
-    __slots__ = ("after", "before", "first_label", "labels", "leads", "measured", "place", "summary")
+    __slots__ = ("after", "before", "first_label", "labels", "leads", "measured", "place", "summary", "verbatim")
 
     first_label: int
     leads: bool
@@ -49,6 +54,8 @@ class Run:
         self.summary = summary
         self.place = place
         self.measured: dict[tuple[int, bool, Header], Measured] = {}
+        self.verbatim = 0
+        """Tokens that stay as long as its text does, whatever is written around or between."""
 
     def labelled(self, *, leads: bool) -> Sequence[Label]:
         """Its labels, the page summary in the first one if that is the first of its document."""
@@ -81,18 +88,27 @@ def grouped(
     return Group(candidates, runs)
 
 
-def new_text(new: Candidate, before: Candidate | None, after: Candidate | None, joint: Joints) -> str:
-    """What `new` adds between two that stand; nothing where that takes joining all of the document."""
-    if new.kept is not None:
-        return ""
-    text = new.chunk.text
-    begin = _shared(before, new, joint) if before else 0
-    end = len(text)
-    if after:
-        shared = _shared(new, after, joint)
-        # What comes after one that is contained continues the one that contains it.
-        end = 0 if shared == len(after.chunk.text) else end - shared
-    return text[begin:end]
+def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: Joints) -> list[str]:
+    """What `new` add to the text of `standing`, all of one document; at least that, where it is hard to say."""
+    if any(each.kept is not None for each in new):
+        return []
+    added = {id(each) for each in new}
+    merged = sorted([*standing, *new], key=in_reading_order)
+    texts: list[str] = []
+    before: Candidate | None = None
+    for each, after in zip(merged, [*merged[1:], None], strict=True):
+        if id(each) in added:
+            text = each.chunk.text
+            begin = _shared(before, each, joint) if before else 0
+            if begin == len(text):  # what comes after it continues the one that contains it
+                continue
+            end = len(text)
+            if after is not None and id(after) not in added:
+                shared = _shared(each, after, joint)
+                end = 0 if shared == len(after.chunk.text) else end - shared
+            texts.append(text[begin:end])
+        before = each
+    return texts
 
 
 def _shared(first: Candidate, second: Candidate, joint: Joints) -> int:

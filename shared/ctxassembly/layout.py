@@ -8,19 +8,21 @@ In the others it costs adding up the counts of all, and the rendering of those w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.excerpt import Line, lines_of
-from ctxassembly.groups import Group, Run, grouped, in_reading_order, new_text
+from ctxassembly.groups import Group, Run, added_texts, grouped, in_reading_order
 from ctxassembly.join import find_joint
 from ctxassembly.order import arrange
 from ctxassembly.render import SEPARATOR, Renderer
-from ctxassembly.tokens import Counter, Measured
+from ctxassembly.tokens import LONGEST_TOKEN, Counter, Measured
 from ctxassembly.types import Candidate, Chunk, Header, Joint, Label, Part
 
 NOTHING = Measured("", 0, None, 0)
+LABELS_OF_A_TOKEN = 999
+"""The highest label that is a single token; with more of them a label that moves up may cost less."""
 
 
 class Layout:
@@ -54,12 +56,43 @@ class Layout:
         self._all_before = self._opening
         self._last_try: _Try | None = None
         self.max_tokens = config.token_limit
+        self._longest = self.max_tokens * LONGEST_TOKEN if counter.additive else math.inf
+        # What a function of the caller's writes may depend on its label, a summary on the passage that leads.
+        altering = callable(config.format) or (summaries and self._order != "documents")
+        self._foreseeable = counter.additive and not altering
+        # The tokens that stay whatever joins other documents.
+        self._settled = self._supplement.inner
         self._max_characters = config.max_characters or math.inf
         self.token_count = counter.tokens(self._supplement)
 
-    def at_least(self, candidates: Sequence[Candidate]) -> int:
-        """A lower bound of the tokens of `candidates`, found without counting. Overlap is not in it."""
-        return max((self._counter.at_least(candidate.text.strip()) for candidate in candidates), default=0)
+    def may_fit(self, candidates: Sequence[Candidate]) -> bool:
+        """False only if `candidates` are sure not to fit, which is found without rendering anything.
+
+        What stands keeps its tokens, but for those around the text of the documents that `candidates` join.
+        """
+        if not self._foreseeable:
+            return True
+        room, texts = self.max_tokens - self._settled, []
+        for key, new in self._by_group(candidates).items():
+            group = self._groups.get(key)
+            room += group.settled - group.verbatim if group else 0
+            if group is None or group.simple:
+                texts += added_texts(new, group.candidates if group else (), self._joint)
+        return not self._counter.exceed(texts, room)
+
+    def lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
+        """About how many characters each of `candidates` adds beside those before it: not what it shares with them."""
+        there: dict[tuple[str, int], Candidate] = {}
+        for each in candidates:
+            document_id, at = each.chunk.document_id, each.position
+            before, after = there.get((document_id, at - 1)), there.get((document_id, at + 1))
+            there[document_id, at] = each
+            shared = sum(
+                joint.shared
+                for first, second in ((before, each), (each, after))
+                if first and second and (joint := self._joint(first.chunk, second.chunk, True))
+            )
+            yield max(len(each.text) - shared, 0)
 
     def text_tokens(self, candidate: Candidate) -> int:
         """The tokens of the candidate's text alone."""
@@ -67,7 +100,7 @@ class Layout:
 
     def fits(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
         """Whether the whole context keeps within `max_tokens` and `max_characters` if `candidates` join it."""
-        if self.at_least(candidates) > self.max_tokens:
+        if any(len(each.chunk.text) > self._longest for each in candidates) and not self.may_fit(candidates):
             return False
         tried = self._try(candidates, level)
         return tried.tokens <= self.max_tokens and tried.characters <= self._max_characters
@@ -80,6 +113,7 @@ class Layout:
         """Select `candidates`."""
         tried, self._last_try = self._try(candidates, Header.FULL), None
         self.token_count = tried.tokens
+        before = sum(self._groups[key].settled for key in tried.changed if key in self._groups)
         self._groups |= tried.changed
         self._ordered = []
         for run, label, leads in self._arranged(self._groups):
@@ -87,13 +121,14 @@ class Layout:
             self._ordered.append(run)
         if self._order == "documents":
             self._measure_surroundings()
+        for group in tried.changed.values():
+            group.settle()
+        self._settled += sum(group.settled for group in tried.changed.values()) - before
+        self._foreseeable &= sum(len(run.labels) for run in self._ordered) <= LABELS_OF_A_TOKEN
 
     def lines(self, candidates: Iterable[Candidate]) -> list[Line]:
         """The text that `candidates` make document by document, in the order of the documents' first candidates."""
-        members: dict[str, list[Candidate]] = {}
-        for candidate in candidates:
-            members.setdefault(candidate.chunk.document_id, []).append(candidate)
-        ordered = (sorted(each, key=in_reading_order) for each in members.values())
+        ordered = (sorted(each, key=in_reading_order) for each in self._by_group(candidates).values())
         return [line for each in ordered for line in lines_of(each, self._joint)]
 
     def labels(self) -> list[Label]:
@@ -121,15 +156,19 @@ class Layout:
             self._last_try = tried
         return tried
 
-    def _changed(self, candidates: Iterable[Candidate]) -> dict[object, Group]:
-        """The groups that `candidates` would make or change, by their key."""
-        added: dict[object, list[Candidate]] = {}
+    def _by_group(self, candidates: Iterable[Candidate]) -> dict[object, list[Candidate]]:
+        """`candidates` by the key of the group that they would join or make."""
+        members: dict[object, list[Candidate]] = {}
         for candidate in candidates:
             # Passed through, every hit is a group of its own: nothing is joined and the order stays.
             key: object = candidate.chunk.document_id if self._config.enabled else candidate.rank
-            added.setdefault(key, []).append(candidate)
+            members.setdefault(key, []).append(candidate)
+        return members
+
+    def _changed(self, candidates: Iterable[Candidate]) -> dict[object, Group]:
+        """The groups that `candidates` would make or change, by their key."""
         changed = {}
-        for key, new in added.items():
+        for key, new in self._by_group(candidates).items():
             before = self._groups[key].candidates if key in self._groups else []
             changed[key] = self._group(sorted([*before, *new], key=in_reading_order))
         return changed
@@ -211,9 +250,14 @@ class Layout:
         if key not in run.measured:
             counter = self._counter
             pieces: list[Measured] = []
+            run.verbatim = 0
             for block in self._blocks(run, first_label, leads, level):
                 pieces.append(self._separator)
-                pieces += [counter.measure(part.text) for part in block]
+                for part in block:
+                    piece = counter.measure(part.text)
+                    pieces.append(piece)
+                    if part.candidate is not None:
+                        run.verbatim += piece.inner
             run.measured[key] = counter.chain(pieces[1:])
         return run.measured[key]
 

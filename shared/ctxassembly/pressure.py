@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import beginning, fitting_end, fitting_excerpt
-from ctxassembly.scale import MOST_CHARS_PER_TOKEN, BestSentences, Scale
+from ctxassembly.scale import BestSentences, Scale
+from ctxassembly.tokens import MOST_CHARS_PER_TOKEN
 from ctxassembly.types import BELOW_FLOOR, TOO_SHORT, Candidate, LeftOut
 
 

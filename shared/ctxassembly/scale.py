@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ctxassembly.cut import Sentence
@@ -10,9 +10,6 @@ from ctxassembly.types import Candidate, Header, LeftOut
 
 TYPICAL_CHARS_PER_TOKEN = 4.0
 """Of English prose: a first guess at how much fits. Nothing depends on it but time, and how much a model is asked."""
-MOST_CHARS_PER_TOKEN = 8
-"""Where the search for a cut begins: twice what a token of English prose has."""
-
 BestSentences = Callable[[Sequence[Candidate]], Sequence[Sentence]]
 """The sentences of candidates that may stand where not all of them fit, best first."""
 
@@ -27,8 +24,11 @@ class Scale(Protocol):
     def fits(self, candidates: Sequence[Candidate], level: Header = ...) -> bool:
         """Whether the whole context stays within all limits if `candidates` are taken as well."""
 
-    def at_least(self, candidates: Sequence[Candidate]) -> int:
-        """A lower bound of the tokens of the candidates' texts, found without counting."""
+    def may_fit(self, candidates: Sequence[Candidate]) -> bool:
+        """False only if `candidates` are sure not to fit, which is found without counting."""
+
+    def lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
+        """About how many characters each of `candidates` adds beside those before it."""
 
     def weigh(self, candidates: Sequence[Candidate], level: Header = ...) -> int:
         """The tokens of the whole context if `candidates` were taken as well."""

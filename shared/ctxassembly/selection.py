@@ -15,9 +15,9 @@ from ctxassembly.layout import Layout
 from ctxassembly.pack import pack
 from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
-from ctxassembly.scale import MOST_CHARS_PER_TOKEN, TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
+from ctxassembly.scale import TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
 from ctxassembly.supplement import Supplemented
-from ctxassembly.tokens import Counter
+from ctxassembly.tokens import MOST_CHARS_PER_TOKEN, Counter
 from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
 from ctxassembly.units import units_of
 

@@ -13,8 +13,7 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import last_fitting, sentence_ends
 from ctxassembly.errors import InputError
 from ctxassembly.render import Renderer
-from ctxassembly.scale import MOST_CHARS_PER_TOKEN
-from ctxassembly.tokens import Counter
+from ctxassembly.tokens import MOST_CHARS_PER_TOKEN, Counter
 from ctxassembly.types import Candidate, Part
 
 EVIDENCE_SHARE = 2

@@ -10,7 +10,8 @@ Other tokenizers promise nothing: their texts have no such place and are counted
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+import string
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -20,10 +21,27 @@ from ctxassembly.vocabulary import load_encoding
 ADDITIVE = ("cl100k_base", "o200k_base", "o200k_harmony")
 LONGEST_TOKEN = 128
 """Characters of the longest token of any of them: a run of blanks."""
+MOST_CHARS_PER_TOKEN = 8
+"""Twice what a token of English prose has. Nothing depends on it but time."""
 CACHED_PIECES = 8_192
 """About 1,000 hits with their neighbours; with the length limit below, 64 MB at the very most."""
 LONGEST_CACHED = 8_192
 """Characters; a longer piece is rare and not worth its memory."""
+
+_NO_BOUNDS = ("\x1c", "\x1d", "\x1e", "\x1f", "\n/", "\r/")
+"""Where `str.split` parts words and an encoding may not: no white space to it, or swallowed after punctuation."""
+
+
+def _kind(byte: int) -> str:
+    sign = chr(byte)
+    if sign in string.ascii_letters + string.digits:
+        return "a"
+    # An apostrophe may begin the end of a word, as in "don't".
+    return "." if sign in string.punctuation and sign != "'" else sign if sign == "\n" else " "
+
+
+_KINDS = bytes(ord(_kind(byte)) for byte in range(256))
+"""What each byte of a text is: a letter or digit, a sign, a line break, or what says nothing."""
 
 _SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
@@ -48,18 +66,26 @@ class Counter:
     def __init__(self, count: Callable[[str], int], *, additive: bool) -> None:
         self._count = count
         self._cached_count = lru_cache(maxsize=CACHED_PIECES)(count)
-        self._cached_measure = lru_cache(maxsize=CACHED_PIECES)(self._measure)
-        self._additive = additive
+        self._measures: dict[str, Measured] = {}
+        self.additive = additive
+        """Whether counts add up at safe places."""
 
     def count(self, text: str) -> int:
         """The tokens of `text`."""
-        return self._cached_count(text) if self._additive and len(text) <= LONGEST_CACHED else self._count(text)
+        return self._cached_count(text) if self.additive and len(text) <= LONGEST_CACHED else self._count(text)
 
     def measure(self, text: str) -> Measured:
         """`text`, measured."""
-        if not self._additive:
+        if not self.additive:
             return Measured(text, 0, None, len(text))
-        return self._cached_measure(text) if len(text) <= LONGEST_CACHED else self._measure(text)
+        known = self._measures.get(text)
+        if known is None:
+            known = self._measure(text)
+            if len(self._measures) >= CACHED_PIECES:
+                self._measures.clear()
+            if len(text) <= LONGEST_CACHED:
+                self._measures[text] = known
+        return known
 
     def chain(self, pieces: Iterable[Measured]) -> Measured:
         """The text that `pieces` make one after the other, measured. Only their ends are counted."""
@@ -83,14 +109,28 @@ class Counter:
         """The tokens of a measured text."""
         return sum(self.count(end) for end in (piece.head, piece.tail) if end) + piece.inner
 
-    def at_least(self, text: str) -> int:
-        """A lower bound of the tokens of `text`, without counting."""
-        return len(text) // LONGEST_TOKEN if self._additive else 0
+    def exceed(self, texts: Sequence[str], most: int) -> bool:
+        """Whether `texts` are sure to bring more than `most` tokens, wherever each of them is put in.
+
+        What is known already is counted; of others the words of their beginning often say it. One text alone is counted
+        if they don't, rather than that it is rendered for nothing.
+        """
+        if not self.additive:
+            return False
+        reach = (most + 1) * MOST_CHARS_PER_TOKEN
+        floor, unknown = 0, False
+        for text in texts:
+            if floor > most:
+                return True
+            known = self._measures.get(text)
+            floor += at_least(text[:reach]) - 1 if known is None else known.inner
+            unknown |= known is None
+        return floor > most or (unknown and len(texts) == 1 and self.measure(texts[0]).inner > most)
 
     def forget(self) -> None:
         """Empty the caches."""
         self._cached_count.cache_clear()
-        self._cached_measure.cache_clear()
+        self._measures.clear()
 
     def _measure(self, text: str) -> Measured:
         first = _SAFE.search(text)
@@ -100,6 +140,16 @@ class Counter:
         last = _UP_TO_LAST_SAFE.match(text, begin)
         end = last.end() if last else begin
         return Measured(text[:begin], self._count(text[begin:end]) if end > begin else 0, text[end:], len(text))
+
+
+def at_least(text: str) -> int:
+    """A lower bound of the tokens of `text` in any of the encodings that are `ADDITIVE`, without counting them.
+
+    No token reaches from one word into another, nor from a letter or digit to a sign or a line break after it.
+    """
+    words = len(text.split()) - sum(map(text.count, _NO_BOUNDS))
+    kinds = text.encode("utf-8", "surrogatepass").translate(_KINDS)
+    return max(words + kinds.count(b"a.") + kinds.count(b"a\n"), len(text) // LONGEST_TOKEN)
 
 
 def counter_for(encoding: str | Callable[[str], int]) -> Counter:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders import count, encoding, hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.errors import ConfigError, VocabularyError
-from ctxassembly.tokens import _SAFE, ADDITIVE, LONGEST_CACHED, LONGEST_TOKEN, Counter, counter_for
+from ctxassembly.tokens import _SAFE, ADDITIVE, LONGEST_CACHED, LONGEST_TOKEN, Counter, at_least, counter_for
 from strategies import FRAGMENTS, quarters
 
 pieces = st.lists(
@@ -71,11 +71,57 @@ def test_counts_add_up_beside_every_kind_of_character(name: str):
 
 
 @pytest.mark.parametrize("name", ADDITIVE)
-def test_the_longest_token_bounds_counts_from_below(name: str):
+def test_words_and_the_longest_token_bound_counts_from_below(name: str):
     assert max(len(token) for token in encoding(name).token_byte_values()) <= LONGEST_TOKEN
-    counter = counter_for(name)
-    for text in (" " * 1_000, "a" * 1_000, "word " * 300, "-" * 5_000, "日本" * 200):
-        assert 0 < counter.at_least(text) <= count(text, name)
+    for text in (
+        " " * 1_000,
+        "a" * 1_000,
+        "word " * 300,
+        "-" * 5_000,
+        "日本" * 200,
+        "don't, he's",
+        "!\n/!\r/!",
+        "a\x1fb",
+    ):
+        assert 0 < at_least(text) <= count(text, name)
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+@given(text=st.one_of(st.text(), st.text("ab '/.,_\n\r\x1c\x85\xa0\u20288é日١²", max_size=30)))
+def test_the_lower_bound_is_never_above_the_count(name: str, text: str):
+    assert at_least(text) <= count(text, name)
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_the_lower_bound_holds_beside_every_kind_of_character(name: str):
+    for c in some_of_every_kind():
+        for text in (f"a{c}b", f"a{c} b", f"a.{c}.b", f"a\n{c}b", f"a{c}\nb", f"'{c}'s"):
+            assert at_least(text) <= count(text, name), text
+
+
+def test_the_lower_bound_of_prose_is_near():
+    """Else it would save next to nothing."""
+    text = (
+        "A counter counts the tokens of a text, and it says how many there are; a bound says how many at least.\n" * 9
+    )
+    assert at_least(text) > 0.8 * count(text)
+
+
+@given(before=st.text(max_size=20), text=st.text(max_size=60), after=st.text(max_size=20), most=st.integers(0, 30))
+def test_what_exceeds_does_so_wherever_it_is_put_in(before: str, text: str, after: str, most: int):
+    counter = counter_for("cl100k_base")
+    if counter.exceed([text], most):
+        assert count(before + text + after) > most
+
+
+@pytest.mark.parametrize(("most", "exceeds"), [(0, True), (10, True), (14, True), (15, False), (100, False)])
+def test_one_text_is_counted_if_its_words_leave_it_open(most: int, exceeds: bool):
+    counter = counter_for("cl100k_base")
+    text = "Incomprehensibilities " * 4
+    assert (at_least(text), count(text)) == (4, 21)
+    assert counter.exceed([text], most) == exceeds
+    counter.forget()
+    assert not counter.exceed([text, text], 10)
 
 
 def test_other_tokenizers_are_counted_whole_and_promise_no_bound():
@@ -88,7 +134,7 @@ def test_other_tokenizers_are_counted_whole_and_promise_no_bound():
     counter = counter_for(ask)
     assert total(counter, ["one", "\n", "two"]) == 7
     assert asked == ["one\ntwo"]
-    assert counter.at_least("x" * 10_000) == 0
+    assert not counter.exceed(["x " * 10_000], 7)
 
 
 @pytest.mark.parametrize(
