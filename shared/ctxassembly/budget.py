@@ -161,7 +161,7 @@ def _take_together(scale: Scale, items: Sequence[Sequence[Candidate]], chars_per
 
 
 def _length(item: Sequence[Candidate]) -> int:
-    return sum(len(candidate.text) for candidate in item)
+    return sum([len(candidate.text) for candidate in item])
 
 
 def _items(candidates: Sequence[Candidate], grain: Granularity) -> list[list[Candidate]]:

@@ -19,7 +19,7 @@ def never(_first: Candidate, _second: Candidate) -> bool:
 
 
 def collapse_exact(
-    candidates: Iterable[Candidate], keys: MetadataKeys, is_newer: IsNewer = never
+    candidates: Sequence[Candidate], keys: MetadataKeys, is_newer: IsNewer = never
 ) -> dict[int, Candidate]:
     """For each copy (by `id(copy)`) the candidate that stands for it.
 
@@ -27,10 +27,12 @@ def collapse_exact(
     `candidates`, which are best first. Never less than the whole text: chunks that begin alike both stay. Of all
     copies of one chunk the first one stands, unless there `is_newer` one.
     """
+    marks_of = [_marks(candidate, keys) for candidate in candidates]
+    if len({mark for marks in marks_of for mark in marks}) == sum(map(len, marks_of)):
+        return {}
     seen: dict[tuple[str, object], list[Candidate]] = {}
     groups: list[list[Candidate]] = []
-    for candidate in candidates:
-        marks = _marks(candidate, keys)
+    for candidate, marks in zip(candidates, marks_of, strict=True):
         group = next((seen[mark] for mark in marks if mark in seen), None)
         if group is None:
             group = []

@@ -21,14 +21,16 @@ def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) 
     for hit in hits:
         if hit.index is not None:
             at[hit.document_id].add(hit.index)
-    there = {(chunk.document_id, chunk.index) for chunk in known}
+    there = {document_id: set(indexes) for document_id, indexes in at.items()}
+    for chunk in known:
+        if chunk.document_id in there and chunk.index is not None:
+            there[chunk.document_id].add(chunk.index)
     return tuple(
         ChunkRef(document_id, index)
         for document_id, indexes in at.items()
         for index in sorted(
-            {near for one in indexes for near in range(max(0, one - window), one + window + 1)} - indexes
+            {near for one in indexes for near in range(max(0, one - window), one + window + 1)} - there[document_id]
         )
-        if (document_id, index) not in there
     )
 
 
@@ -122,14 +124,11 @@ def neighbours(
     by_place: dict[tuple[str, int], list[Candidate]] = defaultdict(list)
     for hit in hits:
         by_place[hit.chunk.document_id, hit.position].append(hit)
+    steps_away = range(-window, window + 1)
     found = []
     for chunk in chunks:
         at = places[chunk.document_id, chunk.id]
-        near = [
-            (abs(step), hit)
-            for step in range(-window, window + 1)
-            for hit in by_place.get((chunk.document_id, at + step), ())
-        ]
+        near = [(abs(step), hit) for step in steps_away for hit in by_place.get((chunk.document_id, at + step), ())]
         if near:
             distance, nearest = min(near, key=lambda pair: (pair[0], pair[1].rank))
             scores = [min(hit.score, hit.score * decay**steps) for steps, hit in near if hit.score is not None]

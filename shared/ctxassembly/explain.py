@@ -35,31 +35,32 @@ def decide(
     """
     stripped, container = _placed(taken, labels)
     replaced: dict[int, list[str]] = defaultdict(list)
-    for candidate in candidates:
+    for candidate in candidates if copies else ():
         if id(candidate) in copies:
             replaced[id(copies[id(candidate)][0])].append(candidate.chunk.id)
 
     def decision(candidate: Candidate) -> Decision:
         outcome: Outcome = "dropped"
         reason, because_of, chars, tokens, part = "budget", None, 0, None, None
-        original, why = copies.get(id(candidate), (candidate, ""))
+        original, why = copies.get(id(candidate)) or (candidate, "")
         now = present(original)
-        if id(now) in stripped:
-            outcome, reason = "kept", "hit" if candidate.is_hit else "neighbour"
-            if part := shortened.get(id(now)):
+        key = id(now)
+        if key in stripped:
+            outcome, reason = "kept", "neighbour" if candidate.distance else "hit"
+            if part := shortened.get(key):
                 outcome, reason = _OUTCOME_OF[part.by], part.by
-            chars = stripped[id(now)]
-        elif id(now) in container:
+            chars = stripped[key]
+        elif key in container:
             outcome, reason = "contained", "contained"
-            because_of, chars = container[id(now)].chunk.id, len(now.text)
-        elif id(now) in left_out:
-            reason, added = left_out[id(now)]
+            because_of, chars = container[key].chunk.id, len(now.text)
+        elif key in left_out:
+            reason, added = left_out[key]
             tokens = None if why else added
         if why and outcome != "dropped":
             outcome, reason = "duplicate", why
             because_of, chars, part = because_of or original.chunk.id, 0, None
         score = candidate.score if why else now.score
-        names = tuple(replaced[id(candidate)])
+        names = tuple(replaced.get(id(candidate), ()))
         return _decision(candidate, score, outcome, reason, because_of, names, chars, tokens, part)
 
     return (
@@ -99,18 +100,7 @@ def _decision(
     tokens: int | None = None,
     shortened: Shortened | None = None,
 ) -> Decision:
-    chunk = candidate.chunk
-    return Decision(
-        chunk_id=chunk.id,
-        document_id=chunk.document_id,
-        rank=candidate.rank,
-        distance=candidate.distance,
-        score=score,
-        outcome=outcome,
-        reason=reason,
-        because_of=because_of,
-        replaced=replaced,
-        stripped_chars=stripped_chars,
-        tokens=tokens,
-        shortened=shortened,
-    )
+    chunk, rank, distance = candidate.chunk, candidate.rank, candidate.distance
+    # In the order of the fields, since there may be thousands of them and names take time.
+    placed = (chunk.id, chunk.document_id, rank, distance, score)
+    return Decision(*placed, outcome, reason, because_of, replaced, stripped_chars, tokens, shortened)

@@ -18,7 +18,10 @@ from ctxassembly.expand import index_refs, link_refs, neighbours, positions
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.requests import FetchChunks, Request
-from ctxassembly.types import Candidate, Chunk, ChunkRef
+from ctxassembly.types import Candidate, Chunk
+
+Place = tuple[str, "int | None", "str | None"]
+"""What a `ChunkRef` says, which is quicker to look up."""
 
 
 def gather(
@@ -95,13 +98,13 @@ def _fetch(
     # What was retrieved is never fetched again, copies and empty chunks included.
     known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
     fetched = _Fetched([], [], set())
-    asked: set[ChunkRef] = set()
+    asked: set[Place] = set()
     while True:
         wanted = (*index_refs(chunks, reach, known.values()), *link_refs(chunks, known, config.window))
-        refs = tuple(ref for ref in wanted if ref not in asked)
+        refs = tuple(ref for ref in wanted if (ref.document_id, ref.index, ref.chunk_id) not in asked)
         if not refs:
             return fetched
-        asked.update(refs)
+        asked.update((ref.document_id, ref.index, ref.chunk_id) for ref in refs)
         fetched.whole.update(ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None)
         log.round_trips += 1
         try:
@@ -121,10 +124,10 @@ def _fetch(
                 fetched.chunks.append(chunk)
 
 
-def _was_asked_for(chunk: Chunk, asked: Container[ChunkRef]) -> bool:
+def _was_asked_for(chunk: Chunk, asked: Container[Place]) -> bool:
     document_id = chunk.document_id
     return (
-        ChunkRef(document_id, chunk.index) in asked
-        or ChunkRef(document_id, chunk_id=chunk.id) in asked
-        or ChunkRef(document_id) in asked
+        (document_id, chunk.index, None) in asked
+        or (document_id, None, chunk.id) in asked
+        or (document_id, None, None) in asked
     )

@@ -29,9 +29,9 @@ class Group:
         """Whether each candidate continues the one before it: none stands in part, none contains another."""
         self.settled = self.verbatim = 0
 
-    def settle(self) -> None:
+    def settle(self, tokens: Callable[[Measured], int]) -> None:
         """Say how many tokens stay, now that all is measured: whatever joins other documents, and this one."""
-        self.settled = sum(next(iter(run.measured.values())).inner for run in self.runs)
+        self.settled = sum(tokens(next(iter(run.measured.values()))) for run in self.runs)
         self.verbatim = sum(run.verbatim for run in self.runs)
 
 

@@ -44,8 +44,9 @@ class MetadataKeys:
     def read(self, metadata: Mapping[str, Any], particular: str) -> Any:
         """The value of `particular` ("page", "source", ...), or None if no key holds one."""
         for key in getattr(self, particular):
-            value = look_up(metadata, key)
-            if value is not None:
+            if (value := metadata.get(key)) is not None or (
+                "." in key and (value := look_up(metadata, key)) is not None
+            ):
                 return value
         return None
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.context import LABELLED
 from ctxassembly.excerpt import Line, lines_of
 from ctxassembly.groups import Group, Run, added_texts, grouped, in_reading_order
 from ctxassembly.join import find_joint
@@ -122,7 +123,7 @@ class Layout:
         if self._order == "documents":
             self._measure_surroundings()
         for group in tried.changed.values():
-            group.settle()
+            group.settle(self._tokens_anywhere)
         self._settled += sum(group.settled for group in tried.changed.values()) - before
         self._foreseeable &= sum(len(run.labels) for run in self._ordered) <= LABELS_OF_A_TOKEN
 
@@ -155,6 +156,16 @@ class Layout:
         if level is Header.FULL:
             self._last_try = tried
         return tried
+
+    def _tokens_anywhere(self, block: Measured) -> int:
+        """What `block` has at least, wherever it stands: last, or before another one.
+
+        A label after a separator is a safe place. Without labels the text itself begins there.
+        """
+        if self._config.format not in LABELLED:
+            return block.inner
+        counter = self._counter
+        return min(counter.tokens(block), counter.tokens(counter.chain((block, self._separator))))
 
     def _by_group(self, candidates: Iterable[Candidate]) -> dict[object, list[Candidate]]:
         """`candidates` by the key of the group that they would join or make."""

@@ -31,6 +31,8 @@ class Lineage:
         self, candidates: Sequence[Candidate], stands_for: Mapping[int, Candidate], why: str
     ) -> tuple[Candidate, ...]:
         """Those of `candidates`, best first, that stand, with what they inherited; again best first."""
+        if not stands_for:
+            return tuple(candidates)
         self.drop(candidates, stands_for, why)
         standing = {id(candidate): candidate for candidate in candidates if id(candidate) not in stands_for}
         return tuple(self.change(standing[key], heir) for key, heir in inherit(candidates, stands_for).items())
