@@ -10,9 +10,13 @@ from typing import NamedTuple
 
 from ctxassembly.types import Candidate, Shortening, Span
 
-# A run of stops is tried from its first one only: from each of them, a long run would take quadratic time.
+_STOPS, _CLOSING = ".!?…。！？", "\"'”’»)\\]」』）"
+# It begins with one character of a set, which is what a search can skip to. A run of stops is tried from its first one
+# only: from each of them, a long run would take quadratic time.
 _BREAK = re.compile(
-    r"\n(?:\s*\n)?|(?<![.!?…])[.!?…。！？]+(?:[\"'”’»)\]」』）]*(?:\s*\n|\s+)|(?<=[。！？])[\"'”’»)\]」』）]*)"
+    rf"[\n{_STOPS}](?:(?<=\n)(?:\s*\n)?|(?<!\n)(?<![.!?…].)[{_STOPS}]*"
+    rf"(?:[{_CLOSING}]*(?:\s*\n|\s+)|(?<=[。！？])[{_CLOSING}]*))",
+    re.DOTALL,
 )
 _WORD_END = re.compile(r"\S(?=\s)")
 # A list's number says nothing by itself, and less after the text before it.
@@ -44,7 +48,9 @@ def tiles(text: str) -> list[Span]:
     begin, rows = 0, "|" in text
     for match in _BREAK.finditer(text):
         end = match.end()
-        if text[begin:end].isspace() or (end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end)):
+        if (text[begin].isspace() and text[begin:end].isspace()) or (
+            end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end)
+        ):
             continue
         if rows and _ROW.match(text, begin, end) and "\n" not in match[0]:
             continue

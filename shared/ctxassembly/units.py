@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -121,62 +120,67 @@ def units_of(lines: Iterable[Line], query: str) -> Units:
 
 def _of_chunks(shares: Sequence[Share], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
     """For each unit the score of the best chunk that has a part of it."""
-    texts = [([stem for place in share.places for stem in found[place]], share.end - share.begin) for share in shares]
+    texts = [(_joined(found, share.places), share.end - share.begin) for share in shares]
     best = [0.0] * len(found)
-    for share, score in zip(shares, bm25.scores(texts), strict=True):
-        for place in share.places if score else ():
-            best[place] = max(best[place], score)
+    for share, score in sorted(zip(shares, bm25.scores(texts), strict=True), key=lambda scored: scored[1]):
+        best[share.places.start : share.places.stop] = [score] * len(share.places)
     return best
 
 
 def _of_sections(units: Sequence[Unit], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
     """For each unit the score of its section: what its heading says holds for all that stands below it."""
-    begins: list[int] = []
-    size = 0
-    before = ""
-    for place, unit in enumerate(units):
-        if not unit.follows or size > SECTION_CHARS or _begins_section(before, unit.text):
-            begins.append(place)
-            size = 0
-        size += len(unit.text)
-        before = unit.text
-    sections = [range(*pair) for pair in zip(begins, [*begins[1:], len(units)], strict=True)]
+    sections: list[range] = []
+    begin, size, before = 0, 0, ""
+    for place, (_, start, end, text, follows) in enumerate(units):
+        if place and (
+            not follows
+            or size > SECTION_CHARS
+            or before.endswith("\n\n\n")
+            or (text.startswith("#") and before.endswith("\n") and _HEADING.match(text))
+        ):
+            sections.append(range(begin, place))
+            begin, size = place, 0
+        size += end - start
+        before = text
+    sections.append(range(begin, len(units)))
     texts = [
-        ([stem for place in places for stem in found[place]], sum(len(units[place].text) for place in places))
+        (_joined(found, places), sum(end - start for _, start, end, _, _ in units[places.start : places.stop]))
         for places in sections
     ]
     return [score for score, places in zip(bm25.scores(texts), sections, strict=True) for _ in places]
 
 
-def _begins_section(before: str, text: str) -> bool:
-    """Whether a heading, or two blank lines, part `text` from the one before."""
-    return before.endswith("\n") and (before.endswith("\n\n\n") or _HEADING.match(text) is not None)
+def _joined(found: Sequence[Sequence[str]], places: range) -> list[str]:
+    """All the stems found there."""
+    return [stem for stems in found[places.start : places.stop] if stems for stem in stems]
 
 
 def _smoothed(scores: Sequence[float], units: Sequence[Unit]) -> list[float]:
     """Half of each unit's score, and a quarter of that of each of the two beside it."""
     smooth = [score / 2 for score in scores]
-    for place, unit in enumerate(units):
-        if unit.follows:
-            smooth[place] += scores[place - 1] / 4
-            smooth[place - 1] += scores[place] / 4
+    last = len(scores) - 1
+    for place, score in enumerate(scores):
+        if score:
+            if units[place].follows:
+                smooth[place - 1] += score / 4
+            if place < last and units[place + 1].follows:
+                smooth[place + 1] += score / 4
     return smooth
 
 
 def _of_ranks(units: Sequence[Unit], shares: Sequence[Share]) -> list[float]:
     """For each unit what the retriever says: the rank of the nearest hit, and how many good hits its document has."""
     hits: dict[str, float] = defaultdict(float)
-    nearest = [(sys.maxsize, 0)] * len(units)
     for share in shares:
-        candidate = share.candidate
-        if candidate.is_hit:
-            hits[candidate.chunk.document_id] += 1 / (2 + candidate.rank)
-        rank = (candidate.distance, candidate.rank)
-        for place in share.places:
-            nearest[place] = min(nearest[place], rank)
+        if share.candidate.is_hit:
+            hits[share.candidate.chunk.document_id] += 1 / (2 + share.candidate.rank)
     most = max(hits.values(), default=1.0)
-    worth = {
-        rank: -RANK * math.log1p(rank[1]) - (NEIGHBOUR + DISTANCE * (rank[0] - 1) if rank[0] else 0.0)
-        for rank in set(nearest)
-    }
-    return [worth[rank] + DOCUMENT * hits[unit.document_id] / most for unit, rank in zip(units, nearest, strict=True)]
+    values = [0.0] * len(units)
+    # What two chunks share is the nearer one's, which comes last.
+    for share in sorted(shares, key=lambda share: (-share.candidate.distance, -share.candidate.rank)):
+        candidate, places = share.candidate, share.places
+        value = DOCUMENT * hits[candidate.chunk.document_id] / most - RANK * math.log1p(candidate.rank)
+        if candidate.distance:
+            value -= NEIGHBOUR + DISTANCE * (candidate.distance - 1)
+        values[places.start : places.stop] = [value] * len(places)
+    return values
