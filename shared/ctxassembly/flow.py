@@ -84,7 +84,8 @@ def assemble_flow(
     layout, level, beside = chosen.layout, chosen.level, chosen.beside
     log.stage("budget", len(chosen.usable), len(chosen.taken))
 
-    shortened = {id(each): _measured(each, counter) for each in chosen.taken if each.kept is not None}
+    per_token = sum(len(each.text) for each in chosen.taken) / max(layout.token_count, 1)
+    shortened = {id(each): _measured(each, counter, per_token) for each in chosen.taken if each.kept is not None}
     labels = layout.labels()
     cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR, layout.particulars, shortened)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
@@ -132,7 +133,12 @@ def _placed(
     return rows
 
 
-def _measured(candidate: Candidate, counter: Counter) -> Shortened:
+def _measured(candidate: Candidate, counter: Counter, chars_per_token: float) -> Shortened:
     chunk = candidate.chunk
     by = candidate.shortened_by or "budget"
-    return Shortened(chunk.id, by, counter.count(chunk.text.strip()), counter.count(candidate.text.strip()))
+    texts = chunk.text.strip(), candidate.text.strip()
+    if by == "sentence":  # so are nearly all: counting them would take as long as counting the context
+        before, after = (max(round(len(text) / chars_per_token), 1) for text in texts)
+    else:
+        before, after = map(counter.count, texts)
+    return Shortened(chunk.id, by, before, after)

@@ -17,7 +17,7 @@ from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
 from ctxassembly.scale import TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
 from ctxassembly.supplement import Supplemented
-from ctxassembly.tokens import MOST_CHARS_PER_TOKEN, Counter
+from ctxassembly.tokens import Counter
 from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
 from ctxassembly.units import units_of
 
@@ -83,7 +83,7 @@ class Selector:
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
         near = [each for each in candidates if each.distance <= self.config.window]
-        if self._by_query and _may_fit(near, layout.max_tokens) and layout.fits(near):
+        if self._by_query and layout.may_fit(near) and layout.fits(near):
             # Nothing has to be chosen, and nothing comes from beyond the window.
             layout.take(near)
             beyond = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > self.config.window}
@@ -180,7 +180,3 @@ def _summaries(candidates: Iterable[Candidate], key: str) -> Mapping[str, str]:
             if document_id not in found or at < found[document_id][0]:
                 found[document_id] = (at, summary)
     return {document_id: summary for document_id, (_, summary) in found.items()}
-
-
-def _may_fit(candidates: Iterable[Candidate], max_tokens: int) -> bool:
-    return sum(len(candidate.text) for candidate in candidates) <= max_tokens * MOST_CHARS_PER_TOKEN

@@ -1,11 +1,9 @@
-"""Where the words of a query occur in a text, in any form and any language, found in one pass over it."""
+"""Where the words of a query occur in a text, in any form and any language."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 
 from ctxassembly.types import Span
 from ctxassembly.words import is_spaced, plain, words
@@ -31,13 +29,8 @@ def finder(wanted: Sequence[str]) -> Callable[[str, Sequence[Span]], list[Sequen
             return [()] * len(spans)
         if not is_spaced(same):
             return [[stem for stem in stems(text[start:end]) if stem in known] for start, end in spans]
-        ends = [end for _, end in spans]
         if len(same) != len(text):  # a slice of the one is no slice of the other
-            slices = [plain(text[start:end]) for start, end in spans]
-            same, ends = "".join(slices), list(accumulate(map(len, slices)))
-        places: dict[int, list[str]] = {}
-        for match in pattern.finditer(same):
-            places.setdefault(bisect_right(ends, match.start()), []).append(match[0])
-        return [places.get(place, ()) for place in range(len(spans))]
+            return [pattern.findall(plain(text[start:end])) for start, end in spans]
+        return [pattern.findall(same[start:end]) for start, end in spans]
 
     return find

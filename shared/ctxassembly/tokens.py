@@ -112,20 +112,26 @@ class Counter:
     def exceed(self, texts: Sequence[str], most: int) -> bool:
         """Whether `texts` are sure to bring more than `most` tokens, wherever each of them is put in.
 
-        What is known already is counted; of others the words of their beginning often say it. One text alone is counted
-        if they don't, rather than that it is rendered for nothing.
+        What is known already is counted. Of the others their words often say it; if they don't, those are counted too,
+        one by one, as long as it is open: they would be rendered for nothing.
         """
         if not self.additive:
             return False
         reach = (most + 1) * MOST_CHARS_PER_TOKEN
-        floor, unknown = 0, False
+        floor = 0
+        unknown: list[tuple[str, int]] = []
         for text in texts:
             if floor > most:
                 return True
             known = self._measures.get(text)
-            floor += at_least(text[:reach]) - 1 if known is None else known.inner
-            unknown |= known is None
-        return floor > most or (unknown and len(texts) == 1 and self.measure(texts[0]).inner > most)
+            if known is None:
+                unknown.append((text, at_least(text[:reach]) - 1))
+            floor += unknown[-1][1] if known is None else known.inner
+        for text, least in unknown:
+            if floor > most:
+                return True
+            floor += self.measure(text).inner - least
+        return floor > most
 
     def forget(self) -> None:
         """Empty the caches."""

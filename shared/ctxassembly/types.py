@@ -201,7 +201,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A chunk of which only a part stands, and the tokens of its text before and after."""
+    """A chunk of which only a part stands, and the tokens of its text before and after.
+
+    Counted, but by `sentence` estimated from the length: there nearly all chunks are shortened.
+    """
 
     chunk_id: str
     by: Shortening
@@ -271,7 +274,8 @@ class Decision:
     stripped_chars: int = 0
     """Characters left out here because the chunk before has them."""
     tokens: int | None = None
-    """What it would have added to the context, for a chunk dropped for the budget."""
+    """What it would have added to the context, for a chunk dropped for the budget: estimated from its length where it
+    needed no counting."""
     shortened: Shortened | None = None
     """How much shorter it is, for one that was cut or compressed."""
 

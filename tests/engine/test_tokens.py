@@ -115,13 +115,14 @@ def test_what_exceeds_does_so_wherever_it_is_put_in(before: str, text: str, afte
 
 
 @pytest.mark.parametrize(("most", "exceeds"), [(0, True), (10, True), (14, True), (15, False), (100, False)])
-def test_one_text_is_counted_if_its_words_leave_it_open(most: int, exceeds: bool):
+def test_a_text_is_counted_if_its_words_leave_it_open(most: int, exceeds: bool):
     counter = counter_for("cl100k_base")
     text = "Incomprehensibilities " * 4
     assert (at_least(text), count(text)) == (4, 21)
-    assert counter.exceed([text], most) == exceeds
+    for _ in ("new", "known"):
+        assert counter.exceed([text], most) == exceeds
+        assert counter.exceed(["", text], most) == exceeds
     counter.forget()
-    assert not counter.exceed([text, text], 10)
 
 
 def test_other_tokenizers_are_counted_whole_and_promise_no_bound():
