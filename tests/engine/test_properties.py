@@ -7,11 +7,13 @@ import copy
 import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, aassemble, assemble
+from ctxassembly.layout import Layout
 from strategies import Retrieval, framed, retrievals, texts
 
 unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -351,6 +353,20 @@ def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_abo
             return  # it fits with what comes after it: a chunk that fills a gap may cost less than the gap's marker
     if kept:
         assert context.text == assemble(kept, free).text
+
+
+@unhurried
+@given(retrievals())
+def test_what_is_sure_not_to_fit_would_not_have_fitted(case: Retrieval):
+    """That a try can be foreseen saves time, and changes nothing else."""
+    context = assembled(case)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Layout, "may_fit", lambda *_: True)
+        tried = assembled(case)
+    assert context.text == tried.text
+    assert [(each.outcome, each.reason) for each in context.trace.decisions] == [
+        (each.outcome, each.reason) for each in tried.trace.decisions
+    ]
 
 
 def _placed_alone(chunk: Chunk) -> Chunk:
