@@ -66,6 +66,7 @@ class Counter:
     def __init__(self, count: Callable[[str], int], *, additive: bool) -> None:
         self._count = count
         self._cached_count = lru_cache(maxsize=CACHED_PIECES)(count)
+        self._cached_least = lru_cache(maxsize=CACHED_PIECES)(at_least)
         self._measures: dict[str, Measured] = {}
         self.additive = additive
         """Whether counts add up at safe places."""
@@ -125,7 +126,7 @@ class Counter:
                 return True
             known = self._measures.get(text)
             if known is None:
-                unknown.append((text, at_least(text[:reach]) - 1))
+                unknown.append((text, self._cached_least(text[: min(reach, LONGEST_CACHED)]) - 1))
             floor += unknown[-1][1] if known is None else known.inner
         for text, least in unknown:
             if floor > most:
@@ -136,6 +137,7 @@ class Counter:
     def forget(self) -> None:
         """Empty the caches."""
         self._cached_count.cache_clear()
+        self._cached_least.cache_clear()
         self._measures.clear()
 
     def _measure(self, text: str) -> Measured:
