@@ -19,10 +19,11 @@ class Variant(NamedTuple):
 
     def run(self, case: Scenario, budget: int = BUDGET, store: Store | None = None) -> Context:
         """The context for all hits of `case`, with neighbours from its own store if no other one is given."""
-        config = replace(self.config, max_tokens=budget)
+        # A new config is checked, which is no part of an assembly.
+        config = self.config if self.config.max_tokens == budget else replace(self.config, max_tokens=budget)
         return assemble(case.hits, config, query=self.query, store=store or case.store)
 
 
-DEFAULT = AssemblyConfig(encoding=ENCODING)
+DEFAULT = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING)
 OURS = {"default": Variant(DEFAULT), "five-stage": Variant(presets.FIVE_STAGE), "query": Variant(DEFAULT, QUERY)}
 """With a query the default packs sentences, of a pool that is wider than the window."""
