@@ -39,7 +39,7 @@ $(OUT)/sets/python: .venv/bench
 	@PYTHONPATH=tests/bench $(BIN)/python -m quality.prepare python --out $@
 
 # Both import what `python -m` finds in tests/bench. What they print stands in tests/bench/README.md.
-bench-speed: .venv/bench  ## time beside the reference and the peers, by hits, budget, stage and threads: ARGS="--only hits"
+bench-speed: .venv/bench  ## time beside the reference and the peers, by hits, budget, stage, in threads; memory: ARGS="--only hits"
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m speed $(ARGS)
 
 bench-instructions: .venv/bench  ## instructions of one assembly, counted by valgrind: ARGS="--write" keeps them as the baseline

@@ -13,17 +13,11 @@ import pytest
 from ctxassembly import Context, aassemble
 from ctxassembly.tokens import counter_for
 from scenario import ENCODING, scenario
-from speed.variants import DEFAULT, OURS, QUERY, Variant
+from speed.variants import MEASURED
 
-VARIANTS = {
-    "default": OURS["default"],
-    "near": Variant(replace(DEFAULT, dedup="near")),
-    "query": OURS["query"],
-    "extractive": Variant(replace(DEFAULT, granularity="chunk", compress="extractive"), QUERY),
-}
 CASES = [scenario(12, seed=seed) for seed in range(4)]
 BUDGET = 3_000
-TWICE = [(variant, case) for case in CASES for variant in VARIANTS.values() for _ in range(2)]
+TWICE = [(variant, case) for case in CASES for variant in MEASURED.values() for _ in range(2)]
 """Each input twice, at about the same time."""
 
 

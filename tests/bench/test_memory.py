@@ -1,7 +1,4 @@
-"""What an assembly allocates, what is left of it, and that nothing grows from one to the next.
-
-Python's own allocations, by tracemalloc: the tokenizer's are its own.
-"""
+"""What an assembly allocates, what is left of it, and that nothing grows from one to the next."""
 
 from __future__ import annotations
 
@@ -9,25 +6,21 @@ import functools
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 
 from ctxassembly.tokens import CACHED_PIECES, counter_for
 from scenario import ENCODING, Scenario, scenario
-from speed.variants import DEFAULT, OURS, QUERY, Variant
+from speed.memory import KIB, allocated, memory_table
+from speed.variants import MEASURED, OURS
 
-KIB = 1_024
-MIB = 1_024 * KIB
-NEAR = Variant(replace(DEFAULT, dedup="near"))
-EXTRACTIVE = Variant(replace(DEFAULT, granularity="chunk", choose_by="rank", compress="extractive"), QUERY)
-MOST = {
-    "default": (OURS["default"], MIB),
-    "five-stage": (OURS["five-stage"], MIB),
-    "extractive": (EXTRACTIVE, MIB),
-    # Here the words of all sentences of a wider pool are compared, and in the last one those of all chunks.
-    "query": (OURS["query"], 1.5 * MIB),
-    "near": (NEAR, 2 * MIB),
+MOST_KIB = {
+    "default": 1_024,
+    "five-stage": 1_024,
+    "extractive": 1_024,
+    # Here the words of all sentences of a wider pool are kept while they compete, and there those of all chunks.
+    "query": 1_536,
+    "near": 2_048,
 }
 """The most that an assembly of 20 hits may have allocated at any time."""
 
@@ -51,44 +44,43 @@ def traced() -> Iterator[Callable[[], int]]:
     tracemalloc.stop()
 
 
-@pytest.mark.parametrize("state", ["cold", "warm"])
-@pytest.mark.parametrize("name", MOST)
-def test_an_assembly_allocates_little_and_leaves_nothing(
-    name: str, state: str, case: Scenario, traced: Callable[[], int]
-) -> None:
-    variant, most = MOST[name]
+@pytest.mark.parametrize("name", MEASURED)
+def test_an_assembly_allocates_little_and_leaves_nothing_but_counts(name: str, case: Scenario) -> None:
+    cold, warm = (allocated(MEASURED[name], case, cold=cold) for cold in (True, False))
+    text = len(MEASURED[name].run(case).text)
+    assert text < warm.held < warm.peak <= MOST_KIB[name] * KIB
+    assert text < cold.held < cold.peak <= MOST_KIB[name] * KIB
+    assert warm.left <= 32 * KIB < cold.left
+
+
+def test_the_table_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("speed.memory.MEASURED", {"default": OURS["default"]})
+    head, _, *rows = memory_table()
+    assert head == "| KiB | peak | with the context | left of it |\n"
+    assert [row.split(" | ")[0] for row in rows] == ["| default, cold", "| default, warm"]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_nothing_grows_from_assembly_to_assembly(name: str, traced: Callable[[], int]) -> None:
+    case = scenario(6)
     for _ in range(2):
-        variant.run(case)
-    if state == "cold":
-        counter_for(ENCODING).forget()
-    before = traced()
-    tracemalloc.reset_peak()
-    context = variant.run(case)
-    _, peak = tracemalloc.get_traced_memory()
-    assert len(context.text) < peak - before <= most
-    del context
-    # Cold, what is left is the counts that are remembered.
-    if state == "cold":
-        counter_for(ENCODING).forget()
-    assert traced() - before <= 32 * KIB
-
-
-def test_a_context_is_what_is_kept_and_goes_with_its_last_reference(case: Scenario, traced: Callable[[], int]) -> None:
-    kept = [OURS["default"].run(case) for _ in range(12)]
-    with_all = traced()
-    del kept[2:]
-    assert with_all - traced() >= 10 * len(kept[0].text)
-
-
-@pytest.mark.parametrize("name", MOST)
-def test_nothing_grows_from_assembly_to_assembly(name: str, case: Scenario, traced: Callable[[], int]) -> None:
-    variant, _ = MOST[name]
-    for _ in range(2):
-        variant.run(case)
+        MEASURED[name].run(case)
     before = traced()
     for _ in range(6):
-        variant.run(case)
+        MEASURED[name].run(case)
     assert traced() - before <= 32 * KIB
+
+
+def test_ever_new_texts_leave_nothing_but_counts(traced: Callable[[], int]) -> None:
+    def run(seeds: range) -> int:
+        for seed in seeds:
+            for variant in MEASURED.values():
+                variant.run(scenario(4, seed=seed))
+        counter_for(ENCODING).forget()
+        return traced()
+
+    before = run(range(2))
+    assert run(range(2, 6)) - before <= 32 * KIB
 
 
 def test_remembered_counts_stay_bounded(traced: Callable[[], int]) -> None:
@@ -120,8 +112,8 @@ def test_caches_without_a_bound_hold_nothing_of_what_is_assembled() -> None:
         }
 
     def run(seed: int) -> None:
-        for variant, _ in MOST.values():
-            variant.run(scenario(seed=seed))
+        for variant in MEASURED.values():
+            variant.run(scenario(4, seed=seed))
 
     run(1)
     before = sizes()
@@ -129,15 +121,3 @@ def test_caches_without_a_bound_hold_nothing_of_what_is_assembled() -> None:
     for seed in (2, 3):
         run(seed)
     assert sizes() == before
-
-
-def test_ever_new_texts_leave_nothing_but_counts(traced: Callable[[], int]) -> None:
-    def run(seeds: range) -> int:
-        for seed in seeds:
-            for variant, _ in MOST.values():
-                variant.run(scenario(4, seed=seed))
-        counter_for(ENCODING).forget()
-        return traced()
-
-    before = run(range(2))
-    assert run(range(2, 6)) - before <= 32 * KIB

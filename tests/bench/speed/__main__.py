@@ -1,4 +1,4 @@
-"""`python -m speed`: time beside the reference and the peers, by hits and by budget; by stage; and in threads.
+"""`python -m speed`: time beside the reference and the peers, by hits and by budget; by stage; in threads; and memory.
 
 Medians of runs in turn in one process, as Markdown tables. Cold means that no token count is remembered from before
 (the vocabulary is loaded); warm is the same assembly once more. `make bench-speed ARGS="--only hits stages"`.
@@ -17,6 +17,7 @@ from ctxassembly.requests import Store
 from scenario import BUDGET, Scenario, scenario
 from speed.contestants import contestants
 from speed.database import is_installed, postgres
+from speed.memory import memory_table
 from speed.scaling import SKIPPED, Limits, growth, growth_table
 from speed.stages import stages_table
 from speed.threads import ASSEMBLIES, threads_table
@@ -71,11 +72,17 @@ def _threads(args: argparse.Namespace) -> Iterator[str]:
     yield "\nWhere encoding alone gains nothing there was no second processor to be had.\n"
 
 
+def _memory(_: argparse.Namespace) -> Iterator[str]:
+    yield "What one assembly allocates:\n\n"
+    yield from memory_table()
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "hits": _hits,
     "budgets": _budgets,
     "stages": _stages,
     "threads": _threads,
+    "memory": _memory,
 }
 
 

@@ -27,3 +27,9 @@ class Variant(NamedTuple):
 DEFAULT = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING)
 OURS = {"default": Variant(DEFAULT), "five-stage": Variant(presets.FIVE_STAGE), "query": Variant(DEFAULT, QUERY)}
 """With a query the default packs sentences, of a pool that is wider than the window."""
+MEASURED = {
+    **OURS,
+    "near": Variant(replace(DEFAULT, dedup="near")),
+    "extractive": Variant(replace(DEFAULT, granularity="chunk", choose_by="rank", compress="extractive"), QUERY),
+}
+"""Those whose memory is measured: stages that are off by default, too."""
