@@ -7,11 +7,11 @@ PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo test check test-all bench clean
+.PHONY: help demo test check test-all bench bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-18s %s\n' "$$name" "$$text"; done
 
 demo: .venv/demo  ## index the Python language reference, ask Q="..." and show what the model reads
 	@PYTHONPATH=notebooks $(BIN)/python -m demo -- "$$CTXASSEMBLY_QUESTION"
@@ -37,6 +37,13 @@ bench: .venv/bench $(if $(DATA),,$(SETS))  ## compare with peers by evidence in 
 
 $(OUT)/sets/python: .venv/bench
 	@PYTHONPATH=tests/bench $(BIN)/python -m quality.prepare python --out $@
+
+# Both import what `python -m` finds in tests/bench. What they print stands in tests/bench/README.md.
+bench-speed: .venv/bench  ## time beside the reference and the peers, by hits, budget, stage, in threads; memory: ARGS="--only hits"
+	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m speed $(ARGS)
+
+bench-instructions: .venv/bench  ## instructions of one assembly, counted by valgrind: ARGS="--write" keeps them as the baseline
+	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m speed.instructions $(ARGS)
 
 clean:  ## remove the environment and what the tools left behind
 	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from statistics import median
-from time import process_time
 from typing import NamedTuple
 
 from ctxassembly.dedup import collapse_similar
@@ -22,6 +22,7 @@ from ctxassembly.near import NearIndex
 from ctxassembly.types import Candidate, Chunk
 from ctxassembly.words import words
 from scenario import SEED, scenario
+from speed.timing import timed
 
 THRESHOLD = 0.9
 EDITED = 5
@@ -93,15 +94,9 @@ def measure(number: int, repeats: int) -> Times:
     kept: list[list[int]] = [[], [], []]
     for _ in range(repeats):
         for n, run in enumerate((naive, naive_sets, ours)):
-            elapsed, kept[n] = _timed(run, chunks)
+            elapsed, kept[n] = timed(partial(run, chunks))
             spent[n].append(elapsed)
     return Times(*map(median, spent), dropped=(number - len(kept[0]), number - len(kept[2])))
-
-
-def _timed(run: Callable[[Sequence[str]], list[int]], chunks: Sequence[str]) -> tuple[float, list[int]]:
-    start = process_time()
-    kept = run(chunks)
-    return (process_time() - start) * 1000, kept
 
 
 def main() -> None:
@@ -120,7 +115,7 @@ def main() -> None:
         per_chunk = f"{times.ours / number * 1000:.0f}"
         sys.stdout.write(line.format(number, *shown, per_chunk, "naive {}, ours {}".format(*times.dropped)))
     for number in args.alone:
-        elapsed, kept = _timed(ours, texts(number))
+        elapsed, kept = timed(partial(ours, texts(number)))
         shown = "", "", "", "", f"{elapsed:.2f}", f"{elapsed / number * 1000:.0f}"
         sys.stdout.write(line.format(number, *shown, f"ours {number - len(kept)}"))
 

@@ -9,7 +9,7 @@ that no two chunks are equal.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pydoc_data.topics import topics
@@ -42,32 +42,42 @@ class PlaceStore:
 class Scenario:
     hits: tuple[Hit, ...]
     store: PlaceStore
+    starts: Mapping[str, int]
+    """Where each chunk begins in its document, by its id: the chunks themselves don't know."""
 
 
 def scenario(hits: int = 20, seed: int = SEED) -> Scenario:
     """`hits` hits, best first, with scores, pages and no offsets: the overlap must be searched for."""
     draw = random.Random(seed)
     documents = max(1, hits * 6 // 20)
-    chunks = {
-        (chunk.document_id, index): chunk
-        for number in range(documents)
-        for index, chunk in enumerate(_document(f"doc-{number:04}", draw))
-    }
+    chunks: dict[tuple[str, int], Chunk] = {}
+    starts: dict[str, int] = {}
+    for number in range(documents):
+        start = 0
+        for index, (chunk, step) in enumerate(_document(f"doc-{number:04}", draw)):
+            chunks[chunk.document_id, index] = chunk
+            starts[chunk.id] = start
+            start += step
     found = draw.sample(list(chunks.values()), hits)
-    return Scenario(tuple(Hit(chunk, 0.95 - 0.6 * rank / hits) for rank, chunk in enumerate(found)), PlaceStore(chunks))
+    ranked = tuple(Hit(chunk, 0.95 - 0.6 * rank / hits) for rank, chunk in enumerate(found))
+    return Scenario(ranked, PlaceStore(chunks), starts)
 
 
-def _document(document_id: str, draw: random.Random) -> list[Chunk]:
+def _document(document_id: str, draw: random.Random) -> list[tuple[Chunk, int]]:
+    """The chunks of a document, each with its characters before the next one begins."""
     tokens = [token for paragraph in draw.sample(_paragraphs(), PARAGRAPHS) for token in paragraph]
     decode = load_encoding(ENCODING).decode
     step = CHUNK_TOKENS - OVERLAP_TOKENS
     return [
-        Chunk(
-            id=f"{document_id}-{index}",
-            document_id=document_id,
-            text=decode(tokens[index * step : index * step + CHUNK_TOKENS]),
-            index=index,
-            metadata={"source": f"{document_id}.rst", "page": 1 + index // 2},
+        (
+            Chunk(
+                id=f"{document_id}-{index}",
+                document_id=document_id,
+                text=decode(tokens[index * step : index * step + CHUNK_TOKENS]),
+                index=index,
+                metadata={"source": f"{document_id}.rst", "page": 1 + index // 2},
+            ),
+            len(decode(tokens[index * step : (index + 1) * step])),
         )
         for index in range(CHUNKS_A_DOCUMENT)
     ]

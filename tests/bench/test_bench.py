@@ -1,6 +1,6 @@
 """The benchmark's own check: both assemblies do the same job, and ours is the faster one by far.
 
-The factors are loose on purpose, so that they hold on a busy machine; `speed.py` prints the real ones.
+The factors are loose on purpose, so that they hold on a busy machine; `make bench-speed` prints the real ones.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from ctxassembly import AssemblyConfig, assemble
 from ctxassembly.tokens import counter_for
 from reference import assemble_reference
 from scenario import BUDGET, scenario
-from speed import CONFIGS, measure
+from speed.contestants import contestants
+from speed.scaling import Limits, in_turn
+from speed.variants import OURS, REFERENCE, Variant
 
 
 def test_scenario_is_the_one_that_is_described() -> None:
     case = scenario()
-    context = assemble(case.hits, CONFIGS["default"], store=case.store)
+    context = OURS["default"].run(case)
     assert len(case.hits) == 20
     assert len({hit.chunk.document_id for hit in case.hits}) == 6
     assert 45 <= context.trace.chunks <= 53
@@ -26,12 +28,12 @@ def test_scenario_is_the_one_that_is_described() -> None:
     assert scenario(seed=1) != case
 
 
-@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-def test_both_stay_within_budget_by_an_independent_count(config: AssemblyConfig) -> None:
+@pytest.mark.parametrize("variant", OURS.values(), ids=OURS)
+def test_both_stay_within_budget_by_an_independent_count(variant: Variant) -> None:
     case = scenario()
     count = counter_for("cl100k_base").count
     for context in (
-        assemble(case.hits, config, store=case.store),
+        variant.run(case),
         assemble_reference(case.hits, case.store.chunks, BUDGET),
     ):
         assert BUDGET * 0.8 < context.token_count <= BUDGET
@@ -45,9 +47,11 @@ def test_without_a_limit_both_write_the_same_text() -> None:
 
 
 def test_warm_assembly_is_faster_than_the_reference() -> None:
-    times = measure(scenario(), CONFIGS["five-stage"], repeats=7)
-    assert times.reference / times.warm >= 3
-    assert times.reference / times.cold >= 1
+    both = {name: each for name, each in contestants().items() if name in (REFERENCE, "five-stage")}
+    times = dict(in_turn(both, scenario(), BUDGET, Limits(repeats=7)))
+    assert times["five-stage"].warm is not None
+    assert times[REFERENCE].cold / times["five-stage"].warm >= 3
+    assert times[REFERENCE].cold / times["five-stage"].cold >= 1
 
 
 def test_near_duplicates_are_found_faster_than_by_comparing_each_with_each() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ from quality import kept, stats
 from quality.baselines import concatenation
 from quality.data import DataError, Document, Question, QuestionSet, Span, read
 from quality.dense import Dense, overlap, union
-from quality.filling import Case, count, cut, whole
+from quality.filling import SEPARATOR, Case, count, cut, whole
 from quality.metrics import Answer, Meter, Score, StrategyError
 from quality.oracle import oracle_chunks, oracle_sentences
 from quality.ours import CONFIGS, ours
@@ -175,6 +177,16 @@ def test_a_piece_that_fits_behind_one_that_does_not_is_not_taken() -> None:
     pieces = [whole(hit.chunk) for hit in case(OWL).hits]
     short = Answer("owl", (Span("birds", 28, 31),))
     assert cut([short, *pieces, short])(count(pieces[0].text)).text == "owl"
+
+
+@pytest.mark.parametrize("arrange", [list, lambda taken: taken[::-1]], ids=["in order", "reversed"])
+def test_a_cut_takes_as_many_as_fit_one_after_the_other(arrange: Callable[[list[Answer]], list[Answer]]) -> None:
+    ends = ("", ".", ".\n", " ", "\n\n")
+    pieces = [Answer(f"{'word ' * (n % 4)}and{ends[n % 5]}", ()) for n in range(30)]
+    for budget in range(count(SEPARATOR.join(piece.text for piece in pieces)) + 2):
+        texts = ["", *(SEPARATOR.join(each.text for each in arrange(pieces[: n + 1])) for n in range(len(pieces)))]
+        fitting = takewhile(lambda text, most=budget: count(text) <= most, texts)
+        assert cut(pieces, arrange)(budget).text == list(fitting)[-1]
 
 
 def test_what_fits_is_arranged_after_the_cut() -> None:

@@ -35,7 +35,8 @@ def test_a_question_reaches_the_demo_as_it_was_typed(question: str, tmp_path: Pa
 
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in make().splitlines()]
-    assert listed == ["help", "demo", "test", "check", "test-all", "bench", "clean"]
+    gate, benchmarks = ["test", "check", "test-all"], ["bench", "bench-speed", "bench-instructions"]
+    assert listed == ["help", "demo", *gate, *benchmarks, "clean"]
 
 
 def test_the_benchmark_gets_what_was_asked_for() -> None:
@@ -48,3 +49,9 @@ def test_the_benchmark_makes_a_set_where_none_is_given(tmp_path: Path) -> None:
     *_, made, measured = make("bench", "--dry-run", "--old-file=.venv/bench", f"OUT={tmp_path}").splitlines()
     assert made.endswith(f"-m quality.prepare python --out {tmp_path}/sets/python")
     assert measured.rstrip().endswith(f"-m quality {tmp_path}/sets/python --out {tmp_path}")
+
+
+@pytest.mark.parametrize(("target", "module"), [("bench-speed", "speed"), ("bench-instructions", "speed.instructions")])
+def test_the_speed_benchmarks_get_what_was_asked_for(target: str, module: str) -> None:
+    asked = make(target, "--dry-run", "--old-file=.venv/bench", "ARGS=--some thing")
+    assert asked.splitlines()[-1].endswith(f"-m {module} --some thing")

@@ -55,13 +55,26 @@ def cut(pieces: Sequence[Answer], arrange: Callable[[list[Answer]], list[Answer]
         measured = [part for each in some for part in (separator, counter.measure(each.text))]
         return counter.tokens(counter.chain(measured[1:]))
 
+    def in_order(budget: int) -> int:
+        """How many fit one after the other, without looking at the rest."""
+        text = counter.chain(())
+        for number, piece in enumerate(pieces):
+            between = (separator,) if number else ()
+            text = counter.chain((text, *between, counter.measure(piece.text)))
+            if counter.tokens(text) > budget:
+                return number
+        return len(pieces)
+
+    def fits(number: int, budget: int) -> bool:
+        return number <= len(pieces) and tokens(arrange(list(pieces[:number]))) <= budget
+
     def fill(budget: int) -> Answer:
-        taken: list[Answer] = []
-        for number in range(1, len(pieces) + 1):
-            arranged = arrange(list(pieces[:number]))
-            if tokens(arranged) > budget:
-                break
-            taken = arranged
-        return joined(taken)
+        number = in_order(budget)
+        # Arranged, the same pieces may have a token more or less where they touch.
+        while fits(number + 1, budget):
+            number += 1
+        while number and not fits(number, budget):
+            number -= 1
+        return joined(arrange(list(pieces[:number])))
 
     return fill

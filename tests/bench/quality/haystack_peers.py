@@ -6,9 +6,10 @@ Haystack reports its use over the network unless told not to; importing this mod
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
-from ctxassembly import Chunk
+from ctxassembly import Chunk, Hit
 from quality.data import QuestionSet, Span
 from quality.filling import Case, Fill, Strategy, cut, joined, whole
 from quality.metrics import Answer
@@ -41,15 +42,30 @@ def lost_in_the_middle(questions: QuestionSet) -> Strategy:
 
 def sentence_window(questions: QuestionSet) -> Strategy:
     """SentenceWindowRetriever with a window of one: each hit with its neighbours is a piece."""
-    from haystack.components.retrievers import SentenceWindowRetriever
-    from haystack.document_stores.in_memory import InMemoryDocumentStore
 
     def strategy(case: Case) -> Fill:
-        # It filters by reading the whole store, so the store has what the windows reach and no more.
-        near = {chunk.id: chunk for hit in case.hits for chunk in questions.around(hit.chunk, 1)}
-        store = InMemoryDocumentStore()
-        store.write_documents([_document(chunk) for chunk in near.values()])
-        retriever = SentenceWindowRetriever(document_store=store, window_size=1)
+        return windows(questions, store_around(questions, case.hits))(case)
+
+    return strategy
+
+
+def store_around(questions: QuestionSet, hits: Sequence[Hit]) -> Any:
+    """A store of what the windows reach and no more, since it is filtered by reading all of it."""
+    from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+    near = {chunk.id: chunk for hit in hits for chunk in questions.around(hit.chunk, 1)}
+    store = InMemoryDocumentStore()
+    store.write_documents([_document(chunk) for chunk in near.values()])
+    return store
+
+
+def windows(questions: QuestionSet, store: Any) -> Strategy:
+    """The same over a store that is at hand."""
+    from haystack.components.retrievers import SentenceWindowRetriever
+
+    retriever = SentenceWindowRetriever(document_store=store, window_size=1)
+
+    def strategy(case: Case) -> Fill:
         found = retriever.run(retrieved_documents=[_document(hit.chunk) for hit in case.hits])
         texts = found["context_windows"]
         runs = [_merged(questions.around(hit.chunk, 1)) for hit in case.hits]

@@ -1,0 +1,101 @@
+"""`python -m speed`: time beside the reference and the peers, by hits and by budget; by stage; in threads; and memory.
+
+Medians of runs in turn in one process, as Markdown tables. Cold means that no token count is remembered from before
+(the vocabulary is loaded); warm is the same assembly once more. `make bench-speed ARGS="--only hits stages"`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+from tqdm import tqdm
+
+from ctxassembly.requests import Store
+from scenario import BUDGET, Scenario, scenario
+from speed.contestants import contestants
+from speed.database import is_installed, postgres
+from speed.memory import memory_table
+from speed.scaling import SKIPPED, Limits, growth, growth_table
+from speed.stages import stages_table
+from speed.threads import ASSEMBLIES, threads_table
+
+HITS = [10, 20, 100, 1_000, 10_000]
+BUDGETS = [1, 100, 1_000, 10_000, 100_000, 1_000_000]
+HITS_BY_BUDGET = 1_000
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = _parser().parse_args(arguments)
+    for section in args.only:
+        sys.stdout.writelines((*SECTIONS[section](args), "\n"))
+        sys.stdout.flush()
+
+
+def _hits(args: argparse.Namespace) -> Iterator[str]:
+    yield f"Processor time in milliseconds by hits, at {BUDGET:,} tokens; behind it, as fast as the reference:\n\n"
+    yield from _growth(args, args.hits, "hits", lambda hits: (scenario(hits), BUDGET))
+
+
+def _budgets(args: argparse.Namespace) -> Iterator[str]:
+    case = scenario(args.hits_by_budget)
+    yield f"The same by tokens of the budget, with {len(case.hits):,} hits:\n\n"
+    yield from _growth(args, args.budgets, "tokens", lambda budget: (case, budget))
+
+
+def _growth(
+    args: argparse.Namespace, asked: list[int], of: str, at: Callable[[int], tuple[Scenario, int]]
+) -> Iterator[str]:
+    sizes, competing = sorted(set(asked)), contestants()
+    with tqdm(total=len(sizes) * len(competing), desc=of, unit="run", disable=None) as bar:
+        found = growth(competing, sizes, at, Limits(args.repeats, args.limit * 1000), bar.update)
+    yield from growth_table(found, sizes, of)
+    if any(len(by_size) < len(sizes) for by_size in found.values()):
+        yield f"\n{SKIPPED}: one run would take more than {args.limit:g} s, going by how the time grew before.\n"
+
+
+def _stages(args: argparse.Namespace) -> Iterator[str]:
+    case = scenario()
+    with ExitStack() as stack:
+        stores: dict[str, Store] = {"in memory": case.store}
+        if is_installed():
+            stores["Postgres"] = stack.enter_context(postgres(case))
+        yield f"Milliseconds by stage, {len(case.hits)} hits at {BUDGET:,} tokens:\n\n"
+        yield from stages_table(case, stores, args.repeats)
+
+
+def _threads(args: argparse.Namespace) -> Iterator[str]:
+    yield f"Milliseconds that pass in {ASSEMBLIES} assemblies together:\n\n"
+    yield from threads_table(args.repeats)
+    yield "\nWhere encoding alone gains nothing there was no second processor to be had.\n"
+
+
+def _memory(_: argparse.Namespace) -> Iterator[str]:
+    yield "What one assembly allocates:\n\n"
+    yield from memory_table()
+
+
+SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
+    "hits": _hits,
+    "budgets": _budgets,
+    "stages": _stages,
+    "threads": _threads,
+    "memory": _memory,
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="speed", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="(default: all)")
+    parser.add_argument("--hits", type=int, nargs="+", default=HITS)
+    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS, metavar="TOKENS")
+    parser.add_argument("--hits-by-budget", type=int, default=HITS_BY_BUDGET, help="(default: 1,000)")
+    parser.add_argument("--repeats", type=int, default=31, help="for 20 hits; fewer for more hits (default: 31)")
+    parser.add_argument("--limit", type=float, default=20, metavar="SECONDS", help="for one run (default: 20)")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

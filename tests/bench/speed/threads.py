@@ -1,0 +1,62 @@
+"""What a second thread is worth: wall time of the same assemblies in one thread and in two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from statistics import median
+from time import perf_counter
+from typing import NamedTuple
+
+from ctxassembly.tokens import counter_for
+from ctxassembly.vocabulary import load_encoding
+from scenario import ENCODING, Scenario, scenario
+from speed.timing import shown, table, timed
+from speed.variants import OURS
+
+ASSEMBLIES = 8
+
+
+class Wall(NamedTuple):
+    """Medians in milliseconds for all assemblies together."""
+
+    one: float
+    two: float
+
+
+def wall(run: Callable[[Scenario], object], cases: Sequence[Scenario], repeats: int, *, cold: bool) -> Wall:
+    """The wall time of one run of each case, in one thread and in two, measured in turn."""
+    spent: dict[int, list[float]] = {1: [], 2: []}
+    pools = {threads: ThreadPoolExecutor(threads) for threads in spent}
+    for turn in range(repeats + 1):  # the first one warms up
+        for threads, pool in pools.items():
+            if cold:
+                counter_for(ENCODING).forget()
+            ms, _ = timed(partial(_all, run, cases, pool), perf_counter)
+            spent[threads] += [ms] if turn else []
+    for pool in pools.values():
+        pool.shutdown()
+    return Wall(median(spent[1]), median(spent[2]))
+
+
+def _all(run: Callable[[Scenario], object], cases: Sequence[Scenario], pool: ThreadPoolExecutor) -> None:
+    for _ in pool.map(run, cases):
+        pass
+
+
+def threads_table(repeats: int) -> Iterator[str]:
+    """A row for encoding alone, which waits for no other thread, and rows for each variant, cold and warm."""
+    cases = [scenario(seed=seed) for seed in range(ASSEMBLIES)]
+    runs: dict[str, tuple[Callable[[Scenario], object], bool]] = {"encoding alone": (_encode, True)}
+    for name, variant in OURS.items():
+        runs |= {f"{name}, cold": (variant.run, True), f"{name}, warm": (variant.run, False)}
+    rows = []
+    for name, (run, cold) in runs.items():
+        one, two = wall(run, cases, repeats, cold=cold)
+        rows.append([name, shown(one), shown(two), f"{one / two:.2f}x"])
+    yield from table(["ms", "1 thread", "2 threads", "as fast"], rows)
+
+
+def _encode(case: Scenario) -> object:
+    return load_encoding(ENCODING).encode("\n\n".join(hit.chunk.text for hit in case.hits), disallowed_special=())

@@ -1,0 +1,123 @@
+"""What an assembly allocates, what is left of it, and that nothing grows from one to the next."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ctxassembly.tokens import CACHED_PIECES, counter_for
+from scenario import ENCODING, Scenario, scenario
+from speed.memory import KIB, allocated, memory_table
+from speed.variants import MEASURED, OURS
+
+MOST_KIB = {
+    "default": 1_024,
+    "five-stage": 1_024,
+    "extractive": 1_024,
+    # Here the words of all sentences of a wider pool are kept while they compete, and there those of all chunks.
+    "query": 1_536,
+    "near": 2_048,
+}
+"""The most that an assembly of 20 hits may have allocated at any time."""
+
+
+@pytest.fixture(scope="module")
+def case() -> Scenario:
+    return scenario()
+
+
+@pytest.fixture
+def traced() -> Iterator[Callable[[], int]]:
+    """A function that gives the bytes that are allocated since the test began; what nothing refers to is freed."""
+
+    def allocated() -> int:
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    gc.collect()
+    tracemalloc.start()
+    yield allocated
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_an_assembly_allocates_little_and_leaves_nothing_but_counts(name: str, case: Scenario) -> None:
+    cold, warm = (allocated(MEASURED[name], case, cold=cold) for cold in (True, False))
+    text = len(MEASURED[name].run(case).text)
+    assert text < warm.held < warm.peak <= MOST_KIB[name] * KIB
+    assert text < cold.held < cold.peak <= MOST_KIB[name] * KIB
+    assert warm.left <= 32 * KIB < cold.left
+
+
+def test_the_table_has_a_row_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("speed.memory.MEASURED", {"default": OURS["default"]})
+    head, _, *rows = memory_table()
+    assert head == "| KiB | peak | with the context | left of it |\n"
+    assert [row.split(" | ")[0] for row in rows] == ["| default, cold", "| default, warm"]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_nothing_grows_from_assembly_to_assembly(name: str, traced: Callable[[], int]) -> None:
+    case = scenario(6)
+    for _ in range(2):
+        MEASURED[name].run(case)
+    before = traced()
+    for _ in range(6):
+        MEASURED[name].run(case)
+    assert traced() - before <= 32 * KIB
+
+
+def test_ever_new_texts_leave_nothing_but_counts(traced: Callable[[], int]) -> None:
+    def run(seeds: range) -> int:
+        for seed in seeds:
+            for variant in MEASURED.values():
+                variant.run(scenario(4, seed=seed))
+        counter_for(ENCODING).forget()
+        return traced()
+
+    before = run(range(2))
+    assert run(range(2, 6)) - before <= 32 * KIB
+
+
+def test_remembered_counts_stay_bounded(traced: Callable[[], int]) -> None:
+    counter = counter_for(ENCODING)
+
+    def count(numbers: range) -> int:
+        for number in numbers:
+            counter.count(f"Text {number:06}")
+            counter.measure(f"Some text {number:06}")
+        return traced()
+
+    counter.forget()
+    empty = traced()
+    full = count(range(CACHED_PIECES))
+    assert full - empty >= 100 * CACHED_PIECES, "they are remembered"
+    assert count(range(CACHED_PIECES, 3 * CACHED_PIECES)) - full <= (full - empty) / 4
+    counter.forget()
+    assert traced() - empty <= (full - empty) / 10
+
+
+def test_caches_without_a_bound_hold_nothing_of_what_is_assembled() -> None:
+    def sizes() -> dict[str, int]:
+        return {
+            f"{cache.__module__}.{cache.__qualname__}": cache.cache_info().currsize
+            for cache in gc.get_objects()
+            if type(cache) is functools._lru_cache_wrapper  # isinstance would ask objects that answer with warnings
+            and str(cache.__module__).startswith("ctxassembly")
+            and cache.cache_info().maxsize is None
+        }
+
+    def run(seed: int) -> None:
+        for variant in MEASURED.values():
+            variant.run(scenario(4, seed=seed))
+
+    run(1)
+    before = sizes()
+    assert "ctxassembly.vocabulary.load_encoding" in before
+    for seed in (2, 3):
+        run(seed)
+    assert sizes() == before

@@ -1,0 +1,242 @@
+"""The measuring of time and instructions measures what it says, on sizes that take no time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ctxassembly.tokens import counter_for
+from ctxassembly.vocabulary import load_encoding
+from scenario import BUDGET, ENCODING, Scenario, scenario
+from speed import __main__ as command
+from speed import instructions
+from speed.contestants import PEERS, Contestant, contestants, question_set
+from speed.database import is_installed, postgres
+from speed.scaling import SKIPPED, Limits, Times, expected_ms, growth, growth_table, in_turn
+from speed.stages import GROUPS, stage_ms, stages_table
+from speed.threads import wall
+from speed.timing import shown
+from speed.variants import OURS, REFERENCE, Variant
+
+ONCE = Limits(repeats=1)
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that the tokenizer encodes from now on."""
+    encoding, texts = load_encoding(ENCODING), []
+    inner = encoding._core_bpe
+
+    def noting(encode: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(text: str, *more: Any) -> Any:
+            texts.append(text)
+            return encode(text, *more)
+
+        return noted
+
+    methods = {name: getattr(inner, name) for name in dir(inner) if not name.startswith("_")}
+    methods |= {name: noting(method) for name, method in methods.items() if name.startswith("encode")}
+    monkeypatch.setattr(encoding, "_core_bpe", SimpleNamespace(**methods))
+    return texts
+
+
+def characters(texts: list[str]) -> int:
+    return sum(map(len, texts))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_cold_counts_all_and_warm_hardly_anything(name: str, encoded: list[str]) -> None:
+    counted, lengths = [], []
+
+    def prepare(case: Scenario) -> Callable[[int], object]:
+        def run(budget: int) -> None:
+            encoded.clear()
+            lengths.append(len(OURS[name].run(case, budget).text))
+            counted.append(characters(encoded))
+
+        return run
+
+    (_, times), *_ = in_turn({name: Contestant(prepare, remembers=True)}, scenario(4), BUDGET, ONCE)
+    assert times.warm is not None
+    cold, warm = counted[::2], counted[1::2]
+    assert len(cold) == len(warm) == 3
+    assert len(set(cold)) == 1
+    assert cold[0] >= lengths[0] * 0.9
+    assert max(warm) <= cold[0] / 10
+
+
+def test_all_do_their_work_each_time(encoded: list[str]) -> None:
+    case = scenario(3)
+    for name, contestant in contestants().items():
+        run = contestant.prepare(case)
+        counter_for(ENCODING).forget()
+        encoded.clear()
+        answer = run(BUDGET)
+        text = answer.text  # type: ignore[attr-defined]
+        assert case.hits[0].chunk.text.strip() in text, name
+        # This one counts words alone.
+        assert characters(encoded) >= len(text) * 0.9 or name == "haystack-middle", name
+
+
+def test_contestants_take_turns() -> None:
+    turns: list[str] = []
+    named = {
+        name: Contestant(lambda case, name=name: lambda budget: turns.append(name), remembers=name == "b")
+        for name in "ab"
+    }
+    found = dict(in_turn(named, scenario(1), 1, ONCE))
+    assert "".join(turns) == "abb" * 3
+    assert found["a"].warm is None
+    assert found["b"].warm is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [([], 0.0), ([(10, 7.0)], 7.0), ([(10, 1.0), (100, 100.0)], 10_000.0), ([(10, 1.0), (100, 10.0)], 100.0)],
+    ids=["nothing known", "no growth known", "quadratic", "linear"],
+)
+def test_what_a_run_will_take_is_told_from_how_it_grew(before: list[tuple[int, float]], expected: float) -> None:
+    assert expected_ms(before, 1_000) == pytest.approx(expected)
+
+
+def test_time_that_falls_is_not_taken_further() -> None:
+    assert expected_ms([(1, 5.0), (10, 4.0)], 1_000_000) == 4.0
+
+
+@pytest.mark.parametrize(("limit_ms", "measured"), [(60_000, [1, 2, 3]), (0, [1])])
+def test_who_is_too_slow_is_left_out_of_larger_sizes(limit_ms: float, measured: list[int]) -> None:
+    named = {name: Contestant(lambda case: lambda budget: sorted(range(999))) for name in (REFERENCE, "other")}
+    told: list[int] = []
+    found = growth(named, [1, 2, 3], lambda size: (scenario(size), BUDGET), Limits(1, limit_ms), lambda: told.append(1))
+    assert {name: list(times) for name, times in found.items()} == {REFERENCE: measured, "other": measured}
+    assert len(told) == 6
+    *_, last = growth_table(found, [1, 2, 3], "hits")
+    assert last.count(SKIPPED) == 3 - len(measured)
+
+
+def test_the_table_has_times_and_how_many_times_as_fast() -> None:
+    found = {REFERENCE: {10: Times(30.0, None), 100: Times(400.0, None)}, "ours": {10: Times(20.0, 2.0)}}
+    assert "".join(growth_table(found, [10, 100], "hits")).splitlines() == [
+        "| hits | 10 | 100 |",
+        "| --- | --- | --- |",
+        "| reference | 30.0 | 400 |",
+        "| ours, cold | 20.0 (1.50x) | – |",
+        "| ours, warm | 2.00 (15.0x) | – |",
+    ]
+
+
+@pytest.mark.parametrize(("ms", "text"), [(1_234.5, "1,234"), (123.4, "123"), (12.34, "12.3"), (1.234, "1.23")])
+def test_three_digits_are_shown(ms: float, text: str) -> None:
+    assert shown(ms) == text
+
+
+def test_chunks_begin_where_the_scenario_says() -> None:
+    questions, asked = question_set(scenario(5))
+    assert [hit.chunk.id for hit in asked.hits] == [hit.chunk.id for hit in scenario(5).hits]
+    for chunk in questions.chunks.values():
+        for following in questions.around(chunk, 1)[-1:]:
+            shared = chunk.text[(following.start or 0) - (chunk.start or 0) :]
+            assert shared
+            assert following.text.startswith(shared)
+
+
+@pytest.mark.bench
+def test_every_peer_competes() -> None:
+    assert set(PEERS) <= set(contestants())
+
+
+@pytest.mark.parametrize("variant", OURS.values(), ids=OURS)
+def test_every_stage_is_in_one_group(variant: Variant) -> None:
+    spent = stage_ms(variant.run(scenario(3)))
+    assert all(sum(stage in group.ours for group in GROUPS) == 1 for stage in spent)
+
+
+def test_stages_stand_beside_what_is_published() -> None:
+    case = scenario(2)
+    head, _, published, *rows = stages_table(case, {"here": case.store, "there": case.store}, 1)
+    assert head == "| ms | fetch neighbours | deduplicate | group, join, count tokens | check, render, cite | all |\n"
+    assert published == "| published | 40 | 5 | 17 | – | 62 |\n"
+    assert len(rows) == len(OURS) * 2 * 2
+
+
+@pytest.fixture
+def database() -> Iterator[tuple[Scenario, Any]]:
+    case = scenario(4)
+    with postgres(case) as store:
+        yield case, store
+
+
+@pytest.mark.skipif(not is_installed(), reason="no embedded PostgreSQL is installed")
+def test_the_database_has_what_the_memory_has(database: tuple[Scenario, Any]) -> None:
+    case, store = database
+    there, here = OURS["five-stage"].run(case, store=store), OURS["five-stage"].run(case)
+    assert there.text == here.text
+    assert there.trace.round_trips == 1
+    assert there.trace.chunks > len(case.hits)
+    assert not there.trace.notes
+
+
+def test_threads_run_every_case() -> None:
+    ran: list[Scenario] = []
+    cases = [scenario(1, seed) for seed in range(3)]
+    found = wall(ran.append, cases, 2, cold=True)
+    assert found.one > 0 < found.two
+    # In one thread and in two, twice and once to warm up.
+    assert all(ran.count(case) == 2 * 3 for case in cases)
+
+
+def test_the_command_prints_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--hits", "2", "3", "--budgets", "1", "500", "--hits-by-budget", "2", "--repeats", "1"]
+    command.main(["--only", "hits", "budgets", *sizes])
+    shown = capsys.readouterr().out
+    assert shown.count(f"\n| {REFERENCE} | ") == 2
+    assert all(shown.count(f"\n| {name}, {state} | ") == 2 for name in OURS for state in ("cold", "warm"))
+    assert "| hits | 2 | 3 |" in shown
+    assert "| tokens | 1 | 500 |" in shown
+
+
+# Instructions
+
+
+def test_a_figure_too_far_from_the_baseline_is_told() -> None:
+    kept = {"near": 0.5, "more": 0.5, "fewer": 0.5, "gone": 0.5}
+    found = {"near": 0.6, "more": 0.7, "fewer": 0.3, "new": 0.5}
+    assert instructions.deviations(found, kept) == [
+        "more: 0.7000 of the reference's instructions, 0.5000 before (+40%)",
+        "fewer: 0.3000 of the reference's instructions, 0.5000 before (-40%)",
+        "gone: in the baseline alone",
+        "new: not in the baseline",
+    ]
+    assert instructions.deviations(kept, kept) == []
+
+
+def test_figures_are_parts_of_the_references() -> None:
+    assert instructions.parts({REFERENCE: 200, "ours": 50}) == {"ours": 0.25}
+
+
+def test_without_valgrind_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(instructions.shutil, "which", lambda name: None)
+    assert instructions.main([]) == 2
+    error = capsys.readouterr().err
+    assert "apt install valgrind" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.bench
+def test_instructions_are_those_of_the_baseline() -> None:
+    kept = instructions.baseline()
+    if kept["python"] != instructions.PYTHON:
+        pytest.skip(f"the baseline is of Python {kept['python']}, this is {instructions.PYTHON}")
+    try:
+        found = instructions.parts(instructions.count())
+    except instructions.NoValgrindError as error:
+        pytest.skip(str(error))
+    for name in OURS:
+        assert 0 < found[f"{name}, warm"] < found[f"{name}, cold"]
+    lines = instructions.deviations(found, kept["parts"])
+    assert not lines, "\n".join([*lines, f"If this is meant: {instructions.RENEW}"])
