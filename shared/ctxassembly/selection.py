@@ -18,7 +18,7 @@ from ctxassembly.relevance import best_sentences
 from ctxassembly.scale import TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
 from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
-from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
+from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, STOPPED, Candidate, LeftOut
 from ctxassembly.units import units_of
 
 
@@ -83,7 +83,7 @@ class Selector:
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
         near = [each for each in candidates if each.distance <= self.config.window]
-        if self._by_query and layout.may_fit(near) and layout.fits(near):
+        if self._by_query and self.config.stop_below is None and layout.may_fit(near) and layout.fits(near):
             # Nothing has to be chosen, and nothing comes from beyond the window.
             layout.take(near)
             beyond = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > self.config.window}
@@ -111,15 +111,18 @@ class Selector:
         forms: Mapping[int, Candidate] = MappingProxyType({}),
     ) -> Filled:
         config, grain = self.config, self.grain
+        stopped: dict[int, LeftOut] = {}
         if self._by_query and candidates:
-            units = units_of(layout.lines(candidates), self.query or "")
+            units = units_of(layout.lines(candidates), self.query or "", config.stop_below)
             if grain == "sentence":
                 first = candidates[0]
                 if packed := pack(layout, units, len(first.text) / max(layout.text_tokens(first), 1)):
                     layout.take(packed.candidates)
                     return units.filled(candidates, packed.forms, packed.chars_per_token)
-            candidates = units.by_value(candidates)
-        return fill(
+            poor = units.poor()
+            stopped = {id(each): LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if id(each) in poor}
+            candidates = units.by_value(each for each in candidates if id(each) not in poor)
+        filled = fill(
             layout,
             candidates,
             "chunk" if grain == "sentence" else grain,
@@ -128,6 +131,7 @@ class Selector:
             forms=forms,
             best_sentences=best,
         )
+        return filled._replace(left_out=stopped | filled.left_out)
 
     @property
     def _by_query(self) -> bool:

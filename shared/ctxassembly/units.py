@@ -20,7 +20,7 @@ from ctxassembly.cut import tiles
 from ctxassembly.excerpt import Line
 from ctxassembly.scale import Filled
 from ctxassembly.terms import finder, stems
-from ctxassembly.types import FOR_BUDGET, Candidate, LeftOut
+from ctxassembly.types import FOR_BUDGET, STOPPED, Candidate, LeftOut
 
 RANK = 0.8
 NEIGHBOUR = 0.8
@@ -30,6 +30,8 @@ SENTENCE = 0.75
 SURROUNDINGS = 2.0
 SECTION = 2.0
 DOCUMENT = 1.5
+WORDS = CHUNK + SENTENCE + SURROUNDINGS + SECTION
+"""What the words of a query can make out between two sentences."""
 
 SECTION_CHARS = 4_000
 """Where no heading ends a section, this does."""
@@ -63,8 +65,10 @@ class Units:
 
     units: Sequence[Unit]
     values: Sequence[float]
-    """Only their order means something."""
+    """Only how far apart they are means something."""
     shares: Sequence[Share]
+    least: float = -math.inf
+    """What is worth less is not worth its room."""
 
     def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """`candidates` by the mean value of the units that they are in, best first; a tie leaves their order."""
@@ -74,21 +78,34 @@ class Units:
         }
         return sorted(candidates, key=lambda candidate: -means[id(candidate)])
 
+    def poor(self) -> set[int]:
+        """The candidates of which no unit is worth its room, by `id`."""
+        return {
+            id(share.candidate)
+            for share in self.shares
+            if max((self.values[place] for place in share.places), default=math.inf) < self.least
+        }
+
     def filled(self, candidates: Iterable[Candidate], forms: Mapping[int, Candidate], chars_per_token: float) -> Filled:
         """What it means for `candidates` that only those with `forms` stand, some of them in part."""
         left_out: dict[int, LeftOut] = {}
         shortened: dict[int, Candidate] = {}
+        poor = self.poor()
         for each in candidates:
             form = forms.get(id(each))
             if form is None:
-                left_out[id(each)] = LeftOut(FOR_BUDGET, round(len(each.text) / chars_per_token))
+                reason = STOPPED if id(each) in poor else FOR_BUDGET
+                left_out[id(each)] = LeftOut(reason, round(len(each.text) / chars_per_token))
             elif form.kept is not None:
                 shortened[id(each)] = form
         return Filled(left_out, shortened)
 
 
-def units_of(lines: Iterable[Line], query: str) -> Units:
-    """The units of all lines, with their value for `query`."""
+def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None) -> Units:
+    """The units of all lines, with their value for `query`.
+
+    Not worth its room is what falls below the best by more than the part of `WORDS` that `stop_below` leaves.
+    """
     units: list[Unit] = []
     shares: list[Share] = []
     found: list[Sequence[str]] = []
@@ -114,8 +131,9 @@ def units_of(lines: Iterable[Line], query: str) -> Units:
     ):
         factor = weight / (max(scores, default=0.0) or 1.0)
         values = [value + factor * score for value, score in zip(values, scores, strict=True)]
-    ranks = _of_ranks(units, shares)
-    return Units(units, [value + rank for value, rank in zip(values, ranks, strict=True)], shares)
+    values = [value + rank for value, rank in zip(values, _of_ranks(units, shares), strict=True)]
+    least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * WORDS
+    return Units(units, values, shares, least)
 
 
 def _of_chunks(shares: Sequence[Share], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
