@@ -30,7 +30,7 @@ CLOSE_ENOUGH = 0.97
 """Parts of the budget: where a try aims, so that it is not just over, and where another would gain next to nothing."""
 
 
-class _Taken(NamedTuple):
+class Taken(NamedTuple):
     """The places of units, the characters that they take, and whether none was left out for lack of room."""
 
     places: set[int]
@@ -56,7 +56,7 @@ def pack(scale: Scale, units: Units, chars_per_token: float) -> Packed | None:
     room = tokens * chars_per_token
     low, high = 0.0, math.inf
     for _ in range(TRIES):
-        chosen = _greedy(units.units, order, room)
+        chosen = greedy(units.units, order, room)
         forms = _kept(units, chosen.places)
         if not forms:
             break
@@ -76,7 +76,7 @@ def pack(scale: Scale, units: Units, chars_per_token: float) -> Packed | None:
     return best
 
 
-def _greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> _Taken:
+def greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> Taken:
     """The units that are taken: the best ones that have room, in characters."""
     left = room
     taken: set[int] = set()
@@ -90,7 +90,7 @@ def _greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> _Taken:
 
     for place in order:
         if left < LEAST_CHARS:
-            return _Taken(taken, room - left, False)
+            return Taken(taken, room - left, False)
         unit = units[place]
         if place in taken or (text := unit.text.strip()) in texts:
             continue
@@ -113,7 +113,7 @@ def _greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> _Taken:
             texts.add(text)
         else:
             all_had_room = False
-    return _Taken(taken, room - left, all_had_room)
+    return Taken(taken, room - left, all_had_room)
 
 
 def _kept(units: Units, chosen: set[int]) -> dict[int, Candidate]:

@@ -22,20 +22,35 @@ from ctxassembly.scale import Filled
 from ctxassembly.terms import finder, stems
 from ctxassembly.types import FOR_BUDGET, STOPPED, Candidate, LeftOut
 
-RANK = 0.8
-NEIGHBOUR = 0.8
-DISTANCE = 0.15
-CHUNK = 5.5
-SENTENCE = 0.75
-SURROUNDINGS = 2.0
-SECTION = 2.0
-DOCUMENT = 1.5
-WORDS = CHUNK + SENTENCE + SURROUNDINGS + SECTION
-"""What the words of a query can make out between two sentences."""
-
 SECTION_CHARS = 4_000
 """Where no heading ends a section, this does."""
 _HEADING = re.compile(r"#{1,6} ")
+
+
+class Weights(NamedTuple):
+    """What each signal can make out between two sentences."""
+
+    rank: float = 0.8
+    """Times the logarithm of 1 + the rank of the nearest hit."""
+    neighbour: float = 0.8
+    """Being only near a hit."""
+    distance: float = 0.15
+    """Each further step from it."""
+    chunk: float = 5.5
+    """The words of the query in the chunk, as those below in parts of the best."""
+    sentence: float = 0.75
+    surroundings: float = 2.0
+    section: float = 2.0
+    document: float = 1.5
+    """How many good hits the document has."""
+
+    @property
+    def words(self) -> float:
+        """All that the words of a query can make out."""
+        return self.chunk + self.sentence + self.surroundings + self.section
+
+
+WEIGHTS = Weights()
 
 
 class Unit(NamedTuple):
@@ -71,12 +86,14 @@ class Units:
     """What is worth less is not worth its room."""
 
     def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """`candidates` by the mean value of the units that they are in, best first; a tie leaves their order."""
-        means = {
-            id(share.candidate): sum(self.values[place] for place in share.places) / max(len(share.places), 1)
-            for share in self.shares
+        """`candidates` by the mean and the best value of the units that they are in, best first.
+
+        A tie leaves their order.
+        """
+        worth = {
+            id(share.candidate): _mean_and_best(self.values[place] for place in share.places) for share in self.shares
         }
-        return sorted(candidates, key=lambda candidate: -means[id(candidate)])
+        return sorted(candidates, key=lambda candidate: -worth[id(candidate)])
 
     def poor(self) -> set[int]:
         """The candidates of which no unit is worth its room, by `id`."""
@@ -101,10 +118,10 @@ class Units:
         return Filled(left_out, shortened)
 
 
-def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None) -> Units:
+def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None, weights: Weights = WEIGHTS) -> Units:
     """The units of all lines, with their value for `query`.
 
-    Not worth its room is what falls below the best by more than the part of `WORDS` that `stop_below` leaves.
+    Not worth its room is what falls below the best by more than the part of `weights.words` that `stop_below` leaves.
     """
     units: list[Unit] = []
     shares: list[Share] = []
@@ -124,16 +141,22 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None)
     matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
     values = [0.0] * len(units)
     for weight, scores in (
-        (SENTENCE, matches),
-        (SURROUNDINGS, _smoothed(_smoothed(matches, units), units)),
-        (CHUNK, _of_chunks(shares, found, bm25)),
-        (SECTION, _of_sections(units, found, bm25)),
+        (weights.sentence, matches),
+        (weights.surroundings, _smoothed(_smoothed(matches, units), units)),
+        (weights.chunk, _of_chunks(shares, found, bm25)),
+        (weights.section, _of_sections(units, found, bm25)),
     ):
         factor = weight / (max(scores, default=0.0) or 1.0)
         values = [value + factor * score for value, score in zip(values, scores, strict=True)]
-    values = [value + rank for value, rank in zip(values, _of_ranks(units, shares), strict=True)]
-    least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * WORDS
+    values = [value + rank for value, rank in zip(values, _of_ranks(units, shares, weights), strict=True)]
+    least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * weights.words
     return Units(units, values, shares, least)
+
+
+def _mean_and_best(values: Iterable[float]) -> float:
+    """Half of each: many chunks that answer say much else as well."""
+    known = list(values)
+    return (sum(known) / len(known) + max(known)) / 2 if known else 0.0
 
 
 def _of_chunks(shares: Sequence[Share], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
@@ -186,7 +209,7 @@ def _smoothed(scores: Sequence[float], units: Sequence[Unit]) -> list[float]:
     return smooth
 
 
-def _of_ranks(units: Sequence[Unit], shares: Sequence[Share]) -> list[float]:
+def _of_ranks(units: Sequence[Unit], shares: Sequence[Share], weights: Weights) -> list[float]:
     """For each unit what the retriever says: the rank of the nearest hit, and how many good hits its document has."""
     hits: dict[str, float] = defaultdict(float)
     for share in shares:
@@ -197,8 +220,8 @@ def _of_ranks(units: Sequence[Unit], shares: Sequence[Share]) -> list[float]:
     # What two chunks share is the nearer one's, which comes last.
     for share in sorted(shares, key=lambda share: (-share.candidate.distance, -share.candidate.rank)):
         candidate, places = share.candidate, share.places
-        value = DOCUMENT * hits[candidate.chunk.document_id] / most - RANK * math.log1p(candidate.rank)
+        value = weights.document * hits[candidate.chunk.document_id] / most - weights.rank * math.log1p(candidate.rank)
         if candidate.distance:
-            value -= NEIGHBOUR + DISTANCE * (candidate.distance - 1)
+            value -= weights.neighbour + weights.distance * (candidate.distance - 1)
         values[places.start : places.stop] = [value] * len(places)
     return values
