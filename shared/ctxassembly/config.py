@@ -65,7 +65,9 @@ class AssemblyConfig:
     `sentence` packs the sentences that answer the query best, of hits and of all that is around them, into contiguous
     passages; then `at_edge` and `compress` have nothing to do. `chunk` fills by value, `passage` by rank, hits before
     neighbours. `document` is the published rule: documents go from the tail. `auto` is `sentence` if there is a query
-    and nothing else is said of what doesn't fit (`at_edge`, `compress`, `max_chunk_tokens`), else `chunk`.
+    and nothing else is said of what doesn't fit (`at_edge`, `compress`, `max_chunk_tokens`), else `chunk`. Where half
+    of all that was fetched fits, in chunks of at most a fifth of the room, it keeps chunks whole as well: they find as
+    much there, in longer runs; but for `stop_below`, which is there to be short.
     """
     choose_by: ChooseBy = "query"
     """What the value of a chunk or sentence is: how it was ranked and how well its words answer the query, or its rank

@@ -130,6 +130,34 @@ def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, o
     assert decision(context, "A0").outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("rule", "limit", "options", "whole"),
+    [
+        ("where half of all fits, chunks stay whole", 450, {}, True),
+        ("where less does, sentences are chosen", 230, {}, False),
+        ("sentences if that is what is asked for", 450, {"granularity": "sentence"}, False),
+        ("or if what is worth too little is to go", 450, {"stop_below": 0}, False),
+        ("a limit of characters is one, too", 8_000, {"max_characters": 1_000}, False),
+        ("half of all characters", 8_000, {"max_characters": 1_700}, True),
+    ],
+)
+def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, options: dict[str, Any], whole: bool):
+    """Ten chunks of some 70 tokens; the second half of each says nothing."""
+    chunks = [
+        Chunk(f"{name}0", name, f"{name}: {ANSWER.replace('five', name)} " + " ".join(FILLER[n : n + 4]))
+        for n, name in enumerate("ABCDEFGHIJ")
+    ]
+    context = packed(chunks, limit, **{"granularity": "auto"} | options)
+    outcomes = {each.outcome for each in context.trace.decisions}
+    assert "dropped" in outcomes or not whole
+    assert ("cut" not in outcomes) == whole
+
+
+def test_auto_chooses_sentences_of_chunks_too_long_to_be_kept_whole():
+    chunks = [leaflet(3), leaflet(5, document_id="B")]
+    assert {each.outcome for each in packed(chunks, 500, granularity="auto").trace.decisions} >= {"cut"}
+
+
 def test_a_supplement_stands_beside_a_best_hit_that_stands_in_part():
     config = AssemblyConfig(max_tokens=120, granularity="sentence")
     context = assemble(hits_of([leaflet(3)]), config, query=QUERY, supplement=Supplement("A fact."))
