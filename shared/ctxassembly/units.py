@@ -97,6 +97,8 @@ class Units:
 
     def poor(self) -> set[int]:
         """The candidates of which no unit is worth its room, by `id`."""
+        if self.least == -math.inf:
+            return set()
         return {
             id(share.candidate)
             for share in self.shares
