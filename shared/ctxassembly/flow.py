@@ -27,7 +27,7 @@ from ctxassembly.requests import Request
 from ctxassembly.selection import Selector
 from ctxassembly.supplement import Supplement, Supplemented, supplemented
 from ctxassembly.tokens import Counter, counter_for
-from ctxassembly.types import BEYOND, Candidate, Header, Hit, Label, Part, Shortened, Trace
+from ctxassembly.types import BEYOND, STOPPED, Candidate, Header, Hit, Label, Part, Shortened, Trace
 
 _PASSED_THROUGH: dict[str, Any] = {
     "relevance_floor": None,
@@ -93,7 +93,8 @@ def assemble_flow(
     decisions = decide(
         seen, admitted.empty, lineage.copies(), lineage.now, chosen.taken, chosen.left_out, labels, shortened
     )
-    documents = {candidate.chunk.document_id for candidate in chosen.usable}
+    stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
+    documents = {candidate.chunk.document_id for candidate in chosen.usable if id(candidate) not in stopped}
     trace = Trace(
         decisions=decisions,
         stages=tuple(log.stages),

@@ -30,6 +30,14 @@ CLOSE_ENOUGH = 0.97
 """Parts of the budget: where a try aims, so that it is not just over, and where another would gain next to nothing."""
 
 
+class Taken(NamedTuple):
+    """The places of units, the characters that they take, and whether none was left out for lack of room."""
+
+    places: set[int]
+    length: float
+    all_had_room: bool
+
+
 class Packed(NamedTuple):
     """The candidates that have any of the units taken, reduced to these."""
 
@@ -42,20 +50,21 @@ class Packed(NamedTuple):
 def pack(scale: Scale, units: Units, chars_per_token: float) -> Packed | None:
     """The units that fit best; None if not even one fits. `chars_per_token` is a guess to begin with."""
     best: Packed | None = None
-    order = sorted(range(len(units.units)), key=lambda place: -units.values[place])
+    worth = (place for place, value in enumerate(units.values) if value >= units.least)
+    order = sorted(worth, key=lambda place: -units.values[place])
     tokens = scale.max_tokens - scale.token_count
     room = tokens * chars_per_token
     low, high = 0.0, math.inf
     for _ in range(TRIES):
-        chosen = _greedy(units.units, order, room)
-        forms = _kept(units, chosen)
+        chosen = greedy(units.units, order, room)
+        forms = _kept(units, chosen.places)
         if not forms:
             break
         candidates = list(forms.values())
         added = scale.weigh(candidates) - scale.token_count
         if scale.fits(candidates):
-            best = Packed(candidates, forms, room / max(added, 1))
-            if added >= tokens * CLOSE_ENOUGH or len(chosen) == len(order):
+            best = Packed(candidates, forms, chosen.length / max(added, 1))
+            if added >= tokens * CLOSE_ENOUGH or chosen.all_had_room:
                 break
             low = room
         else:
@@ -67,21 +76,26 @@ def pack(scale: Scale, units: Units, chars_per_token: float) -> Packed | None:
     return best
 
 
-def _greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> set[int]:
-    """The places of the units that are taken: the best ones that have room, in characters."""
+def greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> Taken:
+    """The units that are taken: the best ones that have room, in characters."""
+    left = room
     taken: set[int] = set()
     documents: set[str] = set()
     texts: set[str] = set()
+    all_had_room = True
 
     def linked(place: int) -> bool:
         """Whether the unit there continues one that is taken, or is continued by one."""
         return (place - 1 in taken and units[place].follows) or (place + 1 in taken and units[place + 1].follows)
 
     for place in order:
-        if room < LEAST_CHARS:
-            break
+        if left < LEAST_CHARS:
+            return Taken(taken, room - left, False)
         unit = units[place]
-        if place in taken or len(unit.text) > room or (text := unit.text.strip()) in texts:
+        if place in taken or (text := unit.text.strip()) in texts:
+            continue
+        if len(unit.text) > left:
+            all_had_room = False
             continue
         new, markers = [place], 1 - linked(place)
         if unit.follows and place - 1 not in taken and place - 2 in taken and units[place - 1].follows:
@@ -92,12 +106,14 @@ def _greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> set[int
             markers -= 1
         cost = sum(len(units[each].text) for each in new) + MARKER_CHARS * markers
         cost += 0 if unit.document_id in documents else HEADER_CHARS
-        if cost <= room:
-            room -= cost
+        if cost <= left:
+            left -= cost
             taken.update(new)
             documents.add(unit.document_id)
             texts.add(text)
-    return taken
+        else:
+            all_had_room = False
+    return Taken(taken, room - left, all_had_room)
 
 
 def _kept(units: Units, chosen: set[int]) -> dict[int, Candidate]:

@@ -18,8 +18,13 @@ from ctxassembly.relevance import best_sentences
 from ctxassembly.scale import TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
 from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
-from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
+from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, STOPPED, Candidate, LeftOut
 from ctxassembly.units import units_of
+
+CALM_PRESSURE = 2.0
+"""All candidates by the room for them. Up to here whole chunks find as much as sentences do, from 2.5 on less."""
+CALM_SHARE = 0.2
+"""Of the room that the longest of them takes: where it is more, whole chunks leave too much of the room empty."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class Selector:
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
         near = [each for each in candidates if each.distance <= self.config.window]
-        if self._by_query and layout.may_fit(near) and layout.fits(near):
+        if self._by_query and self.config.stop_below is None and layout.may_fit(near) and layout.fits(near):
             # Nothing has to be chosen, and nothing comes from beyond the window.
             layout.take(near)
             beyond = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > self.config.window}
@@ -111,15 +116,18 @@ class Selector:
         forms: Mapping[int, Candidate] = MappingProxyType({}),
     ) -> Filled:
         config, grain = self.config, self.grain
+        stopped: dict[int, LeftOut] = {}
         if self._by_query and candidates:
-            units = units_of(layout.lines(candidates), self.query or "")
-            if grain == "sentence":
-                first = candidates[0]
-                if packed := pack(layout, units, len(first.text) / max(layout.text_tokens(first), 1)):
-                    layout.take(packed.candidates)
-                    return units.filled(candidates, packed.forms, packed.chars_per_token)
-            candidates = units.by_value(candidates)
-        return fill(
+            units = units_of(layout.lines(candidates), self.query or "", config.stop_below)
+            chars_per_token = len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
+            by_sentences = grain == "sentence" and not self._calm(candidates, layout, chars_per_token)
+            if by_sentences and (packed := pack(layout, units, chars_per_token)):
+                layout.take(packed.candidates)
+                return units.filled(candidates, packed.forms, packed.chars_per_token)
+            poor = units.poor()
+            stopped = {id(each): LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if id(each) in poor}
+            candidates = units.by_value(each for each in candidates if id(each) not in poor)
+        filled = fill(
             layout,
             candidates,
             "chunk" if grain == "sentence" else grain,
@@ -128,6 +136,16 @@ class Selector:
             forms=forms,
             best_sentences=best,
         )
+        return filled._replace(left_out=stopped | filled.left_out)
+
+    def _calm(self, candidates: Sequence[Candidate], layout: Layout, chars_per_token: float) -> bool:
+        """Whether `auto` keeps chunks whole, since there is room for a good share of them."""
+        config = self.config
+        if config.granularity != "auto" or config.stop_below is not None:
+            return False
+        room = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
+        lengths = [len(each.text) for each in candidates]
+        return sum(lengths) <= CALM_PRESSURE * room and max(lengths) <= CALM_SHARE * room
 
     @property
     def _by_query(self) -> bool:

@@ -16,8 +16,9 @@ FOR_BUDGET = "budget"
 TOO_SHORT = "too short"
 BELOW_FLOOR = "below the relevance floor"
 IRRELEVANT = "irrelevant"
+STOPPED = "worth too little"
 BEYOND = "beyond the window"
-_LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT)
+_LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
 """The reasons for which a chunk that was to be read isn't."""
 GAP = "[...]"
 """Stands where text of the same document is missing, and at the end of text that was shortened."""
@@ -308,6 +309,7 @@ class Trace:
     character_count: int = 0
     max_characters: int | None = None
     documents_dropped: int = 0
+    """Documents of which nothing stands although something of them was worth its room."""
 
     @property
     def stripped_chars(self) -> int:
@@ -327,7 +329,7 @@ class Trace:
 
     @property
     def left_out(self) -> tuple[Decision, ...]:
-        """The chunks that the budget left out."""
+        """The chunks that the budget left out, or that were not worth their room."""
         return tuple(each for each in self.decisions if each.outcome == "dropped" and each.reason in _LEFT_OUT)
 
     @property
@@ -337,7 +339,7 @@ class Trace:
 
     @property
     def left_out_rate(self) -> float:
-        """Share of the chunks that the budget left out, 0 to 1."""
+        """Share of the chunks left out, 0 to 1."""
         return len(self.left_out) / self.chunks if self.chunks else 0.0
 
     @property

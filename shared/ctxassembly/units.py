@@ -20,20 +20,37 @@ from ctxassembly.cut import tiles
 from ctxassembly.excerpt import Line
 from ctxassembly.scale import Filled
 from ctxassembly.terms import finder, stems
-from ctxassembly.types import FOR_BUDGET, Candidate, LeftOut
-
-RANK = 0.8
-NEIGHBOUR = 0.8
-DISTANCE = 0.15
-CHUNK = 5.5
-SENTENCE = 0.75
-SURROUNDINGS = 2.0
-SECTION = 2.0
-DOCUMENT = 1.5
+from ctxassembly.types import FOR_BUDGET, STOPPED, Candidate, LeftOut
 
 SECTION_CHARS = 4_000
 """Where no heading ends a section, this does."""
 _HEADING = re.compile(r"#{1,6} ")
+
+
+class Weights(NamedTuple):
+    """What each signal can make out between two sentences."""
+
+    rank: float = 0.8
+    """Times the logarithm of 1 + the rank of the nearest hit."""
+    neighbour: float = 0.8
+    """Being only near a hit."""
+    distance: float = 0.15
+    """Each further step from it."""
+    chunk: float = 5.5
+    """The words of the query in the chunk, as those below in parts of the best."""
+    sentence: float = 0.75
+    surroundings: float = 2.0
+    section: float = 2.0
+    document: float = 1.5
+    """How many good hits the document has."""
+
+    @property
+    def words(self) -> float:
+        """All that the words of a query can make out."""
+        return self.chunk + self.sentence + self.surroundings + self.section
+
+
+WEIGHTS = Weights()
 
 
 class Unit(NamedTuple):
@@ -63,32 +80,51 @@ class Units:
 
     units: Sequence[Unit]
     values: Sequence[float]
-    """Only their order means something."""
+    """Only how far apart they are means something."""
     shares: Sequence[Share]
+    least: float = -math.inf
+    """What is worth less is not worth its room."""
 
     def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """`candidates` by the mean value of the units that they are in, best first; a tie leaves their order."""
-        means = {
-            id(share.candidate): sum(self.values[place] for place in share.places) / max(len(share.places), 1)
-            for share in self.shares
+        """`candidates` by the mean and the best value of the units that they are in, best first.
+
+        A tie leaves their order.
+        """
+        worth = {
+            id(share.candidate): _mean_and_best(self.values[place] for place in share.places) for share in self.shares
         }
-        return sorted(candidates, key=lambda candidate: -means[id(candidate)])
+        return sorted(candidates, key=lambda candidate: -worth[id(candidate)])
+
+    def poor(self) -> set[int]:
+        """The candidates of which no unit is worth its room, by `id`."""
+        if self.least == -math.inf:
+            return set()
+        return {
+            id(share.candidate)
+            for share in self.shares
+            if max((self.values[place] for place in share.places), default=math.inf) < self.least
+        }
 
     def filled(self, candidates: Iterable[Candidate], forms: Mapping[int, Candidate], chars_per_token: float) -> Filled:
         """What it means for `candidates` that only those with `forms` stand, some of them in part."""
         left_out: dict[int, LeftOut] = {}
         shortened: dict[int, Candidate] = {}
+        poor = self.poor()
         for each in candidates:
             form = forms.get(id(each))
             if form is None:
-                left_out[id(each)] = LeftOut(FOR_BUDGET, round(len(each.text) / chars_per_token))
+                reason = STOPPED if id(each) in poor else FOR_BUDGET
+                left_out[id(each)] = LeftOut(reason, round(len(each.text) / chars_per_token))
             elif form.kept is not None:
                 shortened[id(each)] = form
         return Filled(left_out, shortened)
 
 
-def units_of(lines: Iterable[Line], query: str) -> Units:
-    """The units of all lines, with their value for `query`."""
+def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None, weights: Weights = WEIGHTS) -> Units:
+    """The units of all lines, with their value for `query`.
+
+    Not worth its room is what falls below the best by more than the part of `weights.words` that `stop_below` leaves.
+    """
     units: list[Unit] = []
     shares: list[Share] = []
     found: list[Sequence[str]] = []
@@ -107,15 +143,22 @@ def units_of(lines: Iterable[Line], query: str) -> Units:
     matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
     values = [0.0] * len(units)
     for weight, scores in (
-        (SENTENCE, matches),
-        (SURROUNDINGS, _smoothed(_smoothed(matches, units), units)),
-        (CHUNK, _of_chunks(shares, found, bm25)),
-        (SECTION, _of_sections(units, found, bm25)),
+        (weights.sentence, matches),
+        (weights.surroundings, _smoothed(_smoothed(matches, units), units)),
+        (weights.chunk, _of_chunks(shares, found, bm25)),
+        (weights.section, _of_sections(units, found, bm25)),
     ):
         factor = weight / (max(scores, default=0.0) or 1.0)
         values = [value + factor * score for value, score in zip(values, scores, strict=True)]
-    ranks = _of_ranks(units, shares)
-    return Units(units, [value + rank for value, rank in zip(values, ranks, strict=True)], shares)
+    values = [value + rank for value, rank in zip(values, _of_ranks(units, shares, weights), strict=True)]
+    least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * weights.words
+    return Units(units, values, shares, least)
+
+
+def _mean_and_best(values: Iterable[float]) -> float:
+    """Half of each: many chunks that answer say much else as well."""
+    known = list(values)
+    return (sum(known) / len(known) + max(known)) / 2 if known else 0.0
 
 
 def _of_chunks(shares: Sequence[Share], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
@@ -168,7 +211,7 @@ def _smoothed(scores: Sequence[float], units: Sequence[Unit]) -> list[float]:
     return smooth
 
 
-def _of_ranks(units: Sequence[Unit], shares: Sequence[Share]) -> list[float]:
+def _of_ranks(units: Sequence[Unit], shares: Sequence[Share], weights: Weights) -> list[float]:
     """For each unit what the retriever says: the rank of the nearest hit, and how many good hits its document has."""
     hits: dict[str, float] = defaultdict(float)
     for share in shares:
@@ -179,8 +222,8 @@ def _of_ranks(units: Sequence[Unit], shares: Sequence[Share]) -> list[float]:
     # What two chunks share is the nearer one's, which comes last.
     for share in sorted(shares, key=lambda share: (-share.candidate.distance, -share.candidate.rank)):
         candidate, places = share.candidate, share.places
-        value = DOCUMENT * hits[candidate.chunk.document_id] / most - RANK * math.log1p(candidate.rank)
+        value = weights.document * hits[candidate.chunk.document_id] / most - weights.rank * math.log1p(candidate.rank)
         if candidate.distance:
-            value -= NEIGHBOUR + DISTANCE * (candidate.distance - 1)
+            value -= weights.neighbour + weights.distance * (candidate.distance - 1)
         values[places.start : places.stop] = [value] * len(places)
     return values

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from builders import count, decision, hits_of, words_of
+from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
 from strategies import words
 
@@ -130,6 +130,34 @@ def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, o
     assert decision(context, "A0").outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("rule", "limit", "options", "whole"),
+    [
+        ("where half of all fits, chunks stay whole", 450, {}, True),
+        ("where less does, sentences are chosen", 230, {}, False),
+        ("sentences if that is what is asked for", 450, {"granularity": "sentence"}, False),
+        ("or if what is worth too little is to go", 450, {"stop_below": 0}, False),
+        ("a limit of characters is one, too", 8_000, {"max_characters": 1_000}, False),
+        ("half of all characters", 8_000, {"max_characters": 1_700}, True),
+    ],
+)
+def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, options: dict[str, Any], whole: bool):
+    """Ten chunks of some 70 tokens; the second half of each says nothing."""
+    chunks = [
+        Chunk(f"{name}0", name, f"{name}: {ANSWER.replace('five', name)} " + " ".join(FILLER[n : n + 4]))
+        for n, name in enumerate("ABCDEFGHIJ")
+    ]
+    context = packed(chunks, limit, **{"granularity": "auto"} | options)
+    outcomes = {each.outcome for each in context.trace.decisions}
+    assert "dropped" in outcomes or not whole
+    assert ("cut" not in outcomes) == whole
+
+
+def test_auto_chooses_sentences_of_chunks_too_long_to_be_kept_whole():
+    chunks = [leaflet(3), leaflet(5, document_id="B")]
+    assert {each.outcome for each in packed(chunks, 500, granularity="auto").trace.decisions} >= {"cut"}
+
+
 def test_a_supplement_stands_beside_a_best_hit_that_stands_in_part():
     config = AssemblyConfig(max_tokens=120, granularity="sentence")
     context = assemble(hits_of([leaflet(3)]), config, query=QUERY, supplement=Supplement("A fact."))
@@ -171,3 +199,54 @@ def test_no_model_is_asked_about_what_is_chosen_by_sentences():
     context = assemble(hits_of([leaflet(3)]), config, query=QUERY, llm=lambda prompt: asked.append(prompt) or "")
     assert asked == []
     assert "8 days" in context.text
+
+
+# The budget as a cap
+
+
+@pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk"])
+def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granularity: str):
+    chunks = [leaflet(3, 4, 5, document_id="A"), leaflet(document_id="B"), leaflet(document_id="C")]
+    whole = packed(chunks, 8_000, granularity=granularity, dedup="none")
+    assert standing(whole) == ["A0", "B0", "C0"]
+    context = packed(chunks, 8_000, granularity=granularity, dedup="none", stop_below=0.9)
+    assert standing(context) == ["A0"]
+    assert decision(context, "A0").outcome == ("kept" if granularity == "chunk" else "cut")
+    assert [decision(context, name).reason for name in ("B0", "C0")] == ["worth too little"] * 2
+    assert context.trace.left_out_tokens > 2 * 300
+    assert context.trace.documents_dropped == 0  # for the budget
+
+
+def test_what_the_budget_leaves_out_is_told_from_what_is_worth_too_little():
+    chunks = [leaflet(3, 9, 15), leaflet(4, document_id="B"), leaflet(document_id="C")]
+    reasons = {each.chunk_id: each.reason for each in packed(chunks, 40, stop_below=0.3).trace.decisions}
+    assert reasons == {"A0": "sentence", "B0": "budget", "C0": "worth too little"}
+
+
+@pytest.mark.parametrize("stop_below", [0, 0.5, 1])
+@pytest.mark.parametrize("limit", [5, 60, 8_000])
+def test_the_best_is_always_worth_its_room(limit: int, stop_below: float):
+    for query in (QUERY, "Nothing of that."):
+        assert packed([leaflet(3), leaflet(4, document_id="B")], limit, query, stop_below=stop_below).text
+
+
+def test_where_the_words_of_the_query_tell_nothing_apart_no_rank_is_worth_too_little():
+    chunks = [leaflet(document_id=name) for name in "ABCDEFGHIJ"]
+    context = packed(chunks, 8_000, "Xylophone?", granularity="chunk", dedup="none", stop_below=0.5)
+    assert len(standing(context)) == 10
+
+
+def test_without_a_query_and_by_rank_nothing_is_worth_too_little():
+    chunks = [leaflet(3), leaflet(document_id="B")]
+    for options, query in (({}, None), ({"choose_by": "rank"}, QUERY), ({"granularity": "passage"}, QUERY)):
+        all_options = {"granularity": "auto", "stop_below": 1} | options
+        assert standing(packed(chunks, 8_000, query, **all_options)) == ["A0", "B0"]
+
+
+def test_what_is_beyond_the_window_may_stand_if_it_is_worth_it():
+    chunks = [words_of("A", n) for n in range(9)]
+    chunks[7] = Chunk("A7", "A", ANSWER, index=7)
+    context = assemble(hits_of(chunks[4:5]), AssemblyConfig(stop_below=0.5), query=QUERY, store=MemoryStore(chunks))
+    assert standing(context) == ["A7"]
+    assert decision(context, "A4").reason == "worth too little"
+    assert decision(context, "A1").reason == "beyond the window"

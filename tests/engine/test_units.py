@@ -9,7 +9,7 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.layout import Layout
 from ctxassembly.tokens import counter_for
 from ctxassembly.types import Candidate
-from ctxassembly.units import Units, units_of
+from ctxassembly.units import WEIGHTS, Share, Units, units_of
 
 
 def candidate(
@@ -18,9 +18,9 @@ def candidate(
     return Candidate(Chunk(name, document or name, text), rank, None, distance, position)
 
 
-def valued(query: str, *candidates: Candidate) -> Units:
+def valued(query: str, *candidates: Candidate, stop_below: float | None = None) -> Units:
     layout = Layout(AssemblyConfig(), counter_for("cl100k_base"), {})
-    return units_of(layout.lines(candidates), query)
+    return units_of(layout.lines(candidates), query, stop_below)
 
 
 def ranked(query: str, *candidates: Candidate) -> list[str]:
@@ -100,6 +100,23 @@ def test_units_are_the_sentences_of_what_the_chunks_make_together():
         ("b", [1, 2]),
         ("c", [3]),
     ]
+
+
+def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_better_mean():
+    even, uneven = candidate("a", "One. Two. Three."), candidate("b", "One. Two. Three.")
+    shares = [Share(even, 0, 16, range(3)), Share(uneven, 0, 16, range(3, 6))]
+    for answer, order in ((8.0, [uneven, even]), (4.0, [even, uneven])):
+        assert Units([], [3.0, 3.0, 3.0, 0.0, answer, 0.0], shares).by_value([even, uneven]) == order
+
+
+def test_what_is_worth_its_room_follows_from_the_best_alone():
+    good, bad, worse = candidate("a", "No water."), candidate("b", "Parking is free."), candidate("c", "So.", rank=9)
+    for stop_below, poor in ((-0.01, {id(worse)}), (0.01, {id(bad), id(worse)}), (1.0, {id(bad), id(worse)})):
+        units = valued("water", good, bad, worse, stop_below=stop_below)
+        assert units.least == pytest.approx(max(units.values) - (1 - stop_below) * WEIGHTS.words)
+        assert units.values[0] - units.values[1] == pytest.approx(WEIGHTS.words)
+        assert units.poor() == poor
+    assert valued("water", good, bad).poor() == set()
 
 
 def test_chunks_are_ordered_by_what_their_sentences_are_worth():

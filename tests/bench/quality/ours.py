@@ -14,6 +14,8 @@ CONFIGS = {
     "auto": AssemblyConfig(),
     "sentence": AssemblyConfig(granularity="sentence"),
     "chunk": AssemblyConfig(granularity="chunk"),
+    "stop": AssemblyConfig(stop_below=0.5),
+    "chunk-stop": AssemblyConfig(granularity="chunk", stop_below=0.5),
     "chunk-by-rank": AssemblyConfig(granularity="chunk", choose_by="rank"),
     "passage": AssemblyConfig(granularity="passage"),
     "compress": AssemblyConfig(granularity="chunk", choose_by="rank", compress="extractive"),

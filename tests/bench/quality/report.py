@@ -96,6 +96,9 @@ def _tables(group: Sequence[Measured], plan: Plan, against: str) -> Iterator[str
             lowest = [np.array(lowest_third(each.asked, each.questions)) for each in group]
             yield from ("### Evidence recall: the third of the questions with the fewest words of their evidence", "")
             yield from (*_table(group, plan, measure, lowest), "")
+            several = [np.array([len(question.evidence) > 1 for question in each.asked]) for each in group]
+            yield from ("### Evidence recall: the questions whose evidence stands in several places", "")
+            yield from (*_table(group, plan, measure, several), "")
             yield from (f"### Evidence recall: difference from {against}, question by question", "")
             yield from ("`*`: 0 is outside the 95 % interval.", "", *_differences(group, plan, against), "")
 
