@@ -127,10 +127,10 @@ class Layout:
         self._settled += sum(group.settled for group in tried.changed.values()) - before
         self._foreseeable &= sum(len(run.labels) for run in self._ordered) <= LABELS_OF_A_TOKEN
 
-    def lines(self, candidates: Iterable[Candidate]) -> list[Line]:
+    def lines(self, candidates: Iterable[Candidate]) -> Iterator[Line]:
         """The text that `candidates` make document by document, in the order of the documents' first candidates."""
-        ordered = (sorted(each, key=in_reading_order) for each in self._by_group(candidates).values())
-        return [line for each in ordered for line in lines_of(each, self._joint)]
+        for each in self._by_group(candidates).values():
+            yield from lines_of(sorted(each, key=in_reading_order), self._joint)
 
     def labels(self) -> list[Label]:
         """What the labels 1, 2, ... stand for."""

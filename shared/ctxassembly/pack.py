@@ -94,7 +94,7 @@ def greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> Taken:
         unit = units[place]
         if place in taken or (text := unit.text.strip()) in texts:
             continue
-        if len(unit.text) > left:
+        if unit.end - unit.start > left:
             all_had_room = False
             continue
         new, markers = [place], 1 - linked(place)
@@ -104,7 +104,7 @@ def greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> Taken:
         if place + 2 in taken and place + 1 not in taken and units[place + 1].follows and units[place + 2].follows:
             new.append(place + 1)
             markers -= 1
-        cost = sum(len(units[each].text) for each in new) + MARKER_CHARS * markers
+        cost = sum(units[each].end - units[each].start for each in new) + MARKER_CHARS * markers
         cost += 0 if unit.document_id in documents else HEADER_CHARS
         if cost <= left:
             left -= cost

@@ -30,7 +30,7 @@ def finder(wanted: Sequence[str]) -> Callable[[str, Sequence[Span]], list[Sequen
         if not is_spaced(same):
             return [[stem for stem in stems(text[start:end]) if stem in known] for start, end in spans]
         if len(same) != len(text):  # a slice of the one is no slice of the other
-            return [pattern.findall(plain(text[start:end])) for start, end in spans]
-        return [pattern.findall(same[start:end]) for start, end in spans]
+            return [pattern.findall(plain(text[start:end])) or () for start, end in spans]
+        return [pattern.findall(same[start:end]) or () for start, end in spans]
 
     return find

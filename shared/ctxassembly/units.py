@@ -57,12 +57,20 @@ class Unit(NamedTuple):
     """A sentence or line of the text that candidates make together."""
 
     document_id: str
+    line: str
+    """All the text that it is a slice of."""
     start: int
-    """In its line of text."""
     end: int
-    text: str
-    follows: bool
-    """Whether it continues the unit before it."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether it continues the unit before it."""
+        return self.start > 0
+
+    @property
+    def text(self) -> str:
+        """The slice."""
+        return self.line[self.start : self.end]
 
 
 class Share(NamedTuple):
@@ -132,7 +140,7 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
     for line in lines:
         first, document_id, text = len(units), line.last.document_id, line.text
         spans = tiles(text)
-        units += [Unit(document_id, start, end, text[start:end], start > 0) for start, end in spans]
+        units += [Unit(document_id, text, start, end) for start, end in spans]
         found += find(text, spans)
         starts, ends = [start for start, _ in spans], [end for _, end in spans]
         for begin, candidate in line.members:
@@ -141,18 +149,19 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
             shares.append(Share(candidate, begin, end, places))
     bm25 = Bm25(found)
     matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
-    values = [0.0] * len(units)
-    for weight, scores in (
-        (weights.sentence, matches),
-        (weights.surroundings, _smoothed(_smoothed(matches, units), units)),
-        (weights.chunk, _of_chunks(shares, found, bm25)),
-        (weights.section, _of_sections(units, found, bm25)),
-    ):
-        factor = weight / (max(scores, default=0.0) or 1.0)
-        values = [value + factor * score for value, score in zip(values, scores, strict=True)]
-    values = [value + rank for value, rank in zip(values, _of_ranks(units, shares, weights), strict=True)]
+    values = _of_ranks(units, shares, weights)
+    values = _added(values, weights.chunk, _of_chunks(shares, found, bm25))
+    values = _added(values, weights.section, _of_sections(units, found, bm25))
+    values = _added(values, weights.sentence, matches)
+    values = _added(values, weights.surroundings, _smoothed(_smoothed(matches, units), units))
     least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * weights.words
     return Units(units, values, shares, least)
+
+
+def _added(values: Sequence[float], weight: float, scores: Sequence[float]) -> list[float]:
+    """`values` with `scores` by their weight; the best has all of it."""
+    factor = weight / (max(scores, default=0.0) or 1.0)
+    return [value + factor * score for value, score in zip(values, scores, strict=True)]
 
 
 def _mean_and_best(values: Iterable[float]) -> float:
@@ -173,24 +182,25 @@ def _of_chunks(shares: Sequence[Share], found: Sequence[Sequence[str]], bm25: Bm
 def _of_sections(units: Sequence[Unit], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
     """For each unit the score of its section: what its heading says holds for all that stands below it."""
     sections: list[range] = []
-    begin, size, before = 0, 0, ""
-    for place, (_, start, end, text, follows) in enumerate(units):
-        if place and (
-            not follows
-            or size > SECTION_CHARS
-            or before.endswith("\n\n\n")
-            or (text.startswith("#") and before.endswith("\n") and _HEADING.match(text))
-        ):
+    begin, size = 0, 0
+    for place, (_, line, start, end) in enumerate(units):
+        if place and (not start or size > SECTION_CHARS or _begins_section(line, start)):
             sections.append(range(begin, place))
             begin, size = place, 0
         size += end - start
-        before = text
     sections.append(range(begin, len(units)))
     texts = [
-        (_joined(found, places), sum(end - start for _, start, end, _, _ in units[places.start : places.stop]))
+        (_joined(found, places), sum(end - start for _, _, start, end in units[places.start : places.stop]))
         for places in sections
     ]
     return [score for score, places in zip(bm25.scores(texts), sections, strict=True) for _ in places]
+
+
+def _begins_section(line: str, at: int) -> bool:
+    """Whether a heading, or two blank lines, part what begins `at` that place from what stands before it."""
+    if line.endswith("\n\n\n", 0, at):
+        return True
+    return line[at] == "#" and line[at - 1] == "\n" and _HEADING.match(line, at) is not None
 
 
 def _joined(found: Sequence[Sequence[str]], places: range) -> list[str]:

@@ -19,7 +19,8 @@ NAMES = list(Weights._fields)
 def telling(name: str, *, against: str) -> Case:
     """The evidence is the first of some sentences: one signal says so, another one says the last."""
     text = "A sentence of some thirty letters. "
-    units = [Unit("d", n * len(text), (n + 1) * len(text), text.replace("A", f"{n}"), False) for n in range(SENTENCES)]
+    line = "".join(text.replace("A", f"{n}") for n in range(SENTENCES))
+    units = [Unit("d", line, n * len(text), (n + 1) * len(text)) for n in range(SENTENCES)]
     signals = np.zeros((len(NAMES), SENTENCES))
     signals[NAMES.index(name), 0] = 1.0 / getattr(WEIGHTS, name)
     signals[NAMES.index(against), -1] = 1.1 / getattr(WEIGHTS, against)
