@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -25,6 +26,12 @@ def execute(url: str, *statements: str) -> None:
 
 def with_database(url: str, name: str) -> str:
     return make_url(url).set(database=name).render_as_string(hide_password=False)
+
+
+def pytest_configure() -> None:
+    """A shell has what it starts in the background ignore Ctrl-C, and so would all that tests start to interrupt it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
