@@ -61,7 +61,7 @@ clean:  ## remove the environment and what the tools left behind
 	@touch $@
 
 .venv/test: .venv/demo
-	@$(PIP) --group test --group lint
+	@$(PIP) --editable '.[fast]' --group test --group lint
 	@touch $@
 
 .venv/semantic: .venv/test

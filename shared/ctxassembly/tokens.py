@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from ctxassembly.accelerated import accelerated
 from ctxassembly.errors import ConfigError
 from ctxassembly.vocabulary import load_encoding
 
@@ -182,7 +183,8 @@ def _tiktoken_counter(name: str) -> Counter:
             # is never too low: such a text counts as too large instead of slipping through.
             return len(text.encode("utf-8", "surrogatepass"))
 
-    return Counter(count, additive=name in ADDITIVE)
+    additive = name in ADDITIVE
+    return Counter(accelerated(name, count) if additive else count, additive=additive)
 
 
 def _checked(count: Callable[[str], int]) -> Callable[[str], int]:

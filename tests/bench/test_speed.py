@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ctxassembly import tokens
 from ctxassembly.tokens import counter_for
 from ctxassembly.vocabulary import load_encoding
 from scenario import BUDGET, ENCODING, Scenario, scenario
@@ -26,7 +29,9 @@ ONCE = Limits(repeats=1)
 
 @pytest.fixture
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that the tokenizer encodes from now on."""
+    """The texts that tiktoken encodes from now on."""
+    monkeypatch.setitem(sys.modules, "toktok", None)  # else it may count in its place
+    monkeypatch.setattr(tokens, "_tiktoken_counter", cache(tokens._tiktoken_counter.__wrapped__))
     encoding, texts = load_encoding(ENCODING), []
     inner = encoding._core_bpe
 

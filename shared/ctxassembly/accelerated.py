@@ -1,0 +1,93 @@
+"""The counts of tiktoken's cl100k and o200k encodings, sooner: `pip install ctxassembly[fast]`.
+
+The extra brings toktok-rs, whose vocabularies are compiled in: no file, no dependency. On chunks of 300 tokens it is
+3 to 5 times as fast as tiktoken (o200k: 2.5 to 3), and 7 to 10 times once it has met their words; it is linear in all
+that was tried. It takes 0.15 s and 40 MB to load (o200k: 0.4 s, 70 MB), so it pays from some 2,000 chunks in a process
+(o200k: 9,000). Nothing is to be switched on: who installs the extra gets the same numbers sooner, and who uninstalls it
+gets tiktoken again.
+
+tiktoken stays the reference. Their Unicode tables are not of one age, so toktok sees only characters that have long
+been settled; texts with any other are tiktoken's to count. Before it is used, toktok has to count some probes as
+tiktoken does: if it doesn't, or doesn't work, a RuntimeWarning says so and tiktoken counts everything.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+LONGEST = 500_000
+"""Characters. Longer texts are tiktoken's to count: it gives up on a million blanks, and that must go on to show."""
+
+SETTLED = (
+    "\x00-\u017e\u0180-\u0294\u0296-\u0377"  # Latin with all its marks, IPA: but for the two below
+    "\u0384-\u038a\u038c\u038e-\u03a1\u03a3-\u052f"  # Greek, Cyrillic
+    "\u0591-\u05c7\u05d0-\u05ea\u061e-\u06ff"  # Hebrew, Arabic
+    "\u0900-\u097f\u0e01-\u0e3a\u0e3f-\u0e5b\u10d0-\u10ff"  # Devanagari, Thai, Georgian
+    "\u1e00-\u1eff"  # more Latin: Vietnamese
+    "\u2000-\u2064\u2074-\u208e\u20a0-\u20be"  # punctuation, subscripts, currencies
+    "\u2100-\u218b\u2190-\u2426\u2460-\u2b73"  # letters like K for kelvin, arrows, mathematics, symbols
+    "\u3000-\u303f\u3041-\u3096\u3099-\u30ff\u3131-\u318e"  # Japanese, Korean letters
+    "\u4e00-\u9fd5\uac00-\ud7a3"  # Chinese characters, Korean syllables
+    "\ue000-\ufa6d\ufb00-\ufb06"  # for private use, as bullets in PDF files are; ligatures
+    "\ufe00-\ufe0f\ufeff\uff01-\uffbe\ufffd"  # emoji's variation selectors, byte order mark, full width
+    "\U0001f1e6-\U0001f1ff\U0001f300-\U0001f64f\U0001f680-\U0001f6d2\U0001f910-\U0001f978"  # emoji
+)
+"""The ranges of the characters that toktok may see, as in a regular expression.
+
+All are assigned since Unicode 13 (2020) or private, and both libraries take each for the same kind of letter, number,
+mark or white space: their tables were compared, tiktoken's of 0.9 and 0.14. No surrogates. Left out are the long s
+(U+017F), which only tiktoken takes for an s in 's, and U+0295, which was a small letter before Unicode 17.
+"""
+
+_PROBES = (
+    "",
+    "The quick brown fox can't jump; I'LL, we've, it's. HTTPServer2024 naïve Ärger ŠKODA ǅ straße",
+    "def area(r):\n    if r:\n\t\treturn 3.14159 * r ** 2  # 1234567 // ok\r\n\r\n\n   \n<|endoftext|><|im_start|>\x00",
+    "診察の前に水を飲んでもよい。請在檢查前六小時禁食。 검사 전에 드시지. Пейте! لا تأكل קפה ไม่ กาแฟ क्षि ½ ² Ⅷ ٣٤٥",
+    "👩‍👩‍👧 🇧🇪 👍🏽 ☕️ e\u0301 \ufb01n \uf0b7 \u00a0\u2003\u3000 \u2028\x85",
+    "a" + " " * 300 + "b" + "\t" * 100 + "c" + "=" * 200 + "a" * 200 + "-" * 90 + "\n",
+)
+
+
+def accelerated(name: str, count: Callable[[str], int]) -> Callable[[str], int]:
+    """`count`, which counts by the tiktoken encoding `name`; or what gives the same numbers sooner, if it is installed.
+
+    Warns:
+        RuntimeWarning: it is installed but does not work as expected, and why.
+    """
+    try:
+        truncate = import_module("toktok").truncate
+        # Not batch_count: it takes 10 us to set up. No text has that many tokens, so nothing is truncated.
+        wrong = next((text for text in _probes() if truncate(text, sys.maxsize, name)[1] != count(text)), None)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is warned of and tiktoken counts
+        if isinstance(error, ModuleNotFoundError) and error.name == "toktok":
+            return count
+        failure = f"toktok-rs fails ({error!r})"
+    else:
+        if wrong is None:
+            return _settled_by(lambda text: int(truncate(text, sys.maxsize, name)[1]), count)
+        failure = f"toktok-rs counts {wrong!r:.60} otherwise than tiktoken"
+    message = f"{failure}: {name} is counted by tiktoken, which is slower. Upgrade or uninstall toktok-rs."
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
+    return count
+
+
+def _settled_by(sooner: Callable[[str], int], count: Callable[[str], int]) -> Callable[[str], int]:
+    settled = re.compile(f"[{SETTLED}]*").fullmatch
+
+    def counted(text: str) -> int:
+        known = len(text) <= LONGEST and (text.isascii() or settled(text))
+        return sooner(text) if known else count(text)
+
+    return counted
+
+
+def _probes() -> Iterator[str]:
+    """Texts of every kind, then the first and the last character of each settled range where its class matters."""
+    yield from _PROBES
+    for character in SETTLED.replace("-", ""):
+        yield f"{character}'s 1{character}23 {character}\n\n"
