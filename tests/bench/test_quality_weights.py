@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ctxassembly.units import WEIGHTS, Unit, Weights
+from quality.data import Question
 from quality.weights import Case, Cases, main, search, table
 
 SENTENCES = 12
@@ -26,7 +27,7 @@ def telling(name: str, *, against: str) -> Case:
     signals[NAMES.index(against), -1] = 1.1 / getattr(WEIGHTS, against)
     evidence = np.zeros(SENTENCES, dtype=np.int64)
     evidence[0] = len(text)
-    return Case(units, signals, evidence, len(text))
+    return Case(Question("q", "?", (), ()), units, signals, evidence, len(text))
 
 
 def test_a_signal_that_tells_gains_weight_and_one_that_misleads_loses_it() -> None:

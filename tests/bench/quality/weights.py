@@ -39,6 +39,7 @@ _FIXED = "chunk"
 class Case(NamedTuple):
     """One question: the sentences to choose from."""
 
+    question: Question
     units: Sequence[Unit]
     signals: NDArray[np.float64]
     """A row for each weight: what it makes of each sentence where it is 1 and all others are 0."""
@@ -55,11 +56,11 @@ class Cases(NamedTuple):
     cases: Sequence[Case]
     chars_per_token: float
 
-    def recall(self, weights: Weights, budgets: Sequence[int]) -> Values:
+    def recall(self, weights: Sequence[float], budgets: Sequence[int]) -> Values:
         """The share of the evidence that is taken, for each question the mean over the budgets."""
         return np.array([self._recall(case, weights, budgets) for case in self.cases])
 
-    def _recall(self, case: Case, weights: Weights, budgets: Sequence[int]) -> float:
+    def _recall(self, case: Case, weights: Sequence[float], budgets: Sequence[int]) -> float:
         order = np.argsort(-(np.array(weights) @ case.signals), kind="stable").tolist()
         taken = (greedy(case.units, order, budget * self.chars_per_token).places for budget in budgets)
         return float(np.mean([case.evidence[list(places)].sum() / case.wanted for places in taken]))
@@ -90,9 +91,8 @@ def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
     if not seen:
         return None
     units, signals = seen[0]
-    return Case(
-        units.units, signals, _evidence(question, units), sum(end - start for _, start, end in question.evidence)
-    )
+    wanted = sum(end - start for _, start, end in question.evidence)
+    return Case(question, units.units, signals, _evidence(question, units), wanted)
 
 
 def _evidence(question: Question, units: Units) -> NDArray[np.int64]:
