@@ -15,15 +15,23 @@ LENGTH_SHARE = 0.75
 class Bm25:
     """Knows how rare the words of a query are, from those of them that each of some texts has.
 
-    `factors` are what some words weigh beside the others.
+    `factors` are what some words weigh beside the others. `within` has words that occur nowhere without another one,
+    and that one: they weigh as much as they are rarer.
     """
 
-    def __init__(self, found: Collection[Iterable[str]], factors: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        found: Collection[Iterable[str]],
+        factors: Mapping[str, float] | None = None,
+        within: Mapping[str, str] | None = None,
+    ) -> None:
         counted = Counter(word for words in found for word in set(words))
         self._weights = {
             word: (factors or {}).get(word, 1.0) * math.log(1 + (len(found) - number + 0.5) / (number + 0.5))
             for word, number in counted.items()
         }
+        for word in self._weights.keys() & (within or {}).keys():
+            self._weights[word] -= self._weights[(within or {})[word]]
 
     @property
     def best(self) -> float:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from ctxassembly.types import Span
 from ctxassembly.words import is_spaced, plain, words
 
 STEM_CHARS = 6
 """Letters that two forms of a word share: in Dutch, German, Spanish and English that is enough to find most."""
+LONG_CHARS = 10
+"""Letters from which the stem says too little: most words of that length are compounds."""
+ENDING_CHARS = 2
+"""Letters by which the forms of a long word differ."""
 
 
 def stems(text: str) -> list[str]:
@@ -17,11 +22,26 @@ def stems(text: str) -> list[str]:
     return [word[:STEM_CHARS] for word in words(text)]
 
 
-def finder(wanted: Sequence[str]) -> Callable[[str, Sequence[Span]], list[Sequence[str]]]:
-    """A function from a text and slices of it to the `wanted` stems of each slice, as often as they occur."""
-    # A shorter word is only itself.
-    forms = "|".join(re.escape(each) + ("" if len(each) >= STEM_CHARS else r"(?!\w)") for each in wanted)
+def long_words(text: str) -> dict[str, str]:
+    """The long words of `text` without their last letters, each with its stem."""
+    return {word[:-ENDING_CHARS]: word[:STEM_CHARS] for word in words(text) if len(word) >= LONG_CHARS}
+
+
+def finder(
+    wanted: Sequence[str], long: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[str, Sequence[Span]], list[Sequence[str]]]:
+    """A function from a text and slices of it to the `wanted` stems of each slice, as often as they occur.
+
+    A word that begins like one of `long` counts as that one, too. Their stems have to be wanted.
+    """
+    # A shorter word is only itself; of two long ones that begin alike the longer is looked for first.
+    whole = sorted(map(re.escape, long), key=len, reverse=True)
+    forms = "|".join([*whole, *(re.escape(each) + ("" if len(each) >= STEM_CHARS else r"(?!\w)") for each in wanted)])
     pattern, known = re.compile(rf"(?<!\w)(?:{forms})"), frozenset(wanted)
+
+    def found_in(text: str) -> Sequence[str]:
+        found: list[str] = pattern.findall(text)
+        return [*found, *[long[each] for each in found if each in long]] if found else ()
 
     def find(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
         same = plain(text)
@@ -30,7 +50,7 @@ def finder(wanted: Sequence[str]) -> Callable[[str, Sequence[Span]], list[Sequen
         if not is_spaced(same):
             return [[stem for stem in stems(text[start:end]) if stem in known] for start, end in spans]
         if len(same) != len(text):  # a slice of the one is no slice of the other
-            return [pattern.findall(plain(text[start:end])) or () for start, end in spans]
-        return [pattern.findall(same[start:end]) or () for start, end in spans]
+            return [found_in(plain(text[start:end])) for start, end in spans]
+        return [found_in(same[start:end]) for start, end in spans]
 
     return find

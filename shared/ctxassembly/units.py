@@ -19,7 +19,7 @@ from ctxassembly.bm25 import Bm25
 from ctxassembly.cut import tiles
 from ctxassembly.excerpt import Line
 from ctxassembly.scale import Filled
-from ctxassembly.terms import finder, stems
+from ctxassembly.terms import finder, long_words, stems
 from ctxassembly.types import FOR_BUDGET, STOPPED, Candidate, LeftOut
 
 SECTION_CHARS = 4_000
@@ -136,7 +136,8 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
     units: list[Unit] = []
     shares: list[Share] = []
     found: list[Sequence[str]] = []
-    find = finder(list(dict.fromkeys(stems(query))))
+    long = long_words(query)
+    find = finder(list(dict.fromkeys(stems(query))), long)
     for line in lines:
         first, document_id, text = len(units), line.last.document_id, line.text
         spans = tiles(text)
@@ -147,7 +148,8 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
             end = begin + len(candidate.chunk.text)
             places = range(first + bisect_right(ends, begin), first + bisect_left(starts, end))
             shares.append(Share(candidate, begin, end, places))
-    bm25 = Bm25(found)
+    # By chunks: among sentences even a word that every chunk has is rare.
+    bm25 = Bm25([_joined(found, share.places) for share in shares], within=long)
     matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
     values = _of_ranks(units, shares, weights)
     values = _added(values, weights.chunk, _of_chunks(shares, found, bm25))

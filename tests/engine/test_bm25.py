@@ -23,6 +23,13 @@ def test_the_score_is_the_published_formula():
     assert second == 0
 
 
+def test_a_word_within_another_weighs_what_it_is_rarer():
+    bm25 = Bm25([["long", "stem"], ["stem"], ["stem"], []], within={"long": "stem", "unknown": "stem"})
+    alone = Bm25([["long", "stem"], ["stem"], ["stem"], []])
+    assert bm25.weight(["stem"]) == alone.weight(["stem"])
+    assert bm25.weight(["long", "stem"]) == pytest.approx(alone.weight(["long"]))
+
+
 def test_of_two_that_say_the_same_the_shorter_one_is_better():
     short, long = Bm25(FOUND).scores([(["rare"], 10), (["rare"], 40)])
     assert short > long

@@ -136,7 +136,7 @@ def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, o
         ("where half of all fits, chunks stay whole", 450, {}, True),
         ("where less does, sentences are chosen", 230, {}, False),
         ("sentences if that is what is asked for", 450, {"granularity": "sentence"}, False),
-        ("or if what is worth too little is to go", 450, {"stop_below": 0}, False),
+        ("or if what is worth too little is to go", 450, {"stop_below": 0.5}, False),
         ("a limit of characters is one, too", 8_000, {"max_characters": 1_000}, False),
         ("half of all characters", 8_000, {"max_characters": 1_700}, True),
     ],

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxassembly.terms import finder, stems
+from ctxassembly.terms import finder, long_words, stems
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,28 @@ from ctxassembly.terms import finder, stems
 )
 def test_what_is_found(rule: str, query: str, text: str, found: list[str]):
     assert list(finder(stems(query))(text, [(0, len(text))])[0]) == found
+
+
+TWO = "gemeinschaft gemeinschaftlichkeit"
+
+
+@pytest.mark.parametrize(
+    ("rule", "query", "text", "found"),
+    [
+        (
+            "a long word is found whole, and by its stem",
+            "Apothekenbetrieb",
+            "Apothekenbetriebe",
+            "apothekenbetri apothe",
+        ),
+        ("another one that begins alike by its stem alone", "Apothekenbetrieb", "Apothekergarten", "apothe"),
+        ("a word of nine letters has but its stem", "Apotheken", "Apotheken", "apothe"),
+        ("of two that begin alike the longer one", TWO, "Gemeinschaftlichkeiten", "gemeinschaftlichke gemein"),
+        ("or the shorter one", TWO, "Gemeinschaften", "gemeinscha gemein"),
+    ],
+)
+def test_long_words_are_found_whole_as_well(rule: str, query: str, text: str, found: str):
+    assert list(finder(stems(query), long_words(query))(text, [(0, len(text))])[0]) == found.split()
 
 
 def test_each_slice_has_its_own():

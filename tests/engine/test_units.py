@@ -77,6 +77,30 @@ def test_what_is_worth_most(rule: str, candidates: list[Candidate], first: str):
         assert order[0] == first
 
 
+@pytest.mark.parametrize(
+    ("rule", "query", "answers", "misleads"),
+    [
+        (
+            "a compound says more than what begins like it",
+            "Wer besitzt Gemeinschaftsapotheken?",
+            "Die Gemeinschaftsapotheke gehört ihr.",
+            "Die Gemeinde ist der Gemeinde Gemeinden.",
+        ),
+        (
+            "a word that every chunk has says nothing, however few sentences have it",
+            "Annual clinical report: which dose?",
+            "The dose is low.",
+            "An annual report, a clinical one.",
+        ),
+    ],
+)
+def test_which_words_say_most(rule: str, query: str, answers: str, misleads: str):
+    filler = "Annual clinical report. " + FILLER * 6
+    texts = [filler + misleads, filler + answers, filler, filler]
+    order = ranked(query, *(candidate(f"c{rank}", text, rank=rank) for rank, text in enumerate(texts)))
+    assert order.index(answers) < order.index(misleads)
+
+
 def test_what_a_heading_says_holds_for_its_section():
     text = "# Parking\nIt is free.\n# Water\nYou may have some of it.\n"
     order = ranked("water", candidate("a", text))
