@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from builders import cited, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly.layout import Layout
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABC" for n in range(10)}
 
@@ -102,3 +105,70 @@ def test_a_beginning_of_nothing_but_blanks_has_no_label(summary: str, order: str
     hit = Hit(Chunk("a", "A", " / ", metadata={"page_summary": summary}))
     context = assemble([hit], AssemblyConfig(max_tokens=1, cite="chunk", order=order))  # type: ignore[arg-type]
     assert context.text == "/"
+
+
+# Each is one token, with the blank before it: here the lower bound is the count.
+SHORT_WORDS = [
+    "the",
+    "of",
+    "and",
+    "to",
+    "in",
+    "is",
+    "for",
+    "on",
+    "with",
+    "by",
+    "at",
+    "from",
+    "up",
+    "about",
+    "into",
+    "over",
+    "after",
+    "under",
+    "new",
+    "old",
+    "day",
+    "way",
+    "man",
+    "year",
+]
+
+
+def overlapping(seed: int) -> list[Chunk]:
+    """The shuffled chunks of two documents: they share half of their words with the next one, or are part of it."""
+    draw = random.Random(seed)
+    chunks = []
+    for name in "AB":
+        said = [draw.choice(SHORT_WORDS) for _ in range(200)]
+        spans = [(20 * n, 20 * n + 40) for n in range(6)]
+        spans[3:3] = [(45, 75), (42, 78)] if name == "A" else [(65, 95)]
+        chunks += [
+            Chunk(f"{name}{n}", name, " ".join(said[slice(*span)]), n, metadata={"source": f"{name}.txt", "page": n})
+            for n, span in enumerate(spans)
+        ]
+    draw.shuffle(chunks)
+    return chunks
+
+
+@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
+@pytest.mark.parametrize("order", ["documents", "edges"])
+@pytest.mark.parametrize("seed", range(3))
+def test_at_no_budget_is_left_out_what_would_fit(cite: str, order: str, seed: int, monkeypatch: pytest.MonkeyPatch):
+    """Token by token, beside a layout that foresees nothing: a gap is filled, pages close up, chunks are contained."""
+    hits = hits_of(overlapping(seed))
+    foreseen = []
+
+    def texts() -> list[str]:
+        configs = (AssemblyConfig(max_tokens=limit, cite=cite, order=order) for limit in range(30, 330, 4))
+        return [assemble(hits, config).text for config in configs]
+
+    def may_fit(layout: Layout, candidates: object) -> bool:
+        foreseen.append(unpatched(layout, candidates))
+        return True
+
+    unpatched, expected = Layout.may_fit, texts()
+    monkeypatch.setattr(Layout, "may_fit", may_fit)
+    assert texts() == expected
+    assert foreseen.count(False) > 10, "and something is foreseen"
