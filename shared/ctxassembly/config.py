@@ -80,10 +80,10 @@ class AssemblyConfig:
     The best sentence has 1, one of the same rank without any word of the query 0. A chunk is worth what its best
     sentence is. The best one always stands, and what leaves nothing to tell apart leaves out nothing.
 
-    Measured on three sets at 8,000 tokens: 0.5 takes 920 to 2,800 tokens, with 4 to 17 times the precision, and finds
-    .973 of the evidence in place of .978, .909 / .932, and .512 / .666 where whole sections are the evidence; of
-    evidence in several places .962 / .978. 0.3 loses at most half of that in
-    twice the tokens; 0.7 finds .83 of what stands in several places.
+    Measured on three sets at 8,000 tokens: 0.5 takes 660 to 1,780 tokens, with 4 to 22 times the precision, and finds
+    .964 of the evidence in place of .979, .917 / .932, and .477 / .679 where whole sections are the evidence; of
+    evidence in several places .950 / .978. 0.3 loses about half of that in twice the tokens; 0.7 finds .80 of what
+    stands in several places.
     """
     at_edge: AtEdge = "skip"
     """What follows an item that doesn't fit: skip it and go on filling, stop, or cut it at a sentence and stop.

@@ -193,7 +193,8 @@ def test_threads_run_every_case() -> None:
     assert all(ran.count(case) == 2 * 3 for case in cases)
 
 
-def test_the_command_prints_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_tables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "toktok", None)  # as the command does itself, and for good
     sizes = ["--hits", "2", "3", "--budgets", "1", "500", "--hits-by-budget", "2", "--repeats", "1"]
     command.main(["--only", "hits", "budgets", *sizes])
     shown = capsys.readouterr().out
