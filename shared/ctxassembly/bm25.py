@@ -49,6 +49,8 @@ class Bm25:
 
     def score(self, words: Sequence[str], length: float) -> float:
         """The score of one text; its length is in parts of the mean."""
+        if not words:
+            return 0.0
         held_back = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length)
         return sum(
             self._weights[word] * times * (SATURATION + 1) / (times + held_back)

@@ -86,22 +86,24 @@ def greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> Taken:
 
     def linked(place: int) -> bool:
         """Whether the unit there continues one that is taken, or is continued by one."""
-        return (place - 1 in taken and units[place].follows) or (place + 1 in taken and units[place + 1].follows)
+        return (place - 1 in taken and units[place].start > 0) or (place + 1 in taken and units[place + 1].start > 0)
 
     for place in order:
         if left < LEAST_CHARS:
             return Taken(taken, room - left, False)
-        unit = units[place]
-        if place in taken or (text := unit.text.strip()) in texts:
+        if place in taken:
             continue
+        unit = units[place]
         if unit.end - unit.start > left:
             all_had_room = False
             continue
+        if (text := unit.text.strip()) in texts:
+            continue
         new, markers = [place], 1 - linked(place)
-        if unit.follows and place - 1 not in taken and place - 2 in taken and units[place - 1].follows:
+        if unit.start and place - 1 not in taken and place - 2 in taken and units[place - 1].start:
             new.append(place - 1)
             markers -= 1
-        if place + 2 in taken and place + 1 not in taken and units[place + 1].follows and units[place + 2].follows:
+        if place + 2 in taken and place + 1 not in taken and units[place + 1].start and units[place + 2].start:
             new.append(place + 1)
             markers -= 1
         cost = sum(units[each].end - units[each].start for each in new) + MARKER_CHARS * markers

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -34,13 +36,16 @@ def finder(
 
     A word that begins like one of `long` counts as that one, too. Their stems have to be wanted.
     """
-    # A shorter word is only itself; of two long ones that begin alike the longer is looked for first.
-    whole = sorted(map(re.escape, long), key=len, reverse=True)
-    forms = "|".join([*whole, *(re.escape(each) + ("" if len(each) >= STEM_CHARS else r"(?!\w)") for each in wanted)])
-    pattern, known = re.compile(rf"(?<!\w)(?:{forms})"), frozenset(wanted)
+    # A shorter word is only itself; of two long ones that begin alike the longer is looked for first. A search skips to
+    # what parts words, and to the first letter, faster than it looks behind each character and tries all forms.
+    rests: dict[str, list[str]] = defaultdict(list)
+    for form in [*sorted(long, key=len, reverse=True), *wanted]:
+        rests[form[0]].append(re.escape(form[1:]) + ("" if len(form) >= STEM_CHARS else r"(?!\w)"))
+    forms = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in rests.items())
+    pattern, known = re.compile(rf"\W({forms})"), frozenset(wanted)
 
-    def found_in(text: str) -> Sequence[str]:
-        found: list[str] = pattern.findall(text)
+    def found_in(text: str, start: int, end: int) -> Sequence[str]:
+        found: list[str] = pattern.findall(text, start, end)
         return [*found, *[long[each] for each in found if each in long]] if found else ()
 
     def find(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
@@ -50,7 +55,8 @@ def finder(
         if not is_spaced(same):
             return [[stem for stem in stems(text[start:end]) if stem in known] for start, end in spans]
         if len(same) != len(text):  # a slice of the one is no slice of the other
-            return [found_in(plain(text[start:end])) for start, end in spans]
-        return [found_in(same[start:end]) for start, end in spans]
+            return [found_in("\n" + plain(text[start:end]), 0, sys.maxsize) for start, end in spans]
+        same = "\n" + same
+        return [found_in(same, start, end + 1) for start, end in spans]
 
     return find

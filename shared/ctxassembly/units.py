@@ -24,7 +24,8 @@ from ctxassembly.types import FOR_BUDGET, STOPPED, Candidate, LeftOut
 
 SECTION_CHARS = 4_000
 """Where no heading ends a section, this does."""
-_HEADING = re.compile(r"#{1,6} ")
+# It ends where a section begins: at a heading, or after two blank lines.
+_SECTION = re.compile(r"\n(?:\n\n+|(?=#{1,6} ))")
 
 
 class Weights(NamedTuple):
@@ -60,12 +61,8 @@ class Unit(NamedTuple):
     line: str
     """All the text that it is a slice of."""
     start: int
+    """Where it begins on the line: 0 if it doesn't continue the unit before it."""
     end: int
-
-    @property
-    def follows(self) -> bool:
-        """Whether it continues the unit before it."""
-        return self.start > 0
 
     @property
     def text(self) -> str:
@@ -149,10 +146,11 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
             places = range(first + bisect_right(ends, begin), first + bisect_left(starts, end))
             shares.append(Share(candidate, begin, end, places))
     # By chunks: among sentences even a word that every chunk has is rare.
-    bm25 = Bm25([_joined(found, share.places) for share in shares], within=long)
+    words = [_joined(found, share.places) for share in shares]
+    bm25 = Bm25(words, within=long)
     matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
     values = _of_ranks(units, shares, weights)
-    values = _added(values, weights.chunk, _of_chunks(shares, found, bm25))
+    values = _added(values, weights.chunk, _of_chunks(shares, words, len(units), bm25))
     values = _added(values, weights.section, _of_sections(units, found, bm25))
     values = _added(values, weights.sentence, matches)
     values = _added(values, weights.surroundings, _smoothed(_smoothed(matches, units), units))
@@ -172,11 +170,11 @@ def _mean_and_best(values: Iterable[float]) -> float:
     return (sum(known) / len(known) + max(known)) / 2 if known else 0.0
 
 
-def _of_chunks(shares: Sequence[Share], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
-    """For each unit the score of the best chunk that has a part of it."""
-    texts = [(_joined(found, share.places), share.end - share.begin) for share in shares]
-    best = [0.0] * len(found)
-    for share, score in sorted(zip(shares, bm25.scores(texts), strict=True), key=lambda scored: scored[1]):
+def _of_chunks(shares: Sequence[Share], words: Sequence[Sequence[str]], units: int, bm25: Bm25) -> list[float]:
+    """For each of the `units` the score of the best chunk that has a part of it, by the query's words in the chunks."""
+    scores = bm25.scores([(each, share.end - share.begin) for each, share in zip(words, shares, strict=True)])
+    best = [0.0] * units
+    for share, score in sorted(zip(shares, scores, strict=True), key=lambda scored: scored[1]):
         best[share.places.start : share.places.stop] = [score] * len(share.places)
     return best
 
@@ -184,25 +182,20 @@ def _of_chunks(shares: Sequence[Share], found: Sequence[Sequence[str]], bm25: Bm
 def _of_sections(units: Sequence[Unit], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
     """For each unit the score of its section: what its heading says holds for all that stands below it."""
     sections: list[range] = []
-    begin, size = 0, 0
+    sizes: list[int] = []
+    begin, size, heads = 0, 0, set[int]()
     for place, (_, line, start, end) in enumerate(units):
-        if place and (not start or size > SECTION_CHARS or _begins_section(line, start)):
+        if not start:
+            heads = {match.end() for match in _SECTION.finditer(line)}
+        if place and (not start or size > SECTION_CHARS or start in heads):
             sections.append(range(begin, place))
+            sizes.append(size)
             begin, size = place, 0
         size += end - start
     sections.append(range(begin, len(units)))
-    texts = [
-        (_joined(found, places), sum(end - start for _, _, start, end in units[places.start : places.stop]))
-        for places in sections
-    ]
+    sizes.append(size)
+    texts = [(_joined(found, places), size) for places, size in zip(sections, sizes, strict=True)]
     return [score for score, places in zip(bm25.scores(texts), sections, strict=True) for _ in places]
-
-
-def _begins_section(line: str, at: int) -> bool:
-    """Whether a heading, or two blank lines, part what begins `at` that place from what stands before it."""
-    if line.endswith("\n\n\n", 0, at):
-        return True
-    return line[at] == "#" and line[at - 1] == "\n" and _HEADING.match(line, at) is not None
 
 
 def _joined(found: Sequence[Sequence[str]], places: range) -> list[str]:
@@ -216,9 +209,9 @@ def _smoothed(scores: Sequence[float], units: Sequence[Unit]) -> list[float]:
     last = len(scores) - 1
     for place, score in enumerate(scores):
         if score:
-            if units[place].follows:
+            if units[place].start:
                 smooth[place - 1] += score / 4
-            if place < last and units[place + 1].follows:
+            if place < last and units[place + 1].start:
                 smooth[place + 1] += score / 4
     return smooth
 

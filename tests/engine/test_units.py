@@ -118,7 +118,7 @@ def test_units_are_the_sentences_of_what_the_chunks_make_together():
     joined = [replace(each, chunk=replace(each.chunk, start=start)) for each, start in ((first, 0), (second, 5))]
     units = valued("query", *joined, other)
     assert [unit.text for unit in units.units] == ["One. ", "Two begins and ends. ", "Three.", "Elsewhere."]
-    assert [unit.follows for unit in units.units] == [False, True, True, False]
+    assert [unit.start > 0 for unit in units.units] == [False, True, True, False]
     assert [(share.candidate.chunk.id, list(share.places)) for share in units.shares] == [
         ("a", [0, 1]),
         ("b", [1, 2]),
