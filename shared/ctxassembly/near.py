@@ -9,9 +9,9 @@ two texts that share enough of all their words share one of the rarest (the pref
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, count
 
 from ctxassembly.types import Match
 from ctxassembly.words import words
@@ -92,16 +92,18 @@ class NearIndex:
         Those that no other text has are the rarest of all and left out. If they are too many, nothing shares enough.
         """
         counted = Counter(chain.from_iterable(self._words))
+        common = sorted(sorted([word for word, number in counted.items() if number > 1]), key=counted.__getitem__)
+        rarity = {word: place for place, word in enumerate(common)}
         rarest = []
         for mine, missing in zip(self._words, self._most_missing, strict=True):
-            met = sorted([word for word in mine if counted[word] > 1])
+            met = sorted([rarity[word] for word in mine if word in rarity])
             may_miss = missing - (len(mine) - len(met))
-            probes = sorted(met, key=counted.__getitem__)[: may_miss + SPARE] if may_miss >= 0 else []
+            probes = [common[place] for place in met[: may_miss + SPARE]] if may_miss >= 0 else []
             rarest.append((probes, len(probes) - may_miss))
         return rarest
 
 
 def _number(texts: Iterable[Sequence[str]]) -> list[array[int]]:
     """The texts with a number from 0 in place of each word."""
-    numbers: dict[str, int] = {}
-    return [array("L", [numbers.setdefault(word, len(numbers)) for word in text]) for text in texts]
+    numbers: dict[str, int] = defaultdict(count().__next__)
+    return [array("L", map(numbers.__getitem__, text)) for text in texts]

@@ -13,6 +13,9 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 )
 _SPACED_WORDS = re.compile(r"\w+")
+_ASCII_WORDS = {code: chr(code).lower() if _SPACED_WORDS.match(chr(code)) else " " for code in range(128)}
+_MARKS = "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u2022\xa0"
+"""Quotation marks, dashes, ellipsis, bullet and blank: often all that is not ASCII in a text, and part of no word."""
 _INSIDE = re.compile(r"\w\w")
 _STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
 
@@ -52,6 +55,11 @@ def words(text: str) -> list[str]:
     Scripts that put no spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer) give every two adjacent
     characters as a word, and a character that stands alone as itself.
     """
+    if not text.isascii():
+        for mark in _MARKS:
+            text = text.replace(mark, " ")
+    if text.isascii():  # several times as fast
+        return text.translate(_ASCII_WORDS).split()
     text = plain(text)
     if is_spaced(text):
         return _SPACED_WORDS.findall(text)
