@@ -1,4 +1,5 @@
-# `make` alone lists the targets. Everything is installed into .venv; nothing is downloaded but packages.
+# `make` alone lists the targets. Everything is installed into .venv, but for the browser of test-all;
+# nothing is downloaded but packages.
 PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
@@ -26,8 +27,8 @@ check: .venv/test  ## run the whole gate: ruff, mypy strict, import contracts, t
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
 
-test-all: check .venv/semantic .venv/bench  ## run the gate, then the tests that need sentence-transformers or the peers
-	$(BIN)/python -m pytest -m "semantic or bench"
+test-all: check .venv/semantic .venv/bench .venv/browser  ## run the gate, then what needs sentence-transformers, the peers or a browser
+	$(BIN)/python -m pytest -m "semantic or bench or browser"
 
 # Without DATA the question set is made of Python's own language reference. tests/bench/README.md tells of others.
 OUT  ?= results
@@ -70,4 +71,17 @@ clean:  ## remove the environment and what the tools left behind
 
 .venv/bench: .venv/demo
 	@$(PIP) --group bench
+	@touch $@
+
+# The one thing that pip has not: the tests that look at pages ask a real Chromium.
+CHROMIUM = for name in chromium chromium-browser google-chrome; do command -v $$name && exit; done
+.venv/browser: .venv/test
+	@if [ -z "$$($(CHROMIUM))" ]; then \
+	  if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	    echo 'make test-all needs Chromium, and only root can install it here, where there is apt-get:'; \
+	    echo '  sudo apt-get install --no-install-recommends chromium'; exit 1; \
+	  fi; \
+	  echo 'Installing Chromium by apt-get ...'; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; \
+	fi
 	@touch $@

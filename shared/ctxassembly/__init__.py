@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ctxassembly.drive import aassemble, assemble
     from ctxassembly.formats import Heading
     from ctxassembly.history import History, trim_history
+    from ctxassembly.inspect.compare import Comparison, compare
+    from ctxassembly.inspect.compared import Compared
     from ctxassembly.keys import MetadataKeys
     from ctxassembly.quotes import Quote
     from ctxassembly.references import Reference
@@ -31,6 +33,8 @@ __all__ = [
     "Chunk",
     "ChunkRef",
     "Citation",
+    "Compared",
+    "Comparison",
     "Context",
     "Decision",
     "Heading",
@@ -49,6 +53,7 @@ __all__ = [
     "Trace",
     "aassemble",
     "assemble",
+    "compare",
     "presets",
     "trim_history",
 ]
@@ -63,6 +68,8 @@ _HOMES = {
     "Chunk": "types",
     "ChunkRef": "types",
     "Citation": "types",
+    "Compared": "inspect.compared",
+    "Comparison": "inspect.compare",
     "Context": "context",
     "Decision": "types",
     "Heading": "formats",
@@ -78,6 +85,7 @@ _HOMES = {
     "Trace": "types",
     "aassemble": "drive",
     "assemble": "drive",
+    "compare": "inspect.compare",
     "trim_history": "history",
 }
 

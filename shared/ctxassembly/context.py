@@ -5,14 +5,16 @@ What is done with an answer loads when it is first asked for: who only assembles
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.types import Block, Citation, Passage, Source, Trace
+from ctxassembly.types import Block, Citation, Hit, Passage, Source, Trace
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
     from ctxassembly.answer import AnswerReader, Mode, Resolved
     from ctxassembly.quotes import Quote
     from ctxassembly.references import Reference
@@ -42,6 +44,10 @@ class Context:
     """What the text looks like: "custom" if a function wrote the headers, "minimal" if none has room."""
     language: str = "en"
     keys: MetadataKeys = field(default_factory=MetadataKeys)
+    hits: tuple[Hit, ...] = field(default=(), repr=False, compare=False)
+    """As they were handed in, for the views of what became of them."""
+    encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
+    """What `token_count` was counted with. None if that isn't known: a function is left behind by pickling."""
 
     @property
     def labelled(self) -> bool:
@@ -99,5 +105,31 @@ class Context:
 
         return check_quotes(answer, self.blocks, self.passages)
 
+    def to_html(self) -> str:
+        """A page of its own that shows what the model reads, where it comes from, what was left out and why.
+
+        One file of HTML and CSS without scripts, below a megabyte; what has no room in it is counted. A notebook shows
+        the same by itself, and so does a terminal through `rich.print(context)`.
+        """
+        from ctxassembly.inspect.page import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        from ctxassembly.inspect.page import view
+
+        return view(self)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from ctxassembly.inspect.terminal import shown
+
+        yield from shown(self)
+
     def __str__(self) -> str:
         return self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        if callable(self.encoding):  # a model's own method can seldom be pickled
+            values["encoding"] = None
+        return Context, tuple(values.values())

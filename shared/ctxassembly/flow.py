@@ -121,6 +121,8 @@ def assemble_flow(
         format="minimal" if level is Header.NONE else config.format if isinstance(config.format, str) else "custom",
         language=config.language,
         keys=config.keys,
+        hits=tuple(hits),
+        encoding=config.encoding,
     )
 
 

@@ -32,6 +32,12 @@ class MetadataKeys:
     start_line: str | tuple[str, ...] = ("start_line",)
     updated_at: str | tuple[str, ...] = ("updated_at",)
     content_hash: str | tuple[str, ...] = ("content_hash",)
+    search_method: str | tuple[str, ...] = ("search_method", "retrieval_method")
+    """How the retriever found the chunk. This and the next two are only shown, by the views of a context."""
+    keywords: str | tuple[str, ...] = ("matched_terms", "keywords")
+    """The words that it matched: a text, or several."""
+    expansion: str | tuple[str, ...] = ("expanded_query", "expansion")
+    """The rewritten or added query that found it."""
 
     def __post_init__(self) -> None:
         for each in fields(self):

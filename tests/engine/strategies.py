@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from builders import split
-from ctxassembly import AssemblyConfig, Chunk, Heading, Hit, Supplement
+from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MemoryStore, Supplement, assemble
 
 FRAGMENTS = (
     *("word ", "Na de raadpleging ", "uw identiteitskaart", "it's", "12345", ". ", "! ", "one.\n", "/path", " / ", "."),
@@ -223,3 +223,15 @@ def retrievals(draw: st.DrawFn) -> Retrieval:
     query = draw(st.sampled_from([None, "", "Wat moet ik na de raadpleging?", "12345 INFO", "日本語 の word"]))
     llm = draw(st.sampled_from([first_line, first_line, inventive, silent]))
     return Retrieval(whole, hits, stored, chosen_options, query, supplement, embeddings, llm)
+
+
+def assembled(case: Retrieval) -> Context:
+    return assemble(
+        case.hits,
+        case.config,
+        query=case.query,
+        store=MemoryStore(case.stored),
+        supplement=case.supplement,
+        embeddings=case.embeddings,
+        llm=case.llm,
+    )

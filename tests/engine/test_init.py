@@ -29,6 +29,8 @@ HEAVY = {
         "sqlalchemy",
         "psycopg",
         "threading",
+        "rich",
+        "matplotlib",
     ),
     *("concurrent.futures", "urllib.request", "http.client", "ssl", "socket", "requests", "xml.sax", "email"),
 }

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders import count, split
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, aassemble, assemble
 from ctxassembly.layout import Layout
-from strategies import Retrieval, framed, retrievals, texts
+from strategies import Retrieval, assembled, framed, retrievals, texts
 
 unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -30,18 +30,6 @@ SUMMARY = r"\[(?:Page|Pagina) context: [^\n]*\]\n"
 BETWEEN = r"(?:\\|\ufffd|&amp;|&lt;|&gt;|[\n ]\[\.\.\.\][\n ]|[\n ])*"
 CUT = r"(?: \[\.\.\.\])?"
 END = {"xml": CUT + r"\n</chunk>", framed: CUT + r"\n---"}
-
-
-def assembled(case: Retrieval) -> Context:
-    return assemble(
-        case.hits,
-        case.config,
-        query=case.query,
-        store=MemoryStore(case.stored),
-        supplement=case.supplement,
-        embeddings=case.embeddings,
-        llm=case.llm,
-    )
 
 
 STANDING = ("kept", "cut", "compressed")

@@ -1,0 +1,46 @@
+"""A comparison as HTML: one row for each configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ctxassembly.inspect.compared import Compared, sources
+from ctxassembly.inspect.documents import Named
+from ctxassembly.inspect.limits import ID_CHARS, ORDER_LABELS, VALUE_CHARS
+from ctxassembly.inspect.look import document_class, letter
+from ctxassembly.inspect.markup import Html, joined, shortened, tag
+from ctxassembly.inspect.page import style
+from ctxassembly.inspect.tables import number, row, table
+
+_NUMBERS = (1, 2, 3, 4, 5, 6)
+
+
+def contrast(rows: Sequence[Compared]) -> Html:
+    """The table, with the documents' letters below it."""
+    documents = {
+        document_id: Named(letter(place), shortened(source, ID_CHARS), document_class(place))
+        for place, (document_id, source) in enumerate(sources(rows).items())
+    }
+    most = max((each.tokens for each in rows), default=0) or 1
+    columns = ("configuration", "tokens", "chunks", "documents", "passages", "mean run", "evidence", "order of labels")
+    said = "Mean run: characters of a passage. Evidence: the share of it that is read"
+    whole = table(said, columns, [row(*_cells(each, most, documents), numbers=_NUMBERS) for each in rows], _NUMBERS)
+    items = [tag("li", each.key, f" {each.name}") for each in documents.values()]
+    legend = tag("ul", *items, class_="cxa-legend", aria_label="Documents")
+    title = tag("h2", "The same hits, configured differently")
+    return joined(style(), tag("section", title, whole, legend, class_="cxa", lang="en", aria_label="Comparison"))
+
+
+def _cells(each: Compared, most: int, documents: Mapping[str, Named]) -> Iterator[str]:
+    yield shortened(each.name, VALUE_CHARS)
+    yield joined(number(each.tokens), _meter(each.tokens / most))
+    yield from map(number, (each.chunks, each.documents, each.passages))
+    yield number(each.mean_run_chars, 0)
+    yield joined(number(each.evidence, 2), "" if each.evidence is None else _meter(each.evidence))
+    keys = [documents[document_id].key for document_id, _ in each.order[:ORDER_LABELS]]
+    rest = len(each.order) - ORDER_LABELS
+    yield joined(*keys, f" and {rest:,} more" if rest > 0 else "" if keys else "–")
+
+
+def _meter(share: float) -> Html:
+    return tag("span", class_="cxa-meter", style=f"width:{share:.1%}")

@@ -1,0 +1,107 @@
+"""What the views call a document and a chunk: one name, one letter and one look each, wherever they appear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ctxassembly.context import Context
+from ctxassembly.inspect.limits import DECISIONS, ID_CHARS, VALUE_CHARS
+from ctxassembly.inspect.look import document_class, letter
+from ctxassembly.inspect.markup import Html, joined, shortened, tag
+from ctxassembly.particulars import Particulars
+from ctxassembly.types import Candidate, Chunk
+
+
+class Named(NamedTuple):
+    """A document as the views show it."""
+
+    letter: str
+    name: str
+    """Its file, title or address; its id if it has none of them."""
+    look: str
+    """The classes with its colour and border."""
+
+    @property
+    def key(self) -> Html:
+        """Its letter in its colours."""
+        return tag("span", self.letter, class_=f"cxa-key {self.look}")
+
+
+class Names:
+    """The documents of one context, those in it first, and where its decisions are to be found on the page."""
+
+    def __init__(self, context: Context, anchor: str) -> None:
+        self.anchor = anchor
+        self._particulars = Particulars(context.keys)
+        self._keys = context.keys
+        sources: dict[str, str] = {}
+        for document_id, chunk in _chunks(context):
+            if chunk is not None and not sources.get(document_id):
+                sources[document_id] = self._particulars.source(chunk)
+            sources.setdefault(document_id, "")
+        self._documents = {
+            document_id: Named(letter(place), shortened(source or document_id, ID_CHARS), document_class(place))
+            for place, (document_id, source) in enumerate(sources.items())
+        }
+        self._rows: dict[tuple[str, int, int], int] = {}
+        for row, each in enumerate(context.trace.decisions[:DECISIONS]):
+            self._rows.setdefault((each.chunk_id, each.rank, each.distance), row)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of all documents, in the order of their letters."""
+        return tuple(self._documents)
+
+    def document(self, document_id: str) -> Named:
+        """The document of that id."""
+        return self._documents[document_id]
+
+    def row(self, chunk_id: str, rank: int, distance: int) -> str | None:
+        """The address of the decision on a chunk, if its row is shown."""
+        row = self._rows.get((chunk_id, rank, distance))
+        return None if row is None else f"#{self.anchor}-r{row}"
+
+    def chip(self, candidate: Candidate) -> Html:
+        """The mark where a chunk begins: a filled dot and the rank of a hit, an empty one of a neighbour's hit."""
+        rank, steps, chunk = candidate.rank + 1, candidate.distance, candidate.chunk
+        mark = f"○ {rank}±{steps}" if steps else f"● {rank}"
+        kind = f"neighbour, {steps} from hit {rank}" if steps else f"hit {rank}"
+        score = "" if candidate.score is None else f", score {candidate.score:.3g}"
+        said = f"{kind}: chunk {shortened(chunk.id, ID_CHARS)}{score}"
+        row = self.row(chunk.id, candidate.rank, steps)
+        return tag(
+            "a" if row else "span",
+            mark,
+            class_="cxa-chip",
+            dir="ltr",
+            href=row,
+            title=said,
+            role=None if row else "note",
+        )
+
+    def badges(self, chunk: Chunk) -> Html:
+        """What the retriever says of how it found `chunk`, if it does."""
+        return joined(*self._badges(chunk))
+
+    def _badges(self, chunk: Chunk) -> Iterator[Html]:
+        for said, name, look in (
+            ("found by", "search_method", "method"),
+            ("matches", "keywords", "keywords"),
+            ("expanded to", "expansion", "expansion"),
+        ):
+            value = self._keys.read(chunk.metadata, name)
+            if isinstance(value, (list, tuple)):
+                value = ", ".join(map(str, value))
+            if value not in (None, ""):
+                yield tag("span", f"{said} {shortened(value, VALUE_CHARS)}", class_=f"cxa-badge cxa-{look}")
+
+
+def _chunks(context: Context) -> Iterator[tuple[str, Chunk | None]]:
+    """Each chunk with the id that its document goes by; those left out are at hand only if they were hits."""
+    for passage in context.passages:
+        for piece in passage.pieces:
+            yield passage.document_id, piece.candidate.chunk
+    for each in context.trace.decisions:
+        at_hand = not each.distance and each.rank < len(context.hits)
+        yield each.document_id, context.hits[each.rank].chunk if at_hand else None

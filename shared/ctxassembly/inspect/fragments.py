@@ -1,0 +1,99 @@
+"""The retrieved fragments as they came, with the text that another one has too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ctxassembly.context import Context
+from ctxassembly.inspect.documents import Names
+from ctxassembly.inspect.limits import (
+    COMPARED_CHARS,
+    FRAGMENT_CHARS,
+    FRAGMENTS,
+    FRAGMENTS_BYTES,
+    HIDDEN_CHARS,
+    ID_CHARS,
+)
+from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
+from ctxassembly.inspect.tables import score, share
+from ctxassembly.types import Decision, Span
+
+LEAST_SHARED_CHARS = 21
+"""From where the engine takes shared text for an overlap, unless it is told otherwise."""
+
+
+def fragments(context: Context, names: Names) -> Html:
+    """The hits in the order in which they came."""
+    decisions = {each.rank: each for each in context.trace.decisions if not each.distance}
+    texts = [hit.chunk.text for hit in context.hits[:FRAGMENTS]]
+    cards = within(_cards(context, names, decisions, texts), FRAGMENTS_BYTES)
+    if not context.hits:
+        cards.append(tag("p", "No fragments are at hand.", class_="cxa-soft"))
+    return joined(*cards, more(len(context.hits) - len(cards), "fragments") if context.hits else "")
+
+
+def shared_spans(texts: Sequence[str]) -> list[list[Span]]:
+    """For each text its stretches that stand in another one, too: ascending and apart."""
+    where: dict[str, int] = {}
+    several: set[str] = set()
+    windows = [_windows(text[:COMPARED_CHARS]) for text in texts]
+    for place, found in enumerate(windows):
+        for window in found:
+            if where.setdefault(window, place) != place:
+                several.add(window)
+    return [_stretches(found, several) for found in windows]
+
+
+def _windows(text: str) -> list[str]:
+    size = LEAST_SHARED_CHARS
+    return [text[at : at + size] for at in range(len(text) - size + 1)]
+
+
+def _stretches(windows: Sequence[str], several: set[str]) -> list[Span]:
+    spans: list[Span] = []
+    for at, window in enumerate(windows):
+        if window in several:
+            start = spans.pop()[0] if spans and spans[-1][1] >= at else at
+            spans.append((start, at + LEAST_SHARED_CHARS))
+    return spans
+
+
+def _cards(context: Context, names: Names, decisions: dict[int, Decision], texts: Sequence[str]) -> Iterator[Html]:
+    first: dict[str, int] = {}
+    for place, (text, spans) in enumerate(zip(texts, shared_spans(texts), strict=True)):
+        decision, hit = decisions.get(place), context.hits[place]
+        facts: list[str] = [tag("b", f"{place + 1}")]
+        look = ""
+        if decision is not None:
+            document = names.document(decision.document_id)
+            look = document.look
+            said = decision.outcome + (f" of {decision.because_of}" if decision.because_of else "")
+            address = names.row(decision.chunk_id, decision.rank, 0)
+            facts += [document.key, shortened(decision.chunk_id, ID_CHARS), f"score {score(decision.score)}"]
+            facts.append(tag("a", shortened(said, ID_CHARS), href=address))
+            facts.append(names.badges(hit.chunk))
+        twin = first.setdefault(text, place)
+        if twin != place:
+            facts.append(tag("mark", f"same text as {twin + 1}"))
+        elif repeated := sum(stop - start for start, stop in spans):
+            facts.append(tag("span", f"{share(repeated, len(text))} repeated", class_="cxa-soft"))
+        head = tag("div", *(tag("span", fact) for fact in facts), class_="cxa-line")
+        body = tag("div", *_marked(text, spans), class_="cxa-text", lang="", dir="auto")
+        yield tag("article", head, body, class_=f"cxa-card cxa-fragment {look}".rstrip())
+
+
+def _marked(text: str, spans: Sequence[Span]) -> Iterator[Html | str]:
+    """The text, of a long one its two ends, with the shared stretches marked."""
+    half = FRAGMENT_CHARS // 2
+    ends = [(0, len(text))] if len(text) < FRAGMENT_CHARS + HIDDEN_CHARS else [(0, half), (len(text) - half, len(text))]
+    for place, (begin, end) in enumerate(ends):
+        if place:
+            yield tag("span", f"\n… {begin - half:,} characters …\n", class_="cxa-gap")
+        at = begin
+        for span in spans:
+            start, stop = max(span[0], begin), min(span[1], end)
+            if start < stop:
+                yield text[at:start]
+                yield tag("mark", text[start:stop])
+                at = stop
+        yield text[at:end]

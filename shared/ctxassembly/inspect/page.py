@@ -1,0 +1,112 @@
+"""The view of a context as HTML: a piece for a notebook, or a page of its own."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from ctxassembly.context import Context
+from ctxassembly.inspect.budget import budget
+from ctxassembly.inspect.decisions import decisions, notes
+from ctxassembly.inspect.documents import Names
+from ctxassembly.inspect.fragments import fragments
+from ctxassembly.inspect.lede import lede
+from ctxassembly.inspect.limits import NOTE_CHARS
+from ctxassembly.inspect.look import STYLE
+from ctxassembly.inspect.markup import Html, joined, shortened, tag
+from ctxassembly.inspect.reading import reading
+from ctxassembly.inspect.stages import stages
+from ctxassembly.inspect.tally import funnel
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""What a page may load or run: nothing but its own style."""
+_TOGGLE = Html('<input type="checkbox" class="cxa-toggle">')
+
+
+def page(context: Context) -> str:
+    """A whole page, to be written to a file."""
+    return framed(view(context))
+
+
+def framed(inside: str) -> str:
+    """A page around the markup of a view."""
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>What the model reads</title>'
+    )
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body class="cxa-page">{inside}</body></html>\n'
+
+
+def view(context: Context) -> str:
+    """The same without a page around it. Its style applies to nothing else."""
+    anchor = "cxa-" + blake2b(f"{context.trace!r}{context.text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
+    names = Names(context, anchor)
+    return joined(
+        style(),
+        tag(
+            "section",
+            _facts(context),
+            budget(context, names),
+            _before_and_after(context, names),
+            tag("h3", "How it got there"),
+            stages(context),
+            tag("h3", "Every decision"),
+            decisions(context, names),
+            notes(context),
+            class_="cxa",
+            lang="en",
+            aria_label="What the model reads",
+        ),
+    )
+
+
+def style() -> Html:
+    """The style sheet as an element."""
+    return Html(f"<style>{STYLE}</style>")
+
+
+def _facts(context: Context) -> Html:
+    trace = context.trace
+    elapsed = sum(each.elapsed_ms for each in trace.stages)
+    limit = f"of {trace.max_tokens:,} tokens" if trace.max_tokens else "tokens"
+    facts = [
+        (f"{context.token_count:,}", limit),
+        (" → ".join(f"{each:,}" for each in funnel(trace)) or "0", "chunks, stage by stage"),
+        (f"{len(context.citations):,}", "label to cite" if len(context.citations) == 1 else "labels to cite"),
+        (f"{trace.round_trips:,}", "call to the store" if trace.round_trips == 1 else "calls to the store"),
+        (f"{elapsed:,.1f} ms", "in all"),
+    ]
+    if trace.max_characters is not None:
+        facts.insert(1, (f"{trace.character_count:,}", f"of {trace.max_characters:,} characters"))
+    items = [tag("li", tag("b", value), said) for value, said in facts]
+    asked = tag("p", "Query: ", tag("q", shortened(context.query, NOTE_CHARS), lang="")) if context.query else ""
+    became, done = lede(context)
+    said = tag("p", tag("b", f"{became}. "), done, class_="cxa-lede")
+    return joined(tag("h2", "What the model reads"), asked, said, tag("ul", *items, class_="cxa-facts"))
+
+
+def _before_and_after(context: Context, names: Names) -> Html:
+    toggle = tag("label", _TOGGLE, "Show what was stripped or cut, in its place")
+    columns = tag(
+        "div",
+        _column("Before: the fragments as they came", fragments(context, names), "cxa-before"),
+        _column("After: the context as the model reads it", reading(context, names), "cxa-reading"),
+        class_="cxa-columns",
+    )
+    return joined(tag("h3", "Before and after"), _legend(), tag("p", toggle), columns)
+
+
+def _legend() -> Html:
+    """How the two columns are read, in the marks that they use."""
+    marks = (
+        (tag("span", "● 2", class_="cxa-chip"), "here begins the hit that came second"),
+        (tag("span", "○ 2±1", class_="cxa-chip"), "here a neighbour, one chunk away from it"),
+        (tag("span", "text", class_="cxa-hit"), "from a hit; without colour: from a neighbour"),
+        (tag("mark", "text"), "stands in another fragment, too"),
+    )
+    items = [tag("li", mark, f" {said}") for mark, said in marks]
+    return tag("ul", *items, class_="cxa-legend cxa-d0", aria_label="How to read the marks")
+
+
+def _column(title: str, inside: Html, name: str) -> Html:
+    scroll = tag("div", inside, class_="cxa-scroll", tabindex="0", role="region", aria_label=title)
+    return tag("div", tag("h4", title), scroll, class_=name)

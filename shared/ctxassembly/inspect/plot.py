@@ -1,0 +1,74 @@
+"""A comparison as a figure. matplotlib loads with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ctxassembly.errors import MissingExtraError
+from ctxassembly.inspect.compared import Compared, sources
+from ctxassembly.inspect.limits import ID_CHARS, ORDER_LABELS
+from ctxassembly.inspect.look import COLOURS, LIGHT, letter
+from ctxassembly.inspect.markup import shortened, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HEIGHT = 0.6
+"""Of a bar, in rows."""
+
+
+def plotted(rows: Sequence[Compared]) -> Figure:
+    """A panel of bars for each number, and one with the documents' letters in the order in which they are read.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib.pyplot  # noqa: F401, ICN001 - a notebook learns to show figures by it
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("plot()", "inspect") from error
+
+    panels: dict[str, list[float]] = {
+        "tokens": [each.tokens for each in rows],
+        "passages": [each.passages for each in rows],
+        "mean run, characters": [each.mean_run_chars for each in rows],
+    }
+    if any(each.evidence is not None for each in rows):
+        panels["evidence read"] = [each.evidence or 0.0 for each in rows]
+    figure = Figure(figsize=(2.6 * len(panels) + 5.5, 1.2 + 0.45 * len(rows)), layout="constrained")
+    axes = figure.subplots(1, len(panels) + 1, sharey=True, squeeze=False)[0]
+    for axis, (title, values) in zip(axes, panels.items(), strict=False):
+        bars = axis.barh(range(len(rows)), values, color=LIGHT["link"], height=_HEIGHT)
+        axis.bar_label(bars, fmt="{:,.2f}" if title == "evidence read" else "{:,.0f}", padding=3, fontsize=9)
+        axis.set_title(title, loc="left", fontsize=10)
+        axis.margins(x=0.3)
+        axis.set_xticks([])
+        axis.tick_params(left=False)
+        axis.spines[["top", "right", "bottom"]].set_visible(False)
+    _order(axes[-1], rows)
+    # A dollar would begin a formula.
+    names = [shortened(visible(each.name), ID_CHARS).replace("$", r"\$") for each in rows]
+    axes[0].set_yticks(range(len(rows)), names)
+    axes[0].invert_yaxis()
+    return figure
+
+
+def _order(axis: Axes, rows: Sequence[Compared]) -> None:
+    """The labels of each row from left to right, each with its document's letter and colour."""
+    places = {document_id: place for place, document_id in enumerate(sources(rows))}
+    for y, each in enumerate(rows):
+        for x, (document_id, _) in enumerate(each.order[:ORDER_LABELS]):
+            colour = f"d{places[document_id] % COLOURS}"
+            axis.barh(y, 0.9, left=x, color=LIGHT[f"{colour}-tint"], edgecolor=LIGHT[colour], height=_HEIGHT)
+            said = letter(places[document_id])
+            axis.text(x + 0.45, y, said, color=LIGHT[colour], ha="center", va="center", fontsize=9)
+        if len(each.order) > ORDER_LABELS:
+            axis.text(ORDER_LABELS, y, f" +{len(each.order) - ORDER_LABELS:,}", va="center", fontsize=9)
+    axis.set_title("documents in reading order", loc="left", fontsize=10)
+    axis.set_xlim(0, ORDER_LABELS + 2)
+    axis.set_xticks([])
+    axis.tick_params(left=False)
+    axis.spines[["top", "right", "bottom", "left"]].set_visible(False)

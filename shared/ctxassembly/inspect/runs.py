@@ -1,0 +1,108 @@
+"""The text of a context, run by run: which chunk each comes from, and what of that chunk doesn't stand."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from ctxassembly.context import Context
+from ctxassembly.formats import WORDINGS
+from ctxassembly.types import Block, Candidate, Piece, Source
+
+
+class Gone(NamedTuple):
+    """A part of a chunk that doesn't stand where it would, and why."""
+
+    text: str
+    why: str
+
+
+class Run(NamedTuple):
+    """A stretch of the text."""
+
+    text: str
+    candidate: Candidate | None = None
+    """None for what was written around the documents' words."""
+    source: Source | None = None
+    begins: bool = False
+    """Whether it is the first of its chunk."""
+    gone: tuple[Gone, ...] = ()
+    """What is missing of its chunk before it."""
+
+
+class Share(NamedTuple):
+    """One label's block in its parts, which together are its text."""
+
+    header: str
+    summary: str
+    runs: tuple[Run, ...]
+    pieces: tuple[Piece, ...]
+
+
+def shares(context: Context) -> Iterator[tuple[Block, Share]]:
+    """Each block of a label with its parts."""
+    passages = sorted(context.passages, key=attrgetter("span"))
+    begins = [passage.span[0] for passage in passages]
+    starts = [source.span[0] for source in context.provenance]
+    for block in context.blocks:
+        if block.citation is None:
+            continue
+        first, last = bisect_left(begins, block.span[0]), bisect_left(begins, block.span[1])
+        pieces = tuple(piece for passage in passages[first:last] for piece in passage.pieces)
+        first, last = bisect_left(starts, block.span[0]), bisect_left(starts, block.span[1])
+        header, summary = _lead(context, block)
+        at = block.span[0] + len(header) + len(summary)
+        runs = tuple(_runs(context.text, at, block.span[1], context.provenance[first:last], pieces))
+        yield block, Share(header, summary, runs, pieces)
+
+
+def _lead(context: Context, block: Block) -> tuple[str, str]:
+    """Header and summary, each with the line break after it. A document's own line can't pass for either."""
+    assert block.citation is not None  # noqa: S101 - the caller has looked
+    before = block.text[: block.citation.span[0] - block.span[0]]
+    lead = before[: before.rfind("\n") + 1]
+    begin = WORDINGS[context.language].summary.partition("{}")[0]
+    at = 0 if lead.startswith(begin) else lead.rfind("\n" + begin) + 1 or len(lead)
+    return lead[:at], lead[at:]
+
+
+def _runs(text: str, at: int, end: int, sources: Sequence[Source], pieces: Sequence[Piece]) -> Iterator[Run]:
+    before, after = _gone(pieces)
+    place, last = 0, None
+    for source in sources:
+        place = next((n for n in range(place, len(pieces)) if _holds(pieces[n], source)), place)
+        piece = pieces[place]
+        candidate, begins = piece.candidate, last is not piece.candidate
+        missing = after.pop(id(last), ()) if last is not None and begins else ()
+        if source.span[0] > at or missing:
+            yield Run(text[at : source.span[0]], gone=tuple(missing))
+        yield Run(text[slice(*source.span)], candidate, source, begins, tuple(before.pop(place, ())))
+        at, last = source.span[1], candidate
+    missing = after.pop(id(last), ()) if last is not None else ()
+    if at < end or missing:
+        yield Run(text[at:end], gone=tuple(missing))
+
+
+def _holds(piece: Piece, source: Source) -> bool:
+    return piece.candidate.chunk.id == source.chunk_id and piece.start <= source.chunk_span[0] < piece.end
+
+
+def _gone(pieces: Sequence[Piece]) -> tuple[dict[int, list[Gone]], dict[int, list[Gone]]]:
+    """What is missing before each piece, by its place, and after the last piece of each candidate, by its id."""
+    before: dict[int, list[Gone]] = defaultdict(list)
+    after: dict[int, list[Gone]] = {}
+    reached: dict[int, int] = {}
+    for place, piece in enumerate(pieces):
+        candidate, text = piece.candidate, piece.candidate.chunk.text
+        begin, shared = reached.get(id(candidate), 0), max(piece.start - piece.shared, 0)
+        cut = candidate.shortened_by or "cut"
+        for part, why in ((text[begin:shared], cut), (text[max(begin, shared) : piece.start], "overlap")):
+            if part.strip():
+                before[place].append(Gone(part, why))
+        reached[id(candidate)] = piece.end
+        rest = text[piece.end :]
+        after[id(candidate)] = [Gone(rest, cut)] if rest.strip() else []
+    return before, after

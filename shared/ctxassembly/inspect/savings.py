@@ -1,0 +1,112 @@
+"""What was kept out of a context, why, and the tokens that it would have taken."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from ctxassembly.context import Context
+from ctxassembly.duplicates import NEAR, SEMANTIC
+from ctxassembly.inspect.limits import COUNTED_CHUNKS
+from ctxassembly.inspect.tally import counting
+from ctxassembly.lineage import EXACT
+from ctxassembly.types import Decision, Trace
+
+LEFT_OUT = "left out"
+"""The rule of the budget whose chunks have their reasons in `left_out`."""
+
+
+class LeftOut(NamedTuple):
+    """Chunks that were not read for one reason, and the tokens that they would have added."""
+
+    reason: str
+    chunks: int
+    tokens: int
+
+
+class Saved(NamedTuple):
+    """What one rule kept out of the context."""
+
+    stage: int
+    """Its place among the stages of the trace."""
+    rule: str
+    chunks: int
+    tokens: int | None
+    """None if it isn't known."""
+    counted: int
+    """How many of the chunks are in `tokens`."""
+
+
+def left_out(trace: Trace) -> list[LeftOut]:
+    """Why chunks were dropped, the dearest reason first."""
+    chunks: Tally[str] = Tally()
+    tokens: Tally[str] = Tally()
+    for each in trace.decisions:
+        if each.outcome == "dropped":
+            chunks[each.reason] += 1
+            tokens[each.reason] += each.tokens or 0
+    found = (LeftOut(reason, number, tokens[reason]) for reason, number in chunks.items())
+    return sorted(found, key=lambda each: (-each.tokens, -each.chunks, each.reason))
+
+
+def saved(context: Context) -> list[Saved]:
+    """What each rule kept out, stage by stage. Of neighbours that were left out the text is no longer at hand."""
+    stages = context.trace.stages
+    expand = next((place for place, stage in enumerate(stages) if stage.name == "expand"), len(stages))
+    rows = (
+        row
+        for place, stage in enumerate(stages)
+        for row in (
+            _duplicates(context, place, place > expand)
+            if stage.name.endswith("dedup")
+            else _for_budget(context.trace, place)
+            if stage.name == "budget"
+            else _joined(context, place)
+            if stage.name == "render"
+            else ()
+        )
+    )
+    return [row for row in rows if row.chunks]
+
+
+def _duplicates(context: Context, place: int, of_neighbours: bool) -> Iterator[Saved]:
+    copies = [each for each in context.trace.decisions if each.outcome == "duplicate"]
+    if context.trace.stages[place].name == "dedup":
+        found = [each for each in copies if each.reason == EXACT and (each.distance > 0) is of_neighbours]
+        yield _row(context, place, "exact duplicates", len(found), _at_hand(context, found))
+    else:
+        for reason in (NEAR, SEMANTIC):
+            found = [each for each in copies if each.reason == reason]
+            yield _row(context, place, f"{reason}s", len(found), _at_hand(context, found))
+
+
+def _for_budget(trace: Trace, place: int) -> Iterator[Saved]:
+    shortened, dropped = trace.shortened, trace.left_out
+    shorter = sum(each.tokens_before - each.tokens_after for each in shortened)
+    yield Saved(place, "cut or compressed", len(shortened), shorter, len(shortened))
+    yield Saved(place, LEFT_OUT, len(dropped), trace.left_out_tokens, len(dropped))
+
+
+def _joined(context: Context, place: int) -> Iterator[Saved]:
+    contained = [each for each in context.trace.decisions if each.outcome == "contained"]
+    yield _row(context, place, "contained in another", len(contained), _at_hand(context, contained))
+    overlaps = [
+        piece.candidate.chunk.text[max(piece.start - piece.shared, 0) : piece.start]
+        for passage in context.passages
+        for piece in passage.pieces
+        if piece.shared
+    ]
+    yield _row(context, place, "overlap stripped", len(overlaps), overlaps)
+
+
+def _at_hand(context: Context, found: Iterable[Decision]) -> list[str]:
+    ranks = (each.rank for each in found if not each.distance and each.rank < len(context.hits))
+    return [context.hits[rank].chunk.text for rank in islice(ranks, COUNTED_CHUNKS)]
+
+
+def _row(context: Context, place: int, rule: str, chunks: int, texts: Sequence[str]) -> Saved:
+    count, unit = counting(context)
+    tokens = sum(map(count, texts)) if texts and unit == "tokens" else None
+    return Saved(place, rule, chunks, tokens, len(texts))

@@ -1,0 +1,71 @@
+"""The way of the chunks through the stages: how many are left, what was saved, how long it took."""
+
+from __future__ import annotations
+
+from ctxassembly.context import Context
+from ctxassembly.inspect.markup import Html, joined, tag
+from ctxassembly.inspect.savings import LEFT_OUT, Saved, left_out, saved
+from ctxassembly.inspect.tables import number, row, table
+from ctxassembly.inspect.tally import funnel
+
+DOES = {
+    "admit": "checks what was retrieved",
+    "dedup": "removes exact copies",
+    "expand": "fetches neighbours",
+    "near dedup": "removes what is nearly the same",
+    "semantic dedup": "removes what means the same",
+    "budget": "keeps what has room",
+    "render": "joins, labels, writes",
+}
+"""What each stage is for."""
+
+
+def stages(context: Context) -> Html:
+    """The number of chunks, stage by stage, with what it saved and its time; and by which rule."""
+    trace = context.trace
+    most = max((max(each.chunks_in, each.chunks_out) for each in trace.stages), default=0) or 1
+    savings = saved(context)
+    rows = [
+        row(
+            joined(each.name, " ", tag("span", DOES.get(each.name, ""), class_="cxa-does")),
+            f"{each.chunks_in:,} → {each.chunks_out:,}",
+            tag("span", class_="cxa-meter", style=f"width:{each.chunks_out / most:.1%}"),
+            number(_tokens(savings, place)),
+            number(each.elapsed_ms, 2),
+            numbers=(1, 3, 4),
+        )
+        for place, each in enumerate(trace.stages)
+    ]
+    way = " → ".join(map(number, funnel(trace))) or "0"
+    columns = ("stage", "chunks", "what is left", "tokens saved", "ms")
+    steps = table(f"{way} chunks", columns, rows, (1, 3, 4))
+    return tag(
+        "div",
+        steps,
+        tag("div", _saved([each for each in savings if each.rule != LEFT_OUT]), _left_out(context)),
+        class_="cxa-halves",
+    )
+
+
+def _tokens(savings: list[Saved], place: int) -> int | None:
+    """What the stage at `place` saved; None if it saved nothing, or what isn't known."""
+    known = [each.tokens for each in savings if each.stage == place and each.tokens is not None]
+    return sum(known) if known else None
+
+
+def _saved(savings: list[Saved]) -> Html:
+    if not savings:
+        return tag("p", "Nothing was there to be saved.", class_="cxa-soft")
+    rows = []
+    for each in savings:
+        partly = "" if each.tokens is None or each.counted == each.chunks else f" (of {each.counted:,} chunks)"
+        rows.append(row(each.rule, number(each.chunks), number(each.tokens) + partly, numbers=(1, 2)))
+    return table("What the model needn’t read", ("rule", "chunks", "tokens saved"), rows, (1, 2))
+
+
+def _left_out(context: Context) -> Html:
+    found = left_out(context.trace)
+    if not found:
+        return tag("p", "Nothing was left out.", class_="cxa-soft")
+    rows = [row(each.reason, number(each.chunks), number(each.tokens or None), numbers=(1, 2)) for each in found]
+    return table("What was left out, and what it would have cost", ("reason", "chunks", "tokens"), rows, (1, 2))

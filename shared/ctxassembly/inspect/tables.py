@@ -1,0 +1,54 @@
+"""Tables and folds as every view writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ctxassembly.inspect.markup import Html, tag
+
+
+def table(caption: str, columns: Sequence[str], rows: Iterable[Html], numbers: Sequence[int] = ()) -> Html:
+    """A table with a header of `columns`; those at the places `numbers` are aligned to the right."""
+    heads = [
+        tag("th", name, scope="col", class_="cxa-number" if place in numbers else None)
+        for place, name in enumerate(columns)
+    ]
+    head, body = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
+    whole = tag("table", tag("caption", caption), head, body, class_="cxa-table")
+    return tag("div", whole, class_="cxa-wide", tabindex="0", role="region", aria_label=caption)
+
+
+def row(*cells: str, numbers: Sequence[int] = (), id_: str | None = None) -> Html:
+    """A row of `cells`, the first of which names it."""
+    written = [
+        tag(
+            "td" if place else "th",
+            cell,
+            scope=None if place else "row",
+            class_="cxa-number" if place in numbers else None if place else "cxa-id",
+        )
+        for place, cell in enumerate(cells)
+    ]
+    return tag("tr", *written, id_=id_)
+
+
+def fold(summary: str, *inside: str) -> Html:
+    """`inside`, shown once `summary` is chosen."""
+    return tag("details", tag("summary", summary), *inside)
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """`value` as a reader writes it, an en dash if there is none."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if digits is None else f"{value:,.{digits}f}"
+
+
+def score(value: float | None) -> str:
+    """A score in three significant figures."""
+    return "–" if value is None else f"{value:.3g}"
+
+
+def share(part: float, whole: float) -> str:
+    """`part` in percent of `whole`; what is there but rounds to nothing stands as less than one."""
+    return "<1%" if 0 < part / whole < 0.005 else f"{part / whole:.0%}"

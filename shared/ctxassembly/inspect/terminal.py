@@ -1,0 +1,161 @@
+"""The view of a context on a terminal. rich asks for it, so rich is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.rule import Rule
+from rich.table import Column, Table
+from rich.text import Text
+
+from ctxassembly.context import Context
+from ctxassembly.inspect.compared import Compared, sources
+from ctxassembly.inspect.documents import Names
+from ctxassembly.inspect.lede import counted, lede
+from ctxassembly.inspect.limits import ID_CHARS, NOTE_CHARS, ORDER_LABELS, VALUE_CHARS
+from ctxassembly.inspect.look import letter
+from ctxassembly.inspect.markup import shortened, visible
+from ctxassembly.inspect.runs import Share, shares
+from ctxassembly.inspect.savings import left_out, saved
+from ctxassembly.inspect.tables import number, score
+from ctxassembly.inspect.tally import funnel, spent
+from ctxassembly.types import Citation
+
+SHOWN_CHARS = 20_000
+"""Of the context's text."""
+SHOWN_ROWS = 40
+"""Of the chunks that the model doesn't read, and of the notes."""
+BAR = 60
+"""Characters of the bar."""
+_NUMBERS = ("tokens", "chunks", "documents", "passages", "mean run", "evidence")
+_COLOURS = ("blue", "green", "magenta", "yellow", "red", "cyan")
+
+
+def shown(context: Context) -> Iterator[Rule | Text | Table]:
+    """What the model reads, what it costs, and what became of the rest."""
+    names = Names(context, "")
+    colours = {document_id: _COLOURS[place % len(_COLOURS)] for place, document_id in enumerate(names.ids)}
+    became, done = lede(context)
+    yield Text.assemble((f"{became}. ", "bold"), done)
+    yield Rule(f"What the model reads: {counted(context.token_count, 'token')}", align="left")
+    yield from _text(context, names, colours)
+    yield Rule("The budget", align="left")
+    yield from _bar(context, names, colours)
+    yield Rule("How it got there", align="left")
+    yield Text(" -> ".join(map(number, funnel(context.trace))) + " chunks", style="bold")
+    yield from _stages(context)
+    yield from _dropped(context)
+    notes = context.trace.notes
+    for note in notes[:SHOWN_ROWS]:
+        yield Text(visible(shortened(note, NOTE_CHARS)), style="italic")
+    yield from _more(len(notes) - SHOWN_ROWS, "notes")
+
+
+def contrasted(rows: Sequence[Compared]) -> Iterator[Table | Text]:
+    """A comparison: one row for each configuration, the documents by letters, and what those stand for."""
+    documents = {each: (letter(place), source) for place, (each, source) in enumerate(sources(rows).items())}
+    table = Table("configuration", *_right(_NUMBERS), "order of labels", box=None)
+    for each in rows:
+        rest = len(each.order) - ORDER_LABELS
+        numbers = (number(each.tokens), number(each.chunks), number(each.documents), number(each.passages))
+        cells = (shortened(each.name, VALUE_CHARS), *numbers, number(each.mean_run_chars, 0), number(each.evidence, 2))
+        order = " ".join(documents[document_id][0] for document_id, _ in each.order[:ORDER_LABELS])
+        table.add_row(*(Text(visible(cell)) for cell in cells), order + (f" and {rest:,} more" if rest > 0 else ""))
+    yield table
+    for sign, source in documents.values():
+        yield Text(f"{sign} {visible(shortened(source, ID_CHARS))}", style="dim")
+
+
+def _right(names: Iterable[str]) -> Iterator[Column]:
+    """Columns of numbers; new ones, since a column keeps the cells of its table."""
+    return (Column(name, justify="right") for name in names)
+
+
+def _stages(context: Context) -> Iterator[Table | Text]:
+    table = Table("stage", *_right(("chunks", "", "ms")), "saved", box=None)
+    savings = saved(context)
+    for place, stage in enumerate(context.trace.stages):
+        rules = "; ".join(
+            f"{each.rule}: {counted(each.chunks, 'chunk')}"
+            + ("" if each.tokens is None else f", {counted(each.tokens, 'token')}")
+            for each in savings
+            if each.stage == place
+        )
+        table.add_row(
+            stage.name, number(stage.chunks_in), f"-> {stage.chunks_out:,}", number(stage.elapsed_ms, 2), rules
+        )
+    yield table
+    for reason in left_out(context.trace):
+        cost = counted(reason.tokens, "token")
+        yield Text(f"Left out ({reason.reason}): {counted(reason.chunks, 'chunk')}, which would have cost {cost}")
+
+
+def _text(context: Context, names: Names, colours: dict[str, str]) -> Iterator[Text]:
+    room = SHOWN_CHARS
+    parts = dict(shares(context))
+    for block in context.blocks:
+        if room <= 0:
+            break
+        text = Text(visible(block.text), style="dim")
+        if block.citation is not None:
+            text = _block(block.citation, parts[block], names, colours)
+        text.truncate(room)
+        room -= len(text)
+        yield text.append("\n")
+    yield from _more(sum(len(block.text) for block in context.blocks) - SHOWN_CHARS, "characters")
+
+
+def _block(citation: Citation, share: Share, names: Names, colours: dict[str, str]) -> Text:
+    colour = colours[citation.document_id]
+    text = Text(names.document(citation.document_id).letter + " ", style=f"bold {colour}")
+    text.append(visible(share.header), style="bold")
+    text.append(visible(share.summary), style="italic dim")
+    for run in share.runs:
+        if run.begins and run.candidate is not None:
+            hit = run.candidate.is_hit
+            text.append("●" if hit else "○", style=colour)
+            text.append(f"{run.candidate.rank + 1} ", style=colour)
+        is_hit = run.candidate is not None and run.candidate.is_hit
+        text.append(visible(run.text), style="dim" if run.candidate is None else colour if is_hit else "not bold")
+    return text
+
+
+def _bar(context: Context, names: Names, colours: dict[str, str]) -> Iterator[Text]:
+    spending = spent(context)
+    room = max(spending.total + spending.free, 1)
+    bar, legend = Text(), Text()
+    around = spending.headers + spending.summaries + spending.joints
+    parts = [(names.document(each).letter, tokens, colours[each]) for each, tokens in spending.documents.items()]
+    for name, tokens, style in (*parts, ("around", around, "dim"), ("supplement", spending.supplement, "dim")):
+        bar.append(name[0] * round(max(tokens, 0) / room * BAR), style=style)
+        if tokens:
+            legend.append(f"{name} {tokens:,}  ", style=style)
+    bar.append("." * max(BAR - len(bar), 0), style="dim")
+    yield bar
+    yield legend.append(f"free {spending.free:,} of {room:,} {spending.unit}")
+
+
+def _dropped(context: Context) -> Iterator[Table | Text]:
+    found = [each for each in context.trace.decisions if each.outcome in ("dropped", "duplicate", "contained")]
+    if not found:
+        return
+    table = Table("chunk", "rank", "distance", "score", "outcome", "reason", "because of", "tokens", box=None)
+    for each in found[:SHOWN_ROWS]:
+        cells = (
+            shortened(each.chunk_id, ID_CHARS),
+            f"{each.rank + 1}",
+            f"{each.distance}",
+            score(each.score),
+            each.outcome,
+            shortened(each.reason, VALUE_CHARS),
+            shortened(each.because_of or "–", ID_CHARS),
+            number(each.tokens),
+        )
+        table.add_row(*(Text(visible(cell)) for cell in cells))
+    yield table
+    yield from _more(len(found) - SHOWN_ROWS, "chunks that are not read")
+
+
+def _more(left: int, what: str) -> Iterator[Text]:
+    if left > 0:
+        yield Text(f"and {left:,} more {what}", style="italic")

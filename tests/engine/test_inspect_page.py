@@ -1,0 +1,382 @@
+"""What the view of a context shows, and that nothing which it shows can do anything."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+
+import strategies
+from builders import count, hits_of, numbered, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Supplement, assemble
+from ctxassembly.inspect import limits, look
+from ctxassembly.inspect.lede import lede
+from ctxassembly.inspect.markup import visible
+from pages import Element, assembled, documents, read
+from strategies import Retrieval, retrievals
+
+ALLOWED = {
+    *("html", "head", "meta", "title", "body", "style", "section", "article", "div", "span", "p", "q", "ul", "li", "b"),
+    *("h2", "h3", "h4", "table", "caption", "thead", "tbody", "tr", "th", "td", "a", "details", "summary", "mark"),
+    *("del", "input", "label"),
+}
+ATTRIBUTES = {
+    *("class", "id", "href", "title", "lang", "dir", "role", "tabindex", "scope", "style", "type", "for", "charset"),
+    *("aria-label", "aria-hidden", "name", "content", "http-equiv"),
+}
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"' onmouseover='alert(1)' x=\"",
+    "</style></details></div></section><style>*{display:none}</style>",
+    "<a href='javascript:alert(1)'>x</a> javascript:alert(1)",
+    "&lt;b&gt; &amp; &#60;script&#62;",
+    "\u202etxet desrever\u2066 \x00\x1b[31m\x7f \U000e0041 \ud800",
+    "--> ]]> <!-- <![CDATA[ */ } body{background:url(http://evil.example/x)}",
+)
+
+
+def sound(html: str) -> Element:
+    """The tree of a view, once it is certain that it holds nothing but what views are made of."""
+    tree = read(html)
+    for each in tree.walk():
+        assert each.name in ALLOWED | {""}
+        assert set(each.attributes) <= ATTRIBUTES
+        assert re.fullmatch(r"#cxa-[0-9a-f]{8}-r\d+|", each.attributes.get("href", ""))
+        assert re.fullmatch(r"width:-?[\d.]+%|", each.attributes.get("style", ""))
+        if each.name != "style":
+            assert "url(" not in each.attributes.get("style", "")
+    styles = tree.all("style")
+    assert [each.text for each in styles] == [look.STYLE]
+    ids = [each.attributes["id"] for each in tree.walk() if "id" in each.attributes]
+    assert len(set(ids)) == len(ids)
+    assert all(each.attributes.get("scope") in ("col", "row") for each in tree.all("th"))
+    return tree
+
+
+def view(context: Context) -> Element:
+    assert context._repr_html_() in context.to_html()
+    return sound(context.to_html())
+
+
+def parts(element: Element) -> list[str]:
+    return [each if isinstance(each, str) else each.text for each in element.children]
+
+
+def words_in(element: Element) -> str:
+    return " ".join(element.text.split())
+
+
+@pytest.mark.parametrize("form", ["numbered", "source", "xml", "grouped", "minimal", lambda heading: heading.source])
+def test_the_reading_view_has_the_whole_text(form):
+    context = assembled(format=form)
+    (reading,) = view(context).all(class_="cxa-reading")
+    for passage in context.passages:
+        for piece in passage.pieces:
+            assert piece.text.strip() in reading.text
+    runs = [run for each in reading.all(class_="cxa-text") for run in each.children if isinstance(run, Element)]
+    heads = sum(len(" ".join(run.text.split())) for run in runs if "cxa-head" in run.classes)
+    assert (heads > 0) is (form != "minimal" or "All of a." in context.text)
+
+
+def test_hits_and_neighbours_are_told_apart_by_more_than_colour():
+    (reading,) = view(assembled()).all(class_="cxa-reading")
+    chips = [chip.text for body in reading.all(class_="cxa-text") for chip in body.all(class_="cxa-chip")]
+    assert {"● 1", "● 2", "● 3"} <= set(chips)
+    assert any(chip.startswith("○ ") for chip in chips)
+    titles = [chip.attributes["title"] for chip in reading.all(class_="cxa-chip")]
+    assert any(title == "hit 1: chunk A1, score 0.9" for title in titles)
+    for look_, is_hit in (("cxa-hit", True), ("cxa-near", False)):
+        texts = [run.text for body in reading.all(class_="cxa-text") for run in body.all(class_=look_)]
+        assert texts == [
+            piece.text
+            for passage in assembled().passages
+            for piece in passage.pieces
+            if piece.candidate.is_hit is is_hit
+        ]
+
+
+def test_it_begins_by_saying_what_was_done():
+    context = assembled()
+    (said,) = view(context).all(class_="cxa-lede")
+    assert said.text == ". ".join(lede(context))
+    assert said.text.startswith("4 retrieved chunks became 2 passages of 2 documents. 1 duplicate removed;")
+
+
+def test_a_label_leads_to_document_page_chunks_scores_and_slices():
+    chunk = Chunk("c1", "D", "Only what was read.", 0, 40, metadata={"source": "d.pdf", "page": 3, "section": "Two"})
+    (label,) = view(assemble([Hit(chunk, 0.25)])).all(class_="cxa-reading")[0].all("details")
+    assert words_in(label.all("summary")[0]) == "[1] A d.pdf 1 chunk, best score 0.25"
+    assert label.all("summary")[0].all("span")[0].attributes["title"] == (
+        "document D · page 3 · section Two · chunks c1"
+    )
+    assert label.all("p")[0].text == "document D · page 3 · section Two"
+    (found,) = label.all("li")
+    assert found.all("b")[0].text == "c1"
+    assert found.all("div")[0].text == (
+        "hit 1 · score 0.25 · kept: hit · characters 0–19 of the chunk · 40–59 of the document"
+    )
+    assert found.all("q")[0].text == chunk.text
+
+
+def test_of_a_long_slice_both_ends_are_quoted():
+    text = numbered("w", 100)
+    (quote,) = view(assemble([Hit(Chunk("c", "D", text))])).all("q")
+    begin, end = quote.text.split(" … ")
+    assert text.startswith(begin)
+    assert text.endswith(end)
+
+
+def test_what_had_no_room_stands_beside_the_bar():
+    context = assembled(max_tokens=400)
+    cost = context.trace.left_out_tokens
+    assert 0 < cost < 400
+    (bar,) = view(context).all(class_="cxa-over")
+    assert bar.attributes["style"] == f"width:{cost / 400:.1%}"
+    chunks = f"{len(context.trace.left_out)} chunk"
+    assert f"Left out: {chunks}" in view(context).text
+    assert f"which would have cost {cost} tokens, {cost / 400:.0%} of the budget" in view(context).text
+    assert view(assembled()).all(class_="cxa-over") == []
+
+
+def test_a_budget_that_is_far_too_small_keeps_that_in_the_view():
+    tree = view(assemble(hits_of(documents(2_000)), AssemblyConfig(max_tokens=100)))
+    (bar,) = tree.all(class_="cxa-over")
+    assert bar.attributes["style"] == "width:100.0%"
+    assert re.search(r"cost [\d,]+ tokens, \d+ times the budget", tree.text)
+
+
+def test_header_summary_gap_and_supplement_are_marked():
+    chunks = documents()
+    hits = [Hit(chunks[0]), Hit(chunks[5])]
+    context = assemble(hits, AssemblyConfig(window=0), supplement="A fact.")
+    (reading,) = view(context).all(class_="cxa-reading")
+    heads = [words_in(each) for each in reading.all(class_="cxa-head")]
+    assert heads == ["header[1] Source: a.pdf", "summary[Page context: All of a.]"]
+    assert [words_in(each) for each in reading.all(class_="cxa-gap")] == ["[...]"]
+    assert "A fact." in reading.all("article")[-1].text
+
+
+def test_a_document_without_summary_has_none():
+    (reading,) = view(assemble(hits_of([words_of("A", 0)]))).all(class_="cxa-reading")
+    assert [words_in(each) for each in reading.all(class_="cxa-head")] == ["header[1] Source: unknown"]
+
+
+def test_stripped_overlap_stands_in_its_place_on_demand():
+    context = assembled()
+    gone = [each for each in view(context).all("del") if "already stands" in each.attributes["title"]]
+    assert len(gone) == sum(bool(each.stripped_chars) for each in context.trace.decisions)
+    assert all(each.all(class_="cxa-tag")[0].text == "already stands before" for each in gone)
+    assert sum(len(parts(each)[1]) for each in gone) == context.trace.stripped_chars
+
+
+def test_what_was_cut_stands_in_its_place_on_demand():
+    text = "The first sentence is about apples. The second one is about pears. " * 8
+    hit = Hit(Chunk("c", "A", text))
+    context = assemble([hit], AssemblyConfig(max_tokens=60, at_edge="truncate"))
+    (cut,) = [each for each in view(context).all("del") if "left out" in each.attributes["title"]]
+    label, rest = parts(cut)
+    assert label == "left out: budget"
+    assert context.passages[0].text + rest[:-1] == text[: len(context.passages[0].text + rest) - 1]
+    assert view(assemble([hit])).all("del") == []
+
+
+def test_fragments_show_what_another_one_has_too():
+    chunks = documents()
+    context = assemble(hits_of([chunks[1], chunks[2], chunks[10]]), AssemblyConfig(window=0))
+    (before,) = view(context).all(class_="cxa-before")
+    first, second, third = before.all("article")
+    shared = chunks[1].text[-60:]
+    assert [each.text for each in first.all("mark")] == [shared]
+    assert [each.text for each in second.all("mark")] == [shared]
+    assert third.all("mark") == []
+    assert "30% repeated" in first.text
+    assert "repeated" not in third.text
+
+
+def test_an_exact_copy_names_the_first():
+    (before,) = view(assembled()).all(class_="cxa-before")
+    last = before.all("article")[-1]
+    assert last.all("mark")[0].text == "same text as 1"
+    assert "duplicate of A1" in last.text
+
+
+def test_the_numbers_are_those_of_the_trace():
+    context = assembled(max_tokens=260)
+    trace, tree = context.trace, view(context)
+    facts = {
+        each.text[len(each.all("b")[0].text) :]: each.all("b")[0].text
+        for each in tree.all(class_="cxa-facts")[0].all("li")
+    }
+    assert facts[f"of {trace.max_tokens} tokens"] == str(trace.token_count)
+    spent = [int(each.all("b")[0].text.replace(",", "")) for each in tree.all(class_="cxa-legend")[0].all("li")]
+    assert sum(spent) == trace.max_tokens
+    assert spent[-1] == trace.max_tokens - trace.token_count
+    way = facts["chunks, stage by stage"]
+    assert way == "4 → 3 → 7 → 3"
+    assert [(row[0].partition(" ")[0], row[1], row[4]) for row in tree.rows(f"{way} chunks")] == [
+        (each.name, f"{each.chunks_in} → {each.chunks_out}", f"{each.elapsed_ms:.2f}") for each in trace.stages
+    ]
+    saved = [row[3] for row in tree.rows(f"{way} chunks")]
+    assert (saved[1], saved[4]) == (str(count(documents()[1].text)), str(trace.left_out_tokens))
+    assert saved[0] == saved[2] == "–"
+    left_out = tree.rows("What was left out")
+    assert trace.left_out
+    assert [row[1:] for row in left_out] == [[str(len(trace.left_out)), str(trace.left_out_tokens)]]
+
+
+def test_headers_and_summaries_are_counted_apart():
+    context = assembled()
+    items = view(context).all(class_="cxa-legend")[0].all("li")
+    tokens = {each.text.split(" ", 1)[1].rsplit(" ", 2)[0]: int(each.all("b")[0].text) for each in items}
+    assert tokens["headers"] == count("[1] Source: a.pdf\n") + count("[2] Source: b.pdf\n")
+    assert tokens["page summaries"] == count("[Page context: All of a.]\n")
+
+
+def test_every_decision_has_its_row():
+    context = assembled(max_tokens=260)
+    rows = view(context).rows("Hits by rank")
+    assert [(row[0], row[2], row[3], row[5], row[7]) for row in rows] == [
+        (each.chunk_id, str(each.rank + 1), str(each.distance), each.outcome, each.because_of or "–")
+        for each in context.trace.decisions
+    ]
+    assert len(rows) > 4
+
+
+def test_badges_say_how_a_chunk_was_found():
+    metadata = {"search_method": "bm25", "matched_terms": ["drink", "eat"], "expanded_query": "fasting"}
+    tree = view(assemble(hits_of([words_of("A", 0, metadata=metadata), words_of("B", 0)])))
+    fragments = tree.all(class_="cxa-before")[0].all("article")
+    assert [each.text for each in fragments[0].all(class_="cxa-badge")] == [
+        *("found by bm25", "matches drink, eat", "expanded to fasting"),
+    ]
+    assert fragments[1].all(class_="cxa-badge") == []
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("form", ["numbered", "xml", "minimal"])
+def test_nothing_from_outside_can_do_anything(hostile, form):
+    keys = ("source", "section", "page", "sheet", "row_number", "page_summary", "search_method", "keywords", "url")
+    metadata = dict.fromkeys(keys, hostile)
+    chunks = [
+        Chunk(hostile + str(n), f"{hostile}{n % 2}", f"{hostile} text {n}", index=n, metadata=metadata)
+        for n in range(4)
+    ]
+    hits = [*hits_of(chunks), Hit(chunks[0], "no number")]
+    config = AssemblyConfig(format=form, max_tokens=400)
+    context = assemble(hits, config, query=hostile, supplement=Supplement(hostile, True))
+    tree = view(context)
+    assert f"Query: {visible(hostile)}" in tree.all("p")[0].text
+    assert visible(hostile) in tree.all(class_="cxa-before")[0].all("article")[0].text
+    assert visible(hostile)[:20] in tree.all(class_="cxa-notes")[0].text or "\\" in repr(hostile)
+
+
+def test_the_view_loads_nothing_and_keeps_its_style_to_itself():
+    html = assembled().to_html()
+    assert "<script" not in html
+    assert not re.search(r"https?:|url\(|@import|src=", html)
+    assert "default-src 'none'" in html
+    without_media = re.sub(r"@(?:media|container)[^{]*\{((?:[^{}]*\{[^{}]*\})*)\}", r"\1", look.STYLE)
+    without_media = re.sub(r":is\([^)]*\) ", "", without_media)
+    for rule in re.findall(r"([^{}]+)\{[^{}]*\}", without_media):
+        for selector in rule.split(","):
+            assert re.match(r"\.cxa(-page)?\b", selector.strip()), selector
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("colours", [look.LIGHT, look.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("text", "background"), look.ON_BACKGROUND)
+def test_every_text_can_be_read_on_its_background(colours, text, background):
+    """WCAG 2.2, 1.4.3: a contrast of at least 4.5."""
+    lighter, darker = sorted((luminance(colours[text]), luminance(colours[background])), reverse=True)
+    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+
+
+def test_both_lights_have_the_same_colours():
+    assert look.LIGHT.keys() == look.DARK.keys()
+
+
+def test_documents_have_letters_and_looks_of_their_own():
+    assert [look.letter(number) for number in (0, 25, 26, 27, 701, 702)] == ["A", "Z", "AA", "AB", "ZZ", "AAA"]
+    assert len({look.document_class(number) for number in range(12)}) == 12
+
+
+def test_an_empty_context_says_so():
+    tree = view(assemble([]))
+    assert "Nothing: no chunk stands in this context." in tree.text
+    assert "No fragments are at hand." in tree.text
+    view(Context("text", 1))
+
+
+def test_hits_passed_through_are_shown_as_well():
+    context = assembled(enabled=False)
+    assert len(view(context).all(class_="cxa-reading")[0].all("article")) == len(context.citations) == 4
+
+
+def test_ten_thousand_chunks_keep_below_a_megabyte_and_what_is_not_shown_is_counted():
+    chunks = [Chunk(f"c{n}", f"d{n % 700}", f"{numbered(f'{n}<&', 30)}.", index=n) for n in range(10_000)]
+    context = assemble(hits_of(chunks), AssemblyConfig(max_tokens=100_000))
+    html = context.to_html()
+    assert len(html.encode()) < 1_000_000
+    tree = sound(html)
+    rows = tree.rows("Hits by rank")
+    assert f"and {10_000 - len(rows):,} more decisions" in tree.text
+    fragments = tree.all(class_="cxa-before")[0].all("article")
+    assert f"and {10_000 - len(fragments):,} more fragments" in tree.text
+    assert len(rows) == limits.DECISIONS
+    assert re.search(r"and [\d,]+ more characters", tree.text)
+    assert len(context.citations) == 700
+    assert re.search(r"692 more documents", tree.text)
+
+
+@pytest.mark.parametrize("character", ["\u202e", '"', "日", "&", "\U000e0041"])
+def test_text_that_grows_when_escaped_keeps_below_a_megabyte(character):
+    ids = [character * 70 + str(n) for n in range(600)]
+    hits = [Hit(Chunk(each, each, character * 3_000 + str(n))) for n, each in enumerate(ids)]
+    html = assemble(hits, AssemblyConfig(max_tokens=3_000_000, encoding=len, cite="chunk")).to_html()
+    assert len(html.encode()) < 1_000_000
+    sound(html)
+
+
+def test_the_same_context_after_pickling_shows_characters():
+    import pickle
+
+    context = assembled(encoding=lambda text: len(text.split()))
+    again = pickle.loads(pickle.dumps(context))
+    assert context.encoding is not None
+    assert again == context
+    assert again.encoding is None
+    assert "characters; the list below" in again.to_html()
+    assert pickle.loads(pickle.dumps(assembled())).encoding == "cl100k_base"
+
+
+def test_assembling_loads_no_view():
+    code = (
+        "import sys; from ctxassembly import assemble; assemble([]); "
+        "print([name for name in sys.modules if name.startswith(('ctxassembly.inspect', 'rich', 'matplotlib'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@settings(deadline=None)
+@given(retrievals())
+def test_whatever_was_assembled_can_be_looked_at(retrieval: Retrieval):
+    context = strategies.assembled(retrieval)
+    tree = view(context)
+    rows = tree.rows("Hits by rank")
+    assert [row[5] for row in rows] == [each.outcome for each in context.trace.decisions]
+    spent = [int(each.all("b")[0].text.replace(",", "")) for each in tree.all(class_="cxa-legend")[0].all("li")]
+    assert sum(spent) == context.trace.max_tokens
+    (reading,) = tree.all(class_="cxa-reading")
+    standing = "".join(run.text for run in reading.walk() if {"cxa-hit", "cxa-near"} & set(run.classes))
+    verbatim = "".join(visible(context.text[slice(*source.span)]) for source in context.provenance)
+    assert standing.replace("\n", "") == verbatim.replace("\n", "")
