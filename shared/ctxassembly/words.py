@@ -13,9 +13,9 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 )
 _SPACED_WORDS = re.compile(r"\w+")
-_ASCII_WORDS = {code: chr(code).lower() if _SPACED_WORDS.match(chr(code)) else " " for code in range(128)}
+_ASCII_WORDS = {code: " " for code in range(128) if not _SPACED_WORDS.match(chr(code))}
 _MARKS = "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u2022\xa0"
-"""Quotation marks, dashes, ellipsis, bullet and blank: often all that is not ASCII in a text, and part of no word."""
+"""Quotes, dashes, ellipsis, bullet and blank: part of no word, and often all that isn't ASCII, which is faster."""
 _INSIDE = re.compile(r"\w\w")
 _STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
 
@@ -41,6 +41,9 @@ def _inside_word(text: str, at: int) -> bool:
 
 def plain(text: str) -> str:
     """`text` as its words are: without case, compatible forms as one. It may have another length."""
+    if not text.isascii():
+        for mark in _MARKS:
+            text = text.replace(mark, " ")
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -55,12 +58,9 @@ def words(text: str) -> list[str]:
     Scripts that put no spaces between words (Chinese, Japanese, Thai, Lao, Burmese, Khmer) give every two adjacent
     characters as a word, and a character that stands alone as itself.
     """
-    if not text.isascii():
-        for mark in _MARKS:
-            text = text.replace(mark, " ")
+    text = plain(text)
     if text.isascii():  # several times as fast
         return text.translate(_ASCII_WORDS).split()
-    text = plain(text)
     if is_spaced(text):
         return _SPACED_WORDS.findall(text)
     found: list[str] = []
