@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo test check test-all bench bench-speed bench-instructions clean
+.PHONY: help demo notebooks test check test-all bench bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -16,6 +16,9 @@ help:  ## list the targets
 
 demo: .venv/demo  ## index the Python language reference, ask Q="..." and show what the model reads
 	@PYTHONPATH=notebooks $(BIN)/python -m demo -- "$$CTXASSEMBLY_QUESTION"
+
+notebooks: .venv/notebooks  ## execute the notebooks on fresh kernels and store what they show: ARGS="01 04" for some
+	@PYTHONPATH=notebooks $(BIN)/python -m tour.execute $(ARGS)
 
 test: .venv/test  ## run all tests that need no torch, those on an embedded Postgres included
 	$(BIN)/python -m pytest
@@ -27,8 +30,8 @@ check: .venv/test  ## run the whole gate: ruff, mypy strict, import contracts, t
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
 
-test-all: check .venv/semantic .venv/bench .venv/browser  ## run the gate, then what needs sentence-transformers, the peers or a browser
-	$(BIN)/python -m pytest -m "semantic or bench or browser"
+test-all: check .venv/semantic .venv/bench .venv/browser .venv/notebooks  ## run the gate, then what needs sentence-transformers, the peers, a browser or a kernel
+	$(BIN)/python -m pytest -m "semantic or bench or browser or notebooks"
 
 # Without DATA the question set is made of Python's own language reference. tests/bench/README.md tells of others.
 OUT  ?= results
@@ -84,4 +87,8 @@ CHROMIUM = for name in chromium chromium-browser google-chrome; do command -v $$
 	  echo 'Installing Chromium by apt-get ...'; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; \
 	fi
+	@touch $@
+
+.venv/notebooks: .venv/demo
+	@$(PIP) --group notebooks
 	@touch $@

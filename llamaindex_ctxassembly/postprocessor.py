@@ -112,19 +112,23 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", store)
         return store if store is None or self.filter is None else FilteredStore(store, partial(allowed, self.filter))
 
+    def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
+        """What `postprocess_nodes` makes its nodes of, with its decisions: for a look at them."""
+        return assemble(**self._given(nodes, query_str), llm=model(self.llm))
+
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return _answer(nodes, assemble(**self._given(nodes, query_bundle), llm=model(self.llm)))
+        return _answer(nodes, self.context(nodes, _words(query_bundle)))
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return _answer(nodes, await aassemble(**self._given(nodes, query_bundle), llm=async_model(self.llm)))
+        given = self._given(nodes, _words(query_bundle))
+        return _answer(nodes, await aassemble(**given, llm=async_model(self.llm)))
 
-    def _given(self, nodes: Iterable[NodeWithScore], query_bundle: QueryBundle | None) -> dict[str, Any]:
-        query = None if query_bundle is None else query_bundle.query_str
+    def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         return {
             "hits": [to_hit(each, self.config.keys) for each in nodes if not is_media(each)],
             "config": self.config,
@@ -133,6 +137,10 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             "supplement": supplement_for(query, self.supplement),
             "embeddings": self._embeddings,
         }
+
+
+def _words(query_bundle: QueryBundle | None) -> str | None:
+    return None if query_bundle is None else query_bundle.query_str
 
 
 def _answer(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithScore]:

@@ -6,6 +6,7 @@ import signal
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -28,6 +29,14 @@ def with_database(url: str, name: str) -> str:
     return make_url(url).set(database=name).render_as_string(hide_password=False)
 
 
+@contextmanager
+def new_database(server_url: str) -> Iterator[str]:
+    name = f"test_{uuid.uuid4().hex}"
+    execute(server_url, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    yield with_database(server_url, name)
+    execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
 def pytest_configure() -> None:
     """A shell has what it starts in the background ignore Ctrl-C, and so would all that tests start to interrupt it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -46,10 +55,15 @@ def server_url() -> Iterator[str]:
 @pytest.fixture
 def database_url(server_url: str) -> Iterator[str]:
     """The SQLAlchemy URL (`postgresql+psycopg://`) of an empty database with pgvector, this test's own."""
-    name = f"test_{uuid.uuid4().hex}"
-    execute(server_url, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
-    yield with_database(server_url, name)
-    execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
+    with new_database(server_url) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def module_database_url(server_url: str) -> Iterator[str]:
+    """The same for all tests of a module: what one of them has stored the next ones find."""
+    with new_database(server_url) as url:
+        yield url
 
 
 @pytest.fixture

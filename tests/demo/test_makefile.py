@@ -36,7 +36,7 @@ def test_a_question_reaches_the_demo_as_it_was_typed(question: str, tmp_path: Pa
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in make().splitlines()]
     gate, benchmarks = ["test", "check", "test-all"], ["bench", "bench-speed", "bench-instructions"]
-    assert listed == ["help", "demo", *gate, *benchmarks, "clean"]
+    assert listed == ["help", "demo", "notebooks", *gate, *benchmarks, "clean"]
 
 
 def test_the_benchmark_gets_what_was_asked_for() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from io import BytesIO, StringIO
 
+import matplotlib.pyplot as plt
 import pytest
 from rich.console import Console
 
@@ -169,6 +170,12 @@ def test_the_plot_has_a_panel_for_each_number_and_the_order():
 def test_the_plot_has_no_panel_for_evidence_that_was_not_given():
     titles = [axis.get_title(loc="left") for axis in compared().plot().axes]
     assert "evidence read" not in titles
+
+
+def test_the_plot_is_not_left_open_to_be_shown_a_second_time():
+    open_before = plt.get_fignums()
+    compared().plot()
+    assert plt.get_fignums() == open_before
 
 
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):

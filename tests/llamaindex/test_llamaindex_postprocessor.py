@@ -59,6 +59,16 @@ def test_the_nodes_joined_are_the_context_of_the_bare_engine_byte_for_byte(form:
     assert [node.node.metadata["citation"]["label"] for node in nodes] == [each.label for each in expected.citations]
 
 
+def test_the_context_can_be_had_before_nodes_are_made_of_it() -> None:
+    nodes = document()
+    postprocessor = ContextAssemblyPostprocessor(config=AssemblyConfig(window=2), docstore=stored(*nodes))
+    context = postprocessor.context(scored(nodes[3]), "dye")
+    assert context.text == read_by_llm(postprocessor.postprocess_nodes(scored(nodes[3]), query_str="dye"))
+    assert [each.chunk_id for each in context.trace.decisions if each.distance] == ["A-2", "A-4", "A-1", "A-5"]
+    assert context.query == "dye"
+    assert postprocessor.context(scored(nodes[3])).query is None
+
+
 @pytest.mark.parametrize("given", ["Facts.", lambda query: f"Facts on {query}.", lambda query: None])
 async def test_a_supplement_is_a_node_of_its_own_after_the_labels(given: Any) -> None:
     hits = scored(*document()[:2])

@@ -26,8 +26,7 @@ def plotted(rows: Sequence[Compared]) -> Figure:
         MissingExtraError: matplotlib is not installed.
     """
     try:
-        import matplotlib.pyplot  # noqa: F401, ICN001 - a notebook learns to show figures by it
-        from matplotlib.figure import Figure
+        import matplotlib.pyplot as plt
     except ImportError as error:
         raise MissingExtraError("plot()", "inspect") from error
 
@@ -38,7 +37,9 @@ def plotted(rows: Sequence[Compared]) -> Figure:
     }
     if any(each.evidence is not None for each in rows):
         panels["evidence read"] = [each.evidence or 0.0 for each in rows]
-    figure = Figure(figsize=(2.6 * len(panels) + 5.5, 1.2 + 0.45 * len(rows)), layout="constrained")
+    # By pyplot, since a notebook learns to show figures by its first one; closed, or the cell would show it twice.
+    figure: Figure = plt.figure(figsize=(2.6 * len(panels) + 5.5, 1.2 + 0.45 * len(rows)), layout="constrained")
+    plt.close(figure)
     axes = figure.subplots(1, len(panels) + 1, sharey=True, squeeze=False)[0]
     for axis, (title, values) in zip(axes, panels.items(), strict=False):
         bars = axis.barh(range(len(rows)), values, color=LIGHT["link"], height=_HEIGHT)
