@@ -563,7 +563,7 @@ def test_time_to_compress_is_linear_in_the_chunks(options: dict[str, Any]):
         return time.process_time() - began
 
     seconds(200)
-    assert seconds(1_600) < 30 * max(seconds(200), 0.01)
+    assert min(seconds(1_600) for _ in range(3)) < 30 * max(seconds(200), 0.01)  # one may be held up by the collector
 
 
 def test_of_two_hits_with_one_chunk_the_one_that_stands_in_part_is_told_from_the_other():
