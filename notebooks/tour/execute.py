@@ -31,7 +31,8 @@ _VOLATILE = (
     # The time of a stage in a view of a context: the last cell of a row with a meter.
     (re.compile(r'(class="cxa-meter"(?:(?!</tr>).)*<td[^>]*>)[\d.,]+(?=</td></tr>)'), r"\1..."),
     (re.compile(r"(?<=elapsed_ms=)[0-9.e-]+"), "..."),
-    (re.compile("|".join(re.escape(path) for path in (str(FOLDER.parent), sys.prefix)) + "(?=/)"), "..."),
+    # The environment mostly lies within the checkout: it is looked for first.
+    (re.compile("(?:" + "|".join(map(re.escape, (sys.prefix, str(FOLDER.parent)))) + ")(?=/)"), "..."),
 )
 _MARKUP = re.compile(r"<style>.*?</style>|<[^>]+>", re.DOTALL)
 Notebook = dict[str, Any]
