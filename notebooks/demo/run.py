@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.console import Console
 
 from demo.ask import ask
@@ -9,11 +11,17 @@ from demo.corpus import load_chunks
 from demo.show import show
 from demo.store import database, vector_store
 
+PAGE = Path("results", "context.html")
+"""Where the context goes as a page, below the folder in which the demo runs."""
+
 
 def run(question: str) -> bool:
-    """Whether both frameworks gave the same context, once everything is shown."""
+    """Whether both frameworks gave the same context, once everything is shown and the page is written."""
     console = Console(highlight=False)
     with database() as url, vector_store(url, load_chunks(), console) as store:
         answer = ask(store, question)
     show(console, question, answer)
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(answer.context.to_html(), encoding="utf-8")
+    console.print(f"\nTo look at: {PAGE}")
     return answer.llamaindex_text == answer.context.text

@@ -17,7 +17,7 @@ Servers = Callable[[Path], list[psutil.Process]]
 QUESTION = "How does a with statement call __exit__?"
 
 
-def start(question: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+def start(question: str, folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "demo", question],
         env={**os.environ, "PYTHONPATH": str(ROOT / "notebooks"), **environment},
@@ -25,12 +25,13 @@ def start(question: str, environment: Mapping[str, str]) -> subprocess.Popen[str
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        cwd=folder,
     )
 
 
 def cut_short(servers: Servers, folder: Path, signum: signal.Signals) -> None:
     """Start a first run and stop it while it embeds the chunks."""
-    demo = start(QUESTION, {"TMPDIR": str(folder), "DATABASE_URL": ""})
+    demo = start(QUESTION, folder, {"TMPDIR": str(folder), "DATABASE_URL": ""})
     deadline = time.monotonic() + 120
     while not servers(folder):
         assert demo.poll() is None, demo.communicate()
@@ -45,12 +46,16 @@ def cut_short(servers: Servers, folder: Path, signum: signal.Signals) -> None:
 
 def test_after_ctrl_c_there_is_no_server_and_the_next_run_makes_up_for_it(open_folder: Path, servers: Servers) -> None:
     cut_short(servers, open_folder, signal.SIGINT)
-    output, errors = start(QUESTION, {"TMPDIR": str(open_folder), "DATABASE_URL": ""}).communicate(timeout=300)
+    output, errors = start(QUESTION, open_folder, {"TMPDIR": str(open_folder), "DATABASE_URL": ""}).communicate(
+        timeout=300
+    )
     assert errors == ""
     assert f"Question: {QUESTION}" in output
     assert "[1] Source: " in output
     assert "overlapping characters stripped" in output
     assert "identical: " in output
+    assert "To look at: results/context.html" in output
+    assert QUESTION in (open_folder / "results" / "context.html").read_text(encoding="utf-8")
     assert "\x1b[" not in output
     assert not servers(open_folder)
 
@@ -59,8 +64,8 @@ def test_a_terminated_demo_leaves_no_server(open_folder: Path, servers: Servers)
     cut_short(servers, open_folder, signal.SIGTERM)
 
 
-def test_what_can_not_be_is_one_line_on_stderr() -> None:
-    demo = start(QUESTION, {"DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/books"})
+def test_what_can_not_be_is_one_line_on_stderr(tmp_path: Path) -> None:
+    demo = start(QUESTION, tmp_path, {"DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/books"})
     output, errors = demo.communicate(timeout=120)
     assert (demo.returncode, output) == (1, "")
     assert errors.startswith("demo: The database ")
