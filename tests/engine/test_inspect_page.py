@@ -6,6 +6,7 @@ import copy
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 
 import strategies
 from builders import count, hits_of, numbered, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Supplement, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, assemble
 from ctxassembly.inspect import limits, look
 from ctxassembly.inspect.lede import lede
 from ctxassembly.inspect.markup import visible
@@ -100,6 +101,27 @@ def test_hits_and_neighbours_are_told_apart_by_more_than_colour():
             for piece in passage.pieces
             if piece.candidate.is_hit is is_hit
         ]
+
+
+def test_a_newer_version_is_the_hit_that_it_was_and_not_the_one_that_it_displaced():
+    text = "The same words, said again in a newer version of the leaflet."
+    old, new = (Chunk(day, day, text, metadata={"updated_at": f"2024-01-0{day}"}) for day in "12")
+    (reading,) = view(assemble(hits_of([old, new], 0.9, 0.5), AssemblyConfig(prefer="newest"))).all(
+        class_="cxa-reading"
+    )
+    chips = reading.all(class_="cxa-chip")
+    assert {(chip.name, chip.text) for chip in chips} == {("a", "● 2")}
+    assert reading.all("li")[0].all("div")[0].text.startswith("hit 2 · score 0.9 · kept: hit")
+
+
+def test_a_neighbour_that_displaces_a_hit_is_a_neighbour():
+    hit = words_of("A", 0, metadata={"updated_at": "2024-01-01"})
+    newer = replace(hit, id="newer", index=2, metadata={"updated_at": "2024-01-02"})
+    chunks = [hit, words_of("A", 1), newer]
+    context = assemble([Hit(hit)], AssemblyConfig(prefer="newest", window=2), store=MemoryStore(chunks))
+    (reading,) = view(context).all(class_="cxa-reading")
+    assert {chip.text for chip in reading.all(class_="cxa-chip")} == {"○ 1±1", "○ 1±2"}
+    assert reading.all(class_="cxa-hit") == []
 
 
 def test_it_begins_by_saying_what_was_done():
