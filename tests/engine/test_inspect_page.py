@@ -366,6 +366,20 @@ def test_nothing_from_outside_can_do_anything(hostile, form):
     assert visible(hostile)[:20] in tree.all(class_="cxa-notes")[0].text or "\\" in repr(hostile)
 
 
+@pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\u2063", "\ufeff", "\xad", "\u3164", "\U000e0101"])
+def test_what_has_no_width_is_seen(hidden):
+    (body,) = (
+        view(assemble([Hit(Chunk("c", "A", f"say{hidden}no"))])).all(class_="cxa-before")[0].all(class_="cxa-text")
+    )
+    assert body.text == f"say⟦U+{ord(hidden):04X}⟧no"
+
+
+@pytest.mark.parametrize("text", ["👩\u200d👩\u200d👧", "نمی\u200cخواهم", "❤\ufe0f", "שלום\u200e (1)"])
+def test_what_a_script_needs_stays(text):
+    (body,) = view(assemble([Hit(Chunk("c", "A", text))])).all(class_="cxa-before")[0].all(class_="cxa-text")
+    assert body.text == text
+
+
 def test_the_view_loads_nothing_and_keeps_its_style_to_itself():
     html = assembled().to_html()
     assert "<script" not in html
