@@ -37,7 +37,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
         if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk) or not isinstance(hit.chunk.text, str):
             raise InputError(f"hits must be a sequence of Hit, got {hit!r:.200} at place {rank}")
         chunk, mended = _mend(hit.chunk, rank)
-        score, odd = _score(hit.score)
+        score, odd = mended_score(hit.score)
         notes += [f"hit {chunk.id!r}: {note}" for note in (*mended, *odd)]
         if chunk.index is not None:
             same = by_place.setdefault((chunk.document_id, chunk.index), chunk.text)
@@ -102,7 +102,8 @@ def _whole(value: Any) -> int | None:
         return None
 
 
-def _score(value: Any) -> tuple[float | None, list[str]]:
+def mended_score(value: Any) -> tuple[float | None, list[str]]:
+    """The score as a finite number, None if it is none, and a note on what was wrong with it."""
     if value is None:
         return None, []
     try:

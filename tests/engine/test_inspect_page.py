@@ -106,11 +106,14 @@ def test_hits_and_neighbours_are_told_apart_by_more_than_colour():
 def test_a_newer_version_is_the_hit_that_it_was_and_not_the_one_that_it_displaced():
     text = "The same words, said again in a newer version of the leaflet."
     old, new = (Chunk(day, day, text, metadata={"updated_at": f"2024-01-0{day}"}) for day in "12")
-    (reading,) = view(assemble(hits_of([old, new], 0.9, 0.5), AssemblyConfig(prefer="newest"))).all(
-        class_="cxa-reading"
-    )
-    chips = reading.all(class_="cxa-chip")
-    assert {(chip.name, chip.text) for chip in chips} == {("a", "● 2")}
+    tree = view(assemble(hits_of([old, new], 0.9, 0.5), AssemblyConfig(prefer="newest")))
+    fragments = tree.all(class_="cxa-before")[0].all("article")
+    assert [("score 0.9" in each.text, "score 0.5" in each.text) for each in fragments] == [
+        (True, False),
+        (False, True),
+    ]
+    (reading,) = tree.all(class_="cxa-reading")
+    assert {(chip.name, chip.text) for chip in reading.all(class_="cxa-chip")} == {("a", "● 2")}
     assert reading.all("li")[0].all("div")[0].text.startswith("hit 2 · score 0.9 · kept: hit")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ctxassembly.admit import mended_score
 from ctxassembly.context import Context
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import (
@@ -73,7 +74,11 @@ def _cards(context: Context, names: Names, decisions: dict[int, Decision], texts
             look = document.look
             said = decision.outcome + (f" of {decision.because_of}" if decision.because_of else "")
             address = names.row(decision.chunk_id, decision.rank, 0)
-            facts += [document.key, shortened(decision.chunk_id, ID_CHARS), f"score {score(decision.score)}"]
+            facts += [
+                document.key,
+                shortened(decision.chunk_id, ID_CHARS),
+                f"score {score(mended_score(hit.score)[0])}",
+            ]
             facts.append(tag("a", shortened(said, ID_CHARS), href=address))
             facts.append(names.badges(hit.chunk))
         twin = first.setdefault(text, place)

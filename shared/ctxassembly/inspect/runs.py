@@ -72,15 +72,15 @@ def _origins(context: Context) -> Callable[[Candidate], Candidate]:
     """
     standing = [each for each in context.trace.decisions if each.outcome in ("kept", "cut", "compressed")]
     places = {(each.chunk_id, each.rank, each.distance) for each in standing}
-    came = {each.chunk_id: each for each in reversed(standing)}
+    came = {(each.document_id, each.chunk_id): each for each in reversed(standing)}
     found: dict[int, Candidate] = {}
 
     def came_as(candidate: Candidate) -> Candidate:
-        chunk_id = candidate.chunk.id
-        if (chunk_id, candidate.rank, candidate.distance) in places or chunk_id not in came:
+        chunk = candidate.chunk
+        decision = came.get((chunk.document_id, chunk.id))
+        if decision is None or (chunk.id, candidate.rank, candidate.distance) in places:
             return candidate
         if id(candidate) not in found:
-            decision = came[chunk_id]
             found[id(candidate)] = replace(candidate, rank=decision.rank, distance=decision.distance)
         return found[id(candidate)]
 
