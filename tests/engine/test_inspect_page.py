@@ -44,6 +44,7 @@ HOSTILE = (
 
 def sound(html: str) -> Element:
     """The tree of a view, once it is certain that it holds nothing but what views are made of."""
+    assert len(html.encode()) < 1_000_000
     tree = read(html)
     for each in tree.walk():
         assert each.name in ALLOWED | {""}

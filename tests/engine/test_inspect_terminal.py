@@ -182,5 +182,9 @@ def test_a_context_from_nowhere_is_shown_as_well():
 @settings(deadline=None)
 @given(retrievals())
 def test_whatever_was_assembled_can_be_printed(retrieval: Retrieval):
-    text = printed(strategies.assembled(retrieval))
+    context = strategies.assembled(retrieval)
+    text = printed(context)
     assert text == "\n".join(visible(line) for line in text.split("\n"))
+    shown = "".join(text.split())
+    for source in context.provenance:
+        assert "".join(visible(context.text[slice(*source.span)]).split()) in shown

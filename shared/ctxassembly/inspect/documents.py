@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ctxassembly.admit import mended_chunk
 from ctxassembly.context import Context
 from ctxassembly.inspect.limits import ID_CHARS, VALUE_CHARS
 from ctxassembly.inspect.look import document_class, letter
@@ -112,4 +113,4 @@ def _chunks(context: Context) -> Iterator[tuple[str, Chunk | None]]:
             yield passage.document_id, piece.candidate.chunk
     for each in context.trace.decisions:
         at_hand = not each.distance and each.rank < len(context.hits)
-        yield each.document_id, context.hits[each.rank].chunk if at_hand else None
+        yield each.document_id, mended_chunk(context.hits[each.rank].chunk, each.rank)[0] if at_hand else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxassembly.admit import mended_score
+from ctxassembly.admit import mended_chunk, mended_score
 from ctxassembly.context import Context
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import (
@@ -80,7 +80,7 @@ def _cards(context: Context, names: Names, decisions: dict[int, Decision], texts
                 f"score {score(mended_score(hit.score)[0])}",
             ]
             facts.append(tag("a", shortened(said, ID_CHARS), href=address))
-            facts.append(names.badges(hit.chunk))
+            facts.append(names.badges(mended_chunk(hit.chunk, place)[0]))
         twin = first.setdefault(text, place)
         if twin != place:
             facts.append(tag("mark", f"same text as {twin + 1}"))
