@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 import strategies
 from builders import count, hits_of, numbered, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
 from ctxassembly.inspect import limits, look
 from ctxassembly.inspect.lede import lede
 from ctxassembly.inspect.markup import visible
@@ -424,6 +424,17 @@ def test_an_empty_context_says_so():
     assert "Nothing: no chunk stands in this context." in tree.text
     assert "No fragments are at hand." in tree.text
     view(Context("text", 1))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{"passages": ()}, {"passages": (), "trace": Trace()}, {"trace": Trace()}, {"hits": ()}, {"provenance": ()}],
+)
+def test_what_is_left_of_a_context_is_shown(parts):
+    context = replace(assembled(), **parts)
+    (reading,) = view(context).all(class_="cxa-reading")
+    assert len(reading.all("article")) == len(context.blocks) == 2
+    assert context.passages or all(block.text.rpartition("\n")[2] in reading.text for block in context.blocks)
 
 
 def test_hits_passed_through_are_shown_as_well():

@@ -111,6 +111,8 @@ def _chunks(context: Context) -> Iterator[tuple[str, Chunk | None]]:
     for passage in context.passages:
         for piece in passage.pieces:
             yield passage.document_id, piece.candidate.chunk
+    for citation in context.citations:
+        yield citation.document_id, None
     for each in context.trace.decisions:
         at_hand = not each.distance and each.rank < len(context.hits)
         yield each.document_id, mended_chunk(context.hits[each.rank].chunk, each.rank)[0] if at_hand else None

@@ -61,7 +61,8 @@ def shares(context: Context) -> Iterator[tuple[Block, Share]]:
         first, last = bisect_left(starts, block.span[0]), bisect_left(starts, block.span[1])
         header, summary = _lead(context, block)
         at = block.span[0] + len(header) + len(summary)
-        runs = tuple(_runs(context.text, at, block.span[1], context.provenance[first:last], pieces))
+        sources = context.provenance[first:last] if pieces else ()  # someone may have replaced the passages
+        runs = tuple(_runs(context.text, at, block.span[1], sources, pieces))
         yield block, Share(header, summary, runs, pieces)
 
 
