@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,8 +36,8 @@ def admit(hits: Sequence[Hit]) -> Admitted:
     for rank, hit in enumerate(hits):
         if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk) or not isinstance(hit.chunk.text, str):
             raise InputError(f"hits must be a sequence of Hit, got {hit!r:.200} at place {rank}")
-        chunk, mended = _mend(hit.chunk, rank)
-        score, odd = _score(hit.score)
+        chunk, mended = mended_chunk(hit.chunk, rank)
+        score, odd = mended_score(hit.score)
         notes += [f"hit {chunk.id!r}: {note}" for note in (*mended, *odd)]
         if chunk.index is not None:
             same = by_place.setdefault((chunk.document_id, chunk.index), chunk.text)
@@ -59,13 +59,14 @@ def admit_fetched(chunks: Iterable[Any]) -> tuple[tuple[Chunk, ...], tuple[Chunk
     for place, chunk in enumerate(chunks):
         if not isinstance(chunk, Chunk) or not isinstance(chunk.text, str):
             raise InputError(f"the store must return chunks, got {chunk!r:.200}")
-        mended, odd = _mend(chunk, place)
+        mended, odd = mended_chunk(chunk, place)
         notes += [f"neighbour {mended.id!r}: {note}" for note in odd]
         (usable if mended.text.strip() else empty).append(mended)
     return tuple(usable), tuple(empty), tuple(notes)
 
 
-def _mend(chunk: Chunk, place: int) -> tuple[Chunk, list[str]]:
+def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[str]]:
+    """The chunk as the stages read it, and a note on each value that was wrong; `place` names one without an id."""
     if (
         type(chunk.id) is str
         and chunk.id
@@ -73,6 +74,7 @@ def _mend(chunk: Chunk, place: int) -> tuple[Chunk, list[str]]:
         and chunk.document_id
         and (chunk.index is None or (type(chunk.index) is int and chunk.index >= 0))
         and (chunk.start is None or (type(chunk.start) is int and chunk.start >= 0))
+        and (type(chunk.metadata) is dict or isinstance(chunk.metadata, Mapping))  # the first is faster
     ):
         return chunk, []
     notes: list[str] = []
@@ -88,7 +90,13 @@ def _mend(chunk: Chunk, place: int) -> tuple[Chunk, list[str]]:
         document_id = chunk_id
         notes.append("no document id, stands as a document of its own")
         index = None
-    return replace(chunk, id=chunk_id, document_id=document_id, index=index, start=_whole(chunk.start)), notes
+    metadata = chunk.metadata
+    if not isinstance(metadata, Mapping):
+        if metadata is not None:
+            notes.append(f"metadata {metadata!r:.50} are no mapping, left out")
+        metadata = {}
+    start = _whole(chunk.start)
+    return replace(chunk, id=chunk_id, document_id=document_id, index=index, start=start, metadata=metadata), notes
 
 
 def _whole(value: Any) -> int | None:
@@ -102,7 +110,8 @@ def _whole(value: Any) -> int | None:
         return None
 
 
-def _score(value: Any) -> tuple[float | None, list[str]]:
+def mended_score(value: Any) -> tuple[float | None, list[str]]:
+    """The score as a finite number, None if it is none, and a note on what was wrong with it."""
     if value is None:
         return None, []
     try:

@@ -6,7 +6,8 @@ What is done with an answer loads when it is first asked for: who only assembles
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field, fields
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.keys import MetadataKeys
@@ -121,12 +122,19 @@ class Context:
         return view(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.inspect.terminal import shown
+        from ctxassembly.inspect.terminal import printed, shown
 
-        yield from shown(self)
+        yield from printed(shown(self), console, options)
 
     def __str__(self) -> str:
         return self.text
+
+    def __copy__(self) -> Context:
+        return replace(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Context:
+        memo[id(self.encoding)] = self.encoding  # a model's own method: the model is not copied with it
+        return Context(*(deepcopy(getattr(self, each.name), memo) for each in fields(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -108,6 +109,23 @@ def test_chunks_without_a_document_id_are_documents_of_their_own_and_have_no_nei
     context = assemble([Hit(Chunk("x", "", "One.", 5)), Hit(Chunk("y", "", "Two.", 6))], store=store)
     assert [citation.document_id for citation in context.citations] == ["x", "y"]
     assert {ref.document_id for refs in store.requests for ref in refs} <= {"x", "y"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "metadata", "note"),
+    [
+        ("none, as a column without a value", None, {}, None),
+        ("any mapping", MappingProxyType({"source": "a.pdf"}), {"source": "a.pdf"}, None),
+        ("no text", '{"source": "a.pdf"}', {}, 'metadata \'{"source": "a.pdf"}\' are no mapping, left out'),
+        ("no list", [1], {}, "metadata [1] are no mapping, left out"),
+    ],
+)
+def test_odd_metadata(rule: str, given: Any, metadata: dict, note: str | None):
+    hit = Hit(Chunk("a", "A", "Text.", metadata=given))
+    chunk, notes = admitted(hit.chunk)
+    assert chunk.metadata == metadata
+    assert notes == ((f"hit 'a': {note}",) if note else ())
+    assert "Text." in assemble([hit, hit]).to_html()
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\u2028 "])

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from builders import hits_of, numbered, split, words_of
-from ctxassembly import AssemblyConfig, Comparison, Hit, MemoryStore, assemble, compare
+from ctxassembly import AssemblyConfig, Chunk, Comparison, Hit, MemoryStore, assemble, compare
 from ctxassembly.errors import ConfigError, InputError, MissingExtraError
 from ctxassembly.inspect import look
 from pages import documents, read
@@ -90,7 +90,11 @@ def test_evidence_that_is_none_is_refused(evidence):
     [
         ({"configs": []}, "configs must be one AssemblyConfig or more"),
         ({"configs": [{"window": 0}]}, "configs must be one AssemblyConfig or more"),
+        ({"configs": AssemblyConfig()}, "configs must be one AssemblyConfig or more, in a list"),
+        ({"configs": (AssemblyConfig() for _ in "ab")}, "configs must be one AssemblyConfig or more, in a list"),
         ({"configs": [AssemblyConfig()], "names": ["a", "b"]}, "names must be as many as there are configurations, 1"),
+        ({"configs": [AssemblyConfig()], "names": [500]}, "names must be .* each a text, got .500"),
+        ({"configs": [AssemblyConfig()], "names": "a"}, "names must be .* each a text, got 'a'"),
     ],
 )
 def test_wrong_configurations_are_refused(options, said):
@@ -122,6 +126,39 @@ def test_the_table_has_the_numbers_and_the_order():
     assert [each.text for each in tree.all(class_="cxa-legend")[0].all("li")] == ["A a.pdf", "B b.pdf"]
     assert [each.text for each in tree.all("style")] == [look.STYLE]
     assert comparison._repr_html_() in comparison.to_html()
+
+
+def test_evidence_is_no_text_of_letters():
+    with pytest.raises(InputError, match="evidence must be a sequence of texts"):
+        compare([Hit(words_of("A", 0))], [AssemblyConfig()], evidence="begins")
+
+
+@pytest.mark.parametrize("form", ["numbered", "xml"])
+def test_a_span_that_a_format_escapes_is_read(form):
+    text = "R&D <a> " * 10
+    comparison = compare(
+        [Hit(Chunk("c", "A", text, start=100))], [AssemblyConfig(format=form)], evidence=[("A", 100, 170)]
+    )
+    assert comparison.rows[0].evidence == 1.0
+
+
+@pytest.mark.parametrize("language", ["en", "nl"])
+def test_a_document_without_a_source_is_called_by_its_id(language):
+    comparison = compare(hits_of([words_of("A", 0), words_of("B", 0)]), [AssemblyConfig(language=language)])
+    assert [each.text for each in read(comparison.to_html()).all(class_="cxa-legend")[0].all("li")] == ["A A", "B B"]
+    assert printed(comparison).splitlines()[2:4] == ["A A", "B B"]
+
+
+def test_long_names_are_told_apart():
+    names = [f"{'x' * 200} {n}" for n in range(2)]
+    comparison = compare([], [AssemblyConfig()] * 2, names=names)
+    shown = [row[0] for row in read(comparison.to_html()).rows("Mean run")]
+    assert [each[:5] for each in shown] == ["1. xx", "2. xx"]
+    assert {each[-1] for each in shown} == {"…"}
+    labels = [label.get_text() for label in comparison.plot().axes[0].get_yticklabels()]
+    assert [each[:5] for each in labels] == ["1. xx", "2. xx"]
+    assert [line.split()[0] for line in printed(comparison).splitlines()[1:3]] == ["1.", "2."]
+    assert [row.name for row in comparison.rows] == names
 
 
 def test_the_order_is_cut_and_counted():

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import strategies
 from builders import count, hits_of, numbered, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Supplement, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
 from ctxassembly.inspect import limits, look
 from ctxassembly.inspect.lede import lede
 from ctxassembly.inspect.markup import visible
@@ -41,6 +44,7 @@ HOSTILE = (
 
 def sound(html: str) -> Element:
     """The tree of a view, once it is certain that it holds nothing but what views are made of."""
+    assert len(html.encode()) < 1_000_000
     tree = read(html)
     for each in tree.walk():
         assert each.name in ALLOWED | {""}
@@ -53,6 +57,7 @@ def sound(html: str) -> Element:
     assert [each.text for each in styles] == [look.STYLE]
     ids = [each.attributes["id"] for each in tree.walk() if "id" in each.attributes]
     assert len(set(ids)) == len(ids)
+    assert {each.attributes["href"][1:] for each in tree.all("a") if "href" in each.attributes} <= set(ids)
     assert all(each.attributes.get("scope") in ("col", "row") for each in tree.all("th"))
     return tree
 
@@ -97,6 +102,30 @@ def test_hits_and_neighbours_are_told_apart_by_more_than_colour():
             for piece in passage.pieces
             if piece.candidate.is_hit is is_hit
         ]
+
+
+def test_a_newer_version_is_the_hit_that_it_was_and_not_the_one_that_it_displaced():
+    text = "The same words, said again in a newer version of the leaflet."
+    old, new = (Chunk(day, day, text, metadata={"updated_at": f"2024-01-0{day}"}) for day in "12")
+    tree = view(assemble(hits_of([old, new], 0.9, 0.5), AssemblyConfig(prefer="newest")))
+    fragments = tree.all(class_="cxa-before")[0].all("article")
+    assert [("score 0.9" in each.text, "score 0.5" in each.text) for each in fragments] == [
+        (True, False),
+        (False, True),
+    ]
+    (reading,) = tree.all(class_="cxa-reading")
+    assert {(chip.name, chip.text) for chip in reading.all(class_="cxa-chip")} == {("a", "● 2")}
+    assert reading.all("li")[0].all("div")[0].text.startswith("hit 2 · score 0.9 · kept: hit")
+
+
+def test_a_neighbour_that_displaces_a_hit_is_a_neighbour():
+    hit = words_of("A", 0, metadata={"updated_at": "2024-01-01"})
+    newer = replace(hit, id="newer", index=2, metadata={"updated_at": "2024-01-02"})
+    chunks = [hit, words_of("A", 1), newer]
+    context = assemble([Hit(hit)], AssemblyConfig(prefer="newest", window=2), store=MemoryStore(chunks))
+    (reading,) = view(context).all(class_="cxa-reading")
+    assert {chip.text for chip in reading.all(class_="cxa-chip")} == {"○ 1±1", "○ 1±2"}
+    assert reading.all(class_="cxa-hit") == []
 
 
 def test_it_begins_by_saying_what_was_done():
@@ -256,6 +285,73 @@ def test_badges_say_how_a_chunk_was_found():
     assert fragments[1].all(class_="cxa-badge") == []
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (float("nan"), []),
+        ([None, ""], []),
+        (" ", []),
+        ({"b", "a"}, ["matches a, b"]),
+        (np.array(["drink", "eat"]), ["matches ['drink' 'eat']"]),
+        (0, ["matches 0"]),
+    ],
+)
+def test_a_badge_has_what_is_known_whatever_holds_it(value, shown):
+    tree = view(assemble(hits_of([words_of("A", 0, metadata={"keywords": value})])))
+    badges = tree.all(class_="cxa-before")[0].all(class_="cxa-badge")
+    assert [each.text for each in badges] == shown
+
+
+def test_a_row_and_a_line_0_are_told():
+    chunk = words_of("A", 0, metadata={"row_number": 0, "start_line": 0, "page": 0})
+    (label,) = view(assemble([Hit(chunk)])).all(class_="cxa-reading")[0].all("details")
+    assert label.all("p")[0].text == "document A · page 0 · row 0 · line 0"
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ("numbered", "2labels to cite"),
+        ("xml", "2labels to cite"),
+        ("grouped", "2blocks without a label"),
+        ("minimal", "2blocks without a label"),
+    ],
+)
+def test_labels_are_to_be_cited_where_the_model_sees_them(form, said):
+    facts = [each.text for each in view(assembled(format=form)).all(class_="cxa-facts")[0].all("li")]
+    assert said in facts
+
+
+LONG = numbered("w", 5_000)
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (f"{LONG} end", "100% of both ends repeated"),
+        (LONG[-100:] + numbered("v", 5_000), "1% of both ends repeated"),
+        (numbered("v", 5_000), None),
+    ],
+)
+def test_of_long_fragments_both_ends_are_compared(second, said):
+    context = assemble(hits_of([Chunk("a", "A", LONG), Chunk("b", "B", second)]), AssemblyConfig(max_tokens=100_000))
+    for fragment in view(context).all(class_="cxa-before")[0].all("article"):
+        soft = [each.text for each in fragment.all(class_="cxa-soft")]
+        assert soft == ([said] if said else [])
+    if said:
+        assert LONG[-30:] in "".join(each.text for each in view(context).all("article")[0].all("mark"))
+
+
+def test_only_rows_that_are_shown_are_led_to():
+    metadata = {"source": "\u202e" * 100}
+    hits = [Hit(Chunk("\u202e" * 60 + str(n), f"{n}", f"Text {n}.", metadata=metadata)) for n in range(290)]
+    tree = view(assemble(hits, AssemblyConfig(order="reverse", format="minimal", max_tokens=50_000)))
+    assert 0 < len(tree.rows("Hits by rank")) < 290
+    first, last = tree.all(class_="cxa-before")[0], tree.all(class_="cxa-reading")[0]
+    assert {"href" in each.attributes for each in first.all("a")} == {True}
+    assert {each.name for each in last.all(class_="cxa-chip")} == {"span"}
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("form", ["numbered", "xml", "minimal"])
 def test_nothing_from_outside_can_do_anything(hostile, form):
@@ -272,6 +368,20 @@ def test_nothing_from_outside_can_do_anything(hostile, form):
     assert f"Query: {visible(hostile)}" in tree.all("p")[0].text
     assert visible(hostile) in tree.all(class_="cxa-before")[0].all("article")[0].text
     assert visible(hostile)[:20] in tree.all(class_="cxa-notes")[0].text or "\\" in repr(hostile)
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\u2063", "\ufeff", "\xad", "\u3164", "\U000e0101"])
+def test_what_has_no_width_is_seen(hidden):
+    (body,) = (
+        view(assemble([Hit(Chunk("c", "A", f"say{hidden}no"))])).all(class_="cxa-before")[0].all(class_="cxa-text")
+    )
+    assert body.text == f"say⟦U+{ord(hidden):04X}⟧no"
+
+
+@pytest.mark.parametrize("text", ["👩\u200d👩\u200d👧", "نمی\u200cخواهم", "❤\ufe0f", "שלום\u200e (1)"])
+def test_what_a_script_needs_stays(text):
+    (body,) = view(assemble([Hit(Chunk("c", "A", text))])).all(class_="cxa-before")[0].all(class_="cxa-text")
+    assert body.text == text
 
 
 def test_the_view_loads_nothing_and_keeps_its_style_to_itself():
@@ -316,6 +426,17 @@ def test_an_empty_context_says_so():
     view(Context("text", 1))
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [{"passages": ()}, {"passages": (), "trace": Trace()}, {"trace": Trace()}, {"hits": ()}, {"provenance": ()}],
+)
+def test_what_is_left_of_a_context_is_shown(parts):
+    context = replace(assembled(), **parts)
+    (reading,) = view(context).all(class_="cxa-reading")
+    assert len(reading.all("article")) == len(context.blocks) == 2
+    assert context.passages or all(block.text.rpartition("\n")[2] in reading.text for block in context.blocks)
+
+
 def test_hits_passed_through_are_shown_as_well():
     context = assembled(enabled=False)
     assert len(view(context).all(class_="cxa-reading")[0].all("article")) == len(context.citations) == 4
@@ -356,6 +477,30 @@ def test_the_same_context_after_pickling_shows_characters():
     assert again.encoding is None
     assert "characters; the list below" in again.to_html()
     assert pickle.loads(pickle.dumps(assembled())).encoding == "cl100k_base"
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_counts_as_before(copied):
+    context = assembled(encoding=lambda text: len(text.split()))
+    again = copied(context)
+    assert (again, again.hits, again.encoding) == (context, context.hits, context.encoding)
+    assert again.to_html() == context.to_html()
+    assert again is not context
+
+
+def test_a_deep_copy_shares_no_metadata_and_keeps_the_model():
+    class Model:
+        def count(self, text: str) -> int:
+            return len(text)
+
+        def __deepcopy__(self, memo: object) -> Model:
+            raise AssertionError("a model is not to be copied")
+
+    context = assembled(encoding=Model().count)
+    again = copy.deepcopy(context)
+    assert again.encoding == context.encoding
+    assert again.citations[0].metadata == context.citations[0].metadata
+    assert again.citations[0].metadata is not context.citations[0].metadata
 
 
 def test_assembling_loads_no_view():

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 
+import pytest
 from hypothesis import given, settings
 from rich.console import Console
 from rich.text import Text
 
 import strategies
 from builders import hits_of, words_of
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Supplement, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, assemble, compare
 from ctxassembly.inspect import terminal
 from ctxassembly.inspect.markup import visible
 from pages import assembled
@@ -106,6 +108,72 @@ def test_ten_thousand_chunks_are_counted_where_they_have_no_room():
     assert "more characters" not in printed(assembled())
 
 
+def test_wide_characters_are_cut_and_counted_as_characters():
+    text = "日本語の文。" * 5_000
+    config = AssemblyConfig(max_tokens=100_000, encoding=len, format="minimal")
+    shown = printed(assemble([Hit(Chunk("c", "A", text))], config))
+    assert shown.count("日") == -(-terminal.SHOWN_CHARS // 6)
+    assert "and 10,000 more characters" in shown
+
+
+def test_what_is_cut_within_a_block_is_counted_to_the_character():
+    chunks = [words_of(f"d{n}", 0) for n in range(1_000)]
+    context = assemble(hits_of(chunks), AssemblyConfig(max_tokens=50_000))
+    left = sum(len(block.text) for block in context.blocks) - terminal.SHOWN_CHARS
+    assert f"and {left:,} more characters" in printed(context)
+
+
+def test_many_small_documents_fill_the_bar():
+    context = assemble(hits_of([words_of(f"d{n}", 0) for n in range(300)]), AssemblyConfig(max_tokens=10_000))
+    spent = context.token_count / 10_000
+    assert 0.5 < spent < 0.95
+    (bar,) = [line.rstrip() for line in printed(context).splitlines() if re.fullmatch(r"[A-Za-z]+\.+ *", line)]
+    assert len(bar) == terminal.BAR
+    assert bar.count(".") == terminal.BAR - round(spent * terminal.BAR)
+
+
+def test_the_legend_counts_the_documents_that_it_does_not_name():
+    lines = printed(assemble(hits_of([words_of(f"d{n}", 0) for n in range(100)]))).splitlines()
+    legend = next(line for line in lines if "free" in line)
+    assert "60 more documents" in legend
+    numbers = [int(each.replace(",", "")) for each in re.findall(r"(?:documents|\b[A-Z]+|around) ([\d,]+)", legend)]
+    free = int(re.search(r"free ([\d,]+) of 8,000", legend)[1].replace(",", ""))
+    assert sum(numbers) + free == 8_000
+
+
+def test_a_cost_that_is_not_known_is_not_said_to_be_nothing():
+    chunks = [words_of("A", 0), Chunk("blank", "B", "  ")]
+    text = printed(assemble(hits_of(chunks)))
+    assert "Left out (empty): 1 chunk\n" in re.sub(" +\n", "\n", text)
+    assert "would have cost 0" not in text
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_a_file_gets_what_it_can_hold(encoding):
+    file = TextIOWrapper(BytesIO(), encoding=encoding)
+    chunks = [words_of("A", 0), words_of("A", 1, metadata={"source": "日本.pdf"})]
+    context = assemble([Hit(chunks[0])], store=MemoryStore(chunks))
+    console = Console(file=file, width=200)
+    console.print(context)
+    console.print(compare([Hit(chunks[1])], [AssemblyConfig()]))
+    file.flush()
+    text = file.buffer.getvalue().decode(encoding)
+    utf = encoding == "utf-8"
+    assert ("●1 A 0 begins" if utf else "*1 A 0 begins") in text
+    assert ("○1 A 1 begins" if utf else "o1 A 1 begins") in text
+    assert ("A 日本.pdf" if utf else "A ??.pdf") in text
+
+
+def test_a_narrow_terminal_cuts_nothing_off():
+    chunks = [Chunk(f"chunk-of-document-{n}", f"{n}", f"The text of the chunk {n}.") for n in range(9)]
+    context = assemble(hits_of(chunks, *(n / 7 for n in range(9))), AssemblyConfig(max_tokens=60))
+    comparison = compare(hits_of(chunks), [AssemblyConfig(), AssemblyConfig(dedup="near")], evidence=["text"])
+    for shown in (context, comparison):
+        console = Console(file=StringIO(), width=40)
+        console.print(shown)
+        assert "…" not in console.file.getvalue()
+
+
 def test_a_context_from_nowhere_is_shown_as_well():
     assert "What the model reads: 1 token " in printed(Context("text", 1))
     assert "nothing to read" in printed(assemble([]))
@@ -114,5 +182,9 @@ def test_a_context_from_nowhere_is_shown_as_well():
 @settings(deadline=None)
 @given(retrievals())
 def test_whatever_was_assembled_can_be_printed(retrieval: Retrieval):
-    text = printed(strategies.assembled(retrieval))
+    context = strategies.assembled(retrieval)
+    text = printed(context)
     assert text == "\n".join(visible(line) for line in text.split("\n"))
+    shown = "".join(text.split())
+    for source in context.provenance:
+        assert "".join(visible(context.text[slice(*source.span)]).split()) in shown

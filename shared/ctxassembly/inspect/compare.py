@@ -52,9 +52,9 @@ class Comparison:
         return framed(self._repr_html_())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.inspect.terminal import contrasted
+        from ctxassembly.inspect.terminal import contrasted, printed
 
-        yield from contrasted(self.rows)
+        yield from printed(contrasted(self.rows), console, options)
 
 
 def compare(
@@ -78,10 +78,12 @@ def compare(
         ConfigError: there is no configuration, or another number of names.
         InputError: a piece of evidence is neither a text nor a span.
     """
-    if not configs or not all(isinstance(config, AssemblyConfig) for config in configs):
-        raise ConfigError("configs", "one AssemblyConfig or more", configs)
-    if names is not None and len(names) != len(configs):
-        raise ConfigError("names", f"as many as there are configurations, {len(configs)}", names)
+    if not _are(AssemblyConfig, configs) or not configs:
+        raise ConfigError("configs", "one AssemblyConfig or more, in a list", configs)
+    if names is not None and not (_are(str, names) and len(names) == len(configs)):
+        raise ConfigError("names", f"as many as there are configurations, {len(configs)}, each a text", names)
+    if isinstance(evidence, str):  # its letters would be looked for
+        raise InputError(f"evidence must be a sequence of texts or (document_id, start, end), got {evidence!r:.200}")
     spans = [_checked(each) for each in evidence]
     rows = []
     for name, config in zip(names or _differences(configs), configs, strict=True):
@@ -90,6 +92,11 @@ def compare(
         )
         rows.append(_compared(name, context, spans))
     return Comparison(tuple(rows))
+
+
+def _are(kind: type, values: object) -> bool:
+    """Whether `values` are a sequence of `kind`; a text is none of its letters."""
+    return isinstance(values, Sequence) and not isinstance(values, str) and all(isinstance(x, kind) for x in values)
 
 
 def _compared(name: str, context: Context, evidence: Sequence[Evidence]) -> Compared:
@@ -135,10 +142,12 @@ def _found(context: Context, evidence: Evidence) -> float:
         wanted = " ".join(evidence.split())
         return float(any(wanted in " ".join(passage.text.split()) for passage in context.passages))
     document_id, start, end = evidence
+    # By the passages, as for texts: what a format escapes stands there all the same.
     standing = sorted(
-        (max(source.start, start), min(source.end, end))
-        for source in context.provenance
-        if source.document_id == document_id and source.start is not None and source.end is not None
+        (max(offset + piece.start, start), min(offset + piece.end, end))
+        for passage in context.passages
+        for piece in passage.pieces
+        if (offset := piece.candidate.chunk.start) is not None and piece.candidate.chunk.document_id == document_id
     )
     covered, reached = 0, start
     for begin, stop in standing:

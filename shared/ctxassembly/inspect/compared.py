@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ctxassembly.context import Context
+from ctxassembly.formats import WORDINGS
 from ctxassembly.inspect.limits import ORDER_LABELS
+from ctxassembly.inspect.markup import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,21 @@ class Compared:
 
 
 def sources(rows: Sequence[Compared]) -> dict[str, str]:
-    """The documents of the first labels of each row by their ids, in the order of the letters that they get."""
+    """What the documents of the first labels of each row are called, by their ids, in the order of their letters.
+
+    A document whose source isn't known is called by its id.
+    """
     found: dict[str, str] = {}
     for each in rows:
+        unknown = WORDINGS[each.context.language].unknown
         for document_id, source in each.order[:ORDER_LABELS]:
-            found.setdefault(document_id, source)
+            found.setdefault(document_id, document_id if source == unknown else source)
     return found
+
+
+def titles(rows: Sequence[Compared], limit: int) -> list[str]:
+    """The names of `rows` in `limit` characters each; with its number where a row would look like another one."""
+    short = [shortened(each.name, limit) for each in rows]
+    return [
+        name if short.count(name) == 1 else shortened(f"{place}. {name}", limit) for place, name in enumerate(short, 1)
+    ]

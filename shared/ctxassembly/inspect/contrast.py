@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ctxassembly.inspect.compared import Compared, sources
+from ctxassembly.inspect.compared import Compared, sources, titles
 from ctxassembly.inspect.documents import Named
 from ctxassembly.inspect.limits import ID_CHARS, ORDER_LABELS, VALUE_CHARS
 from ctxassembly.inspect.look import document_class, letter
@@ -24,15 +24,19 @@ def contrast(rows: Sequence[Compared]) -> Html:
     most = max((each.tokens for each in rows), default=0) or 1
     columns = ("configuration", "tokens", "chunks", "documents", "passages", "mean run", "evidence", "order of labels")
     said = "Mean run: characters of a passage. Evidence: the share of it that is read"
-    whole = table(said, columns, [row(*_cells(each, most, documents), numbers=_NUMBERS) for each in rows], _NUMBERS)
+    written = [
+        row(*_cells(title, each, most, documents), numbers=_NUMBERS)
+        for title, each in zip(titles(rows, VALUE_CHARS), rows, strict=True)
+    ]
+    whole = table(said, columns, written, _NUMBERS)
     items = [tag("li", each.key, f" {each.name}") for each in documents.values()]
     legend = tag("ul", *items, class_="cxa-legend", aria_label="Documents")
     title = tag("h2", "The same hits, configured differently")
     return joined(style(), tag("section", title, whole, legend, class_="cxa", lang="en", aria_label="Comparison"))
 
 
-def _cells(each: Compared, most: int, documents: Mapping[str, Named]) -> Iterator[str]:
-    yield shortened(each.name, VALUE_CHARS)
+def _cells(title: str, each: Compared, most: int, documents: Mapping[str, Named]) -> Iterator[str]:
+    yield title
     yield joined(number(each.tokens), _meter(each.tokens / most))
     yield from map(number, (each.chunks, each.documents, each.passages))
     yield number(each.mean_run_chars, 0)

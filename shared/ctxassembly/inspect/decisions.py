@@ -16,9 +16,10 @@ _NUMBERS = (2, 3, 4, 8)
 
 
 def decisions(context: Context, names: Names) -> Html:
-    """The table, folded."""
+    """The table, folded; `names` then leads to the rows that have room in it."""
     found = context.trace.decisions
     rows = within(_rows(found[:DECISIONS], names), DECISIONS_BYTES)
+    names.lead_to(found[: len(rows)])
     whole = table("Hits by rank, then what was fetched around them", _COLUMNS, rows, _NUMBERS)
     return fold(f"All {len(found):,} decisions", whole, more(len(found) - len(rows), "decisions"))
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from ctxassembly.admit import mended_chunk
 from ctxassembly.context import Context
-from ctxassembly.inspect.limits import DECISIONS, ID_CHARS, VALUE_CHARS
+from ctxassembly.inspect.limits import ID_CHARS, VALUE_CHARS
 from ctxassembly.inspect.look import document_class, letter
 from ctxassembly.inspect.markup import Html, joined, shortened, tag
 from ctxassembly.particulars import Particulars
-from ctxassembly.types import Candidate, Chunk
+from ctxassembly.types import Candidate, Chunk, Decision
 
 
 class Named(NamedTuple):
@@ -45,8 +46,6 @@ class Names:
             for place, (document_id, source) in enumerate(sources.items())
         }
         self._rows: dict[tuple[str, int, int], int] = {}
-        for row, each in enumerate(context.trace.decisions[:DECISIONS]):
-            self._rows.setdefault((each.chunk_id, each.rank, each.distance), row)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -56,6 +55,11 @@ class Names:
     def document(self, document_id: str) -> Named:
         """The document of that id."""
         return self._documents[document_id]
+
+    def lead_to(self, shown: Iterable[Decision]) -> None:
+        """From here on `row` knows the rows of `shown`, the first decisions of all; before it knows none."""
+        for row, each in enumerate(shown):
+            self._rows.setdefault((each.chunk_id, each.rank, each.distance), row)
 
     def row(self, chunk_id: str, rank: int, distance: int) -> str | None:
         """The address of the decision on a chunk, if its row is shown."""
@@ -90,11 +94,16 @@ class Names:
             ("matches", "keywords", "keywords"),
             ("expanded to", "expansion", "expansion"),
         ):
-            value = self._keys.read(chunk.metadata, name)
-            if isinstance(value, (list, tuple)):
-                value = ", ".join(map(str, value))
-            if value not in (None, ""):
+            if value := self._said(chunk, name):
                 yield tag("span", f"{said} {shortened(value, VALUE_CHARS)}", class_=f"cxa-badge cxa-{look}")
+
+    def _said(self, chunk: Chunk, name: str) -> str | None:
+        value = self._keys.read(chunk.metadata, name)
+        if isinstance(value, (set, frozenset)):
+            value = sorted(map(str, value))
+        if isinstance(value, (list, tuple)):
+            return ", ".join(str(each) for each in value if each not in (None, ""))
+        return self._particulars.line(chunk, name)
 
 
 def _chunks(context: Context) -> Iterator[tuple[str, Chunk | None]]:
@@ -102,6 +111,8 @@ def _chunks(context: Context) -> Iterator[tuple[str, Chunk | None]]:
     for passage in context.passages:
         for piece in passage.pieces:
             yield passage.document_id, piece.candidate.chunk
+    for citation in context.citations:
+        yield citation.document_id, None
     for each in context.trace.decisions:
         at_hand = not each.distance and each.rank < len(context.hits)
-        yield each.document_id, context.hits[each.rank].chunk if at_hand else None
+        yield each.document_id, mended_chunk(context.hits[each.rank].chunk, each.rank)[0] if at_hand else None

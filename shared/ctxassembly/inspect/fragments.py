@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ctxassembly.admit import mended_chunk, mended_score
 from ctxassembly.context import Context
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import (
@@ -33,25 +34,29 @@ def fragments(context: Context, names: Names) -> Html:
 
 
 def shared_spans(texts: Sequence[str]) -> list[list[Span]]:
-    """For each text its stretches that stand in another one, too: ascending and apart."""
+    """For each text its stretches that stand in another one, too: ascending and apart. Of long texts in their ends."""
     where: dict[str, int] = {}
     several: set[str] = set()
-    windows = [_windows(text[:COMPARED_CHARS]) for text in texts]
+    windows = [list(_windows(text)) for text in texts]
     for place, found in enumerate(windows):
-        for window in found:
+        for _, window in found:
             if where.setdefault(window, place) != place:
                 several.add(window)
     return [_stretches(found, several) for found in windows]
 
 
-def _windows(text: str) -> list[str]:
-    size = LEAST_SHARED_CHARS
-    return [text[at : at + size] for at in range(len(text) - size + 1)]
+def _windows(text: str) -> Iterator[tuple[int, str]]:
+    """All that is looked up of `text`, each with its place: of a long one its two ends, where chunks overlap."""
+    size, half = LEAST_SHARED_CHARS, COMPARED_CHARS // 2
+    ends = [(0, len(text))] if len(text) <= COMPARED_CHARS else [(0, half), (len(text) - half, len(text))]
+    for begin, end in ends:
+        for at in range(begin, end - size + 1):
+            yield at, text[at : at + size]
 
 
-def _stretches(windows: Sequence[str], several: set[str]) -> list[Span]:
+def _stretches(windows: Sequence[tuple[int, str]], several: set[str]) -> list[Span]:
     spans: list[Span] = []
-    for at, window in enumerate(windows):
+    for at, window in windows:
         if window in several:
             start = spans.pop()[0] if spans and spans[-1][1] >= at else at
             spans.append((start, at + LEAST_SHARED_CHARS))
@@ -69,14 +74,20 @@ def _cards(context: Context, names: Names, decisions: dict[int, Decision], texts
             look = document.look
             said = decision.outcome + (f" of {decision.because_of}" if decision.because_of else "")
             address = names.row(decision.chunk_id, decision.rank, 0)
-            facts += [document.key, shortened(decision.chunk_id, ID_CHARS), f"score {score(decision.score)}"]
+            facts += [
+                document.key,
+                shortened(decision.chunk_id, ID_CHARS),
+                f"score {score(mended_score(hit.score)[0])}",
+            ]
             facts.append(tag("a", shortened(said, ID_CHARS), href=address))
-            facts.append(names.badges(hit.chunk))
+            facts.append(names.badges(mended_chunk(hit.chunk, place)[0]))
         twin = first.setdefault(text, place)
         if twin != place:
             facts.append(tag("mark", f"same text as {twin + 1}"))
         elif repeated := sum(stop - start for start, stop in spans):
-            facts.append(tag("span", f"{share(repeated, len(text))} repeated", class_="cxa-soft"))
+            ends = " of both ends" if len(text) > COMPARED_CHARS else ""
+            said = f"{share(repeated, min(len(text), COMPARED_CHARS))}{ends} repeated"
+            facts.append(tag("span", said, class_="cxa-soft"))
         head = tag("div", *(tag("span", fact) for fact in facts), class_="cxa-line")
         body = tag("div", *_marked(text, spans), class_="cxa-text", lang="", dir="auto")
         yield tag("article", head, body, class_=f"cxa-card cxa-fragment {look}".rstrip())

@@ -35,4 +35,4 @@ def _done(trace: Trace) -> Iterator[str]:
     if shortened := len(trace.shortened):
         yield counted(shortened, "chunk") + " shortened"
     if dropped := len(trace.left_out):
-        yield counted(dropped, "chunk") + f" left out, which would have cost {trace.left_out_tokens:,} tokens"
+        yield counted(dropped, "chunk") + f" left out, which would have cost {counted(trace.left_out_tokens, 'token')}"

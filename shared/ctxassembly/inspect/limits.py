@@ -19,7 +19,7 @@ FRAGMENT_CHARS = 1_500
 HIDDEN_CHARS = 300
 """Fewer of a fragment are not worth hiding."""
 COMPARED_CHARS = 8_000
-"""Characters of each fragment that are looked up in the others."""
+"""Characters of each fragment that are looked up in the others; of longer ones half of them at each end."""
 COUNTED_CHUNKS = 2_000
 """Duplicates whose tokens are counted."""
 GONE_CHARS = 600

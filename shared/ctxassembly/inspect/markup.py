@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-# C0 and C1 controls but tab and line feed, line separators, what turns the direction of text around, the invisible
-# copy of ASCII that hides instructions, halves of surrogate pairs and noncharacters.
+# C0 and C1 controls but tab and line feed, line separators, what turns the direction of text around, what has no width
+# or only fills, the invisible copy of ASCII and the variation selectors that hide instructions, halves of surrogate
+# pairs and noncharacters. The joiners, the marks of direction and the first 16 selectors stay: scripts and emoji need
+# them to look as they should.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff\U000e0000-\U000e007f"
+    "\xad\u034f\u115f\u1160\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0100-\U000e01ef]"
     "|[\ud800-\udfff]+"
 )
 

@@ -40,6 +40,7 @@ def view(context: Context) -> str:
     """The same without a page around it. Its style applies to nothing else."""
     anchor = "cxa-" + blake2b(f"{context.trace!r}{context.text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     names = Names(context, anchor)
+    decided = decisions(context, names)  # first: what is above leads to its rows
     return joined(
         style(),
         tag(
@@ -50,7 +51,7 @@ def view(context: Context) -> str:
             tag("h3", "How it got there"),
             stages(context),
             tag("h3", "Every decision"),
-            decisions(context, names),
+            decided,
             notes(context),
             class_="cxa",
             lang="en",
@@ -67,11 +68,17 @@ def style() -> Html:
 def _facts(context: Context) -> Html:
     trace = context.trace
     elapsed = sum(each.elapsed_ms for each in trace.stages)
+    labels = len(context.citations)
+    one, several = (
+        ("block without a label", "blocks without a label")
+        if context.format in ("grouped", "minimal")
+        else ("label to cite", "labels to cite")
+    )
     limit = f"of {trace.max_tokens:,} tokens" if trace.max_tokens else "tokens"
     facts = [
         (f"{context.token_count:,}", limit),
         (" → ".join(f"{each:,}" for each in funnel(trace)) or "0", "chunks, stage by stage"),
-        (f"{len(context.citations):,}", "label to cite" if len(context.citations) == 1 else "labels to cite"),
+        (f"{labels:,}", one if labels == 1 else several),
         (f"{trace.round_trips:,}", "call to the store" if trace.round_trips == 1 else "calls to the store"),
         (f"{elapsed:,.1f} ms", "in all"),
     ]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ctxassembly.errors import MissingExtraError
-from ctxassembly.inspect.compared import Compared, sources
+from ctxassembly.inspect.compared import Compared, sources, titles
 from ctxassembly.inspect.limits import ID_CHARS, ORDER_LABELS
 from ctxassembly.inspect.look import COLOURS, LIGHT, letter
-from ctxassembly.inspect.markup import shortened, visible
+from ctxassembly.inspect.markup import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def plotted(rows: Sequence[Compared]) -> Figure:
         axis.spines[["top", "right", "bottom"]].set_visible(False)
     _order(axes[-1], rows)
     # A dollar would begin a formula.
-    names = [shortened(visible(each.name), ID_CHARS).replace("$", r"\$") for each in rows]
+    names = [visible(title).replace("$", r"\$") for title in titles(rows, ID_CHARS)]
     axes[0].set_yticks(range(len(rows)), names)
     axes[0].invert_yaxis()
     return figure

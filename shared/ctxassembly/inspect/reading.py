@@ -74,7 +74,7 @@ def _card(
 
 def _cut(text: str, room: int) -> tuple[Html, int]:
     """As much of `text` as has `room` bytes once escaped, and how many characters are left out."""
-    shown = text
+    shown = text[: max(room, 0)]  # each takes a byte at least
     while size(safe(shown)) > max(room, 0):
         shown = shown[: len(shown) // 2]
     return Html(safe(shown)), len(text) - len(shown)
@@ -122,7 +122,9 @@ def _details(citation: Citation, share: Share, names: Names, decisions: dict[tup
         "row": citation.row,
         "line": citation.start_line,
     }
-    facts = " · ".join(f"{name} {shortened(value, VALUE_CHARS)}" for name, value in where.items() if value)
+    facts = " · ".join(
+        f"{name} {shortened(value, VALUE_CHARS)}" for name, value in where.items() if value not in (None, "")
+    )
     best = "" if citation.score is None else f", best score {score(citation.score)}"
     summary = tag(
         "span",

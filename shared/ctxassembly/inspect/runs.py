@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -47,16 +48,44 @@ def shares(context: Context) -> Iterator[tuple[Block, Share]]:
     passages = sorted(context.passages, key=attrgetter("span"))
     begins = [passage.span[0] for passage in passages]
     starts = [source.span[0] for source in context.provenance]
+    came_as = _origins(context)
     for block in context.blocks:
         if block.citation is None:
             continue
         first, last = bisect_left(begins, block.span[0]), bisect_left(begins, block.span[1])
-        pieces = tuple(piece for passage in passages[first:last] for piece in passage.pieces)
+        pieces = tuple(
+            piece._replace(candidate=came_as(piece.candidate))
+            for passage in passages[first:last]
+            for piece in passage.pieces
+        )
         first, last = bisect_left(starts, block.span[0]), bisect_left(starts, block.span[1])
         header, summary = _lead(context, block)
         at = block.span[0] + len(header) + len(summary)
-        runs = tuple(_runs(context.text, at, block.span[1], context.provenance[first:last], pieces))
+        sources = context.provenance[first:last] if pieces else ()  # someone may have replaced the passages
+        runs = tuple(_runs(context.text, at, block.span[1], sources, pieces))
         yield block, Share(header, summary, runs, pieces)
+
+
+def _origins(context: Context) -> Callable[[Candidate], Candidate]:
+    """What gives a candidate the rank and distance with which it came, as the trace has them.
+
+    A newer version stands in the place of the one that it displaced: its candidate has the place of that one.
+    """
+    standing = [each for each in context.trace.decisions if each.outcome in ("kept", "cut", "compressed")]
+    places = {(each.chunk_id, each.rank, each.distance) for each in standing}
+    came = {(each.document_id, each.chunk_id): each for each in reversed(standing)}
+    found: dict[int, Candidate] = {}
+
+    def came_as(candidate: Candidate) -> Candidate:
+        chunk = candidate.chunk
+        decision = came.get((chunk.document_id, chunk.id))
+        if decision is None or (chunk.id, candidate.rank, candidate.distance) in places:
+            return candidate
+        if id(candidate) not in found:
+            found[id(candidate)] = replace(candidate, rank=decision.rank, distance=decision.distance)
+        return found[id(candidate)]
+
+    return came_as
 
 
 def _lead(context: Context, block: Block) -> tuple[str, str]:

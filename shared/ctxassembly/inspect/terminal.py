@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.rule import Rule
 from rich.table import Column, Table
 from rich.text import Text
 
 from ctxassembly.context import Context
-from ctxassembly.inspect.compared import Compared, sources
+from ctxassembly.inspect.compared import Compared, sources, titles
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.lede import counted, lede
 from ctxassembly.inspect.limits import ID_CHARS, NOTE_CHARS, ORDER_LABELS, VALUE_CHARS
@@ -19,7 +20,6 @@ from ctxassembly.inspect.runs import Share, shares
 from ctxassembly.inspect.savings import left_out, saved
 from ctxassembly.inspect.tables import number, score
 from ctxassembly.inspect.tally import funnel, spent
-from ctxassembly.types import Citation
 
 SHOWN_CHARS = 20_000
 """Of the context's text."""
@@ -27,6 +27,7 @@ SHOWN_ROWS = 40
 """Of the chunks that the model doesn't read, and of the notes."""
 BAR = 60
 """Characters of the bar."""
+_PLAIN = {ord("●"): "*", ord("○"): "o", ord("–"): "-"}
 _NUMBERS = ("tokens", "chunks", "documents", "passages", "mean run", "evidence")
 _COLOURS = ("blue", "green", "magenta", "yellow", "red", "cyan")
 
@@ -54,16 +55,35 @@ def shown(context: Context) -> Iterator[Rule | Text | Table]:
 def contrasted(rows: Sequence[Compared]) -> Iterator[Table | Text]:
     """A comparison: one row for each configuration, the documents by letters, and what those stand for."""
     documents = {each: (letter(place), source) for place, (each, source) in enumerate(sources(rows).items())}
-    table = Table("configuration", *_right(_NUMBERS), "order of labels", box=None)
-    for each in rows:
+    table = _table("configuration", *_right(_NUMBERS), "order of labels")
+    for title, each in zip(titles(rows, VALUE_CHARS), rows, strict=True):
         rest = len(each.order) - ORDER_LABELS
         numbers = (number(each.tokens), number(each.chunks), number(each.documents), number(each.passages))
-        cells = (shortened(each.name, VALUE_CHARS), *numbers, number(each.mean_run_chars, 0), number(each.evidence, 2))
+        cells = (title, *numbers, number(each.mean_run_chars, 0), number(each.evidence, 2))
         order = " ".join(documents[document_id][0] for document_id, _ in each.order[:ORDER_LABELS])
         table.add_row(*(Text(visible(cell)) for cell in cells), order + (f" and {rest:,} more" if rest > 0 else ""))
     yield table
     for sign, source in documents.values():
         yield Text(f"{sign} {visible(shortened(source, ID_CHARS))}", style="dim")
+
+
+def printed(shown: Iterable[RenderableType], console: Console, options: ConsoleOptions) -> RenderResult:
+    """What is `shown`, in characters that the console's file can hold: a file of Windows has no dots, say."""
+    if options.encoding.startswith("utf"):
+        yield from shown
+        return
+    for each in shown:
+        for segment in console.render(each, options):
+            text = segment.text.translate(_PLAIN).encode(options.encoding, "replace").decode(options.encoding)
+            yield segment._replace(text=text)
+
+
+def _table(*columns: str | Column) -> Table:
+    """A table that cuts nothing off on a narrow terminal: what is too wide goes on in the next line."""
+    table = Table(*columns, box=None)
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
 
 
 def _right(names: Iterable[str]) -> Iterator[Column]:
@@ -72,7 +92,7 @@ def _right(names: Iterable[str]) -> Iterator[Column]:
 
 
 def _stages(context: Context) -> Iterator[Table | Text]:
-    table = Table("stage", *_right(("chunks", "", "ms")), "saved", box=None)
+    table = _table("stage", *_right(("chunks", "", "ms")), "saved")
     savings = saved(context)
     for place, stage in enumerate(context.trace.stages):
         rules = "; ".join(
@@ -86,8 +106,8 @@ def _stages(context: Context) -> Iterator[Table | Text]:
         )
     yield table
     for reason in left_out(context.trace):
-        cost = counted(reason.tokens, "token")
-        yield Text(f"Left out ({reason.reason}): {counted(reason.chunks, 'chunk')}, which would have cost {cost}")
+        cost = f", which would have cost {counted(reason.tokens, 'token')}" if reason.tokens else ""
+        yield Text(f"Left out ({reason.reason}): {counted(reason.chunks, 'chunk')}{cost}")
 
 
 def _text(context: Context, names: Names, colours: dict[str, str]) -> Iterator[Text]:
@@ -96,42 +116,58 @@ def _text(context: Context, names: Names, colours: dict[str, str]) -> Iterator[T
     for block in context.blocks:
         if room <= 0:
             break
-        text = Text(visible(block.text), style="dim")
+        text = Text()
         if block.citation is not None:
-            text = _block(block.citation, parts[block], names, colours)
-        text.truncate(room)
-        room -= len(text)
+            document = names.document(block.citation.document_id)
+            colour = colours[block.citation.document_id]
+            text.append(f"{document.letter} ", style=f"bold {colour}")
+            written = _styled(parts[block], colour)
+        else:
+            written = iter([("", block.text, "dim")])
+        for mark, words, style in written:
+            if room <= 0:
+                break
+            text.append(mark, style=style).append(visible(words[:room]), style=style)
+            room -= len(words)
         yield text.append("\n")
     yield from _more(sum(len(block.text) for block in context.blocks) - SHOWN_CHARS, "characters")
 
 
-def _block(citation: Citation, share: Share, names: Names, colours: dict[str, str]) -> Text:
-    colour = colours[citation.document_id]
-    text = Text(names.document(citation.document_id).letter + " ", style=f"bold {colour}")
-    text.append(visible(share.header), style="bold")
-    text.append(visible(share.summary), style="italic dim")
+def _styled(share: Share, colour: str) -> Iterator[tuple[str, str, str]]:
+    """The parts of a block, which together are its text, each with the mark before it and with its style."""
+    yield "", share.header, "bold"
+    yield "", share.summary, "italic dim"
     for run in share.runs:
-        if run.begins and run.candidate is not None:
-            hit = run.candidate.is_hit
-            text.append("●" if hit else "○", style=colour)
-            text.append(f"{run.candidate.rank + 1} ", style=colour)
-        is_hit = run.candidate is not None and run.candidate.is_hit
-        text.append(visible(run.text), style="dim" if run.candidate is None else colour if is_hit else "not bold")
-    return text
+        if run.candidate is None:
+            yield "", run.text, "dim"
+            continue
+        hit = run.candidate.is_hit
+        if run.begins:
+            yield f"{'●' if hit else '○'}{run.candidate.rank + 1} ", "", colour
+        yield "", run.text, colour if hit else "not bold"
 
 
 def _bar(context: Context, names: Names, colours: dict[str, str]) -> Iterator[Text]:
     spending = spent(context)
     room = max(spending.total + spending.free, 1)
-    bar, legend = Text(), Text()
-    around = spending.headers + spending.summaries + spending.joints
-    parts = [(names.document(each).letter, tokens, colours[each]) for each, tokens in spending.documents.items()]
-    for name, tokens, style in (*parts, ("around", around, "dim"), ("supplement", spending.supplement, "dim")):
-        bar.append(name[0] * round(max(tokens, 0) / room * BAR), style=style)
+    own = [(names.document(each).letter, tokens, colours[each]) for each, tokens in spending.documents.items()]
+    others = (
+        ("around", spending.headers + spending.summaries + spending.joints, "dim"),
+        ("supplement", spending.supplement, "dim"),
+    )
+    bar, so_far = Text(), 0
+    signs = (*own, *((name[0], tokens, style) for name, tokens, style in others))
+    for sign, tokens, style in signs:
+        so_far += tokens  # to where it reaches: many small parts would each be rounded to nothing
+        width = round(so_far / room * BAR) - len(bar)
+        bar.append((sign * width)[: max(width, 0)], style=style)
+    yield bar.append("." * (BAR - len(bar)), style="dim")
+    rest = own[SHOWN_ROWS:]
+    more = (f"{len(rest):,} more documents", sum(tokens for _, tokens, _ in rest), "dim")
+    legend = Text()
+    for name, tokens, style in (*own[:SHOWN_ROWS], more, *others):
         if tokens:
             legend.append(f"{name} {tokens:,}  ", style=style)
-    bar.append("." * max(BAR - len(bar), 0), style="dim")
-    yield bar
     yield legend.append(f"free {spending.free:,} of {room:,} {spending.unit}")
 
 
@@ -139,7 +175,7 @@ def _dropped(context: Context) -> Iterator[Table | Text]:
     found = [each for each in context.trace.decisions if each.outcome in ("dropped", "duplicate", "contained")]
     if not found:
         return
-    table = Table("chunk", "rank", "distance", "score", "outcome", "reason", "because of", "tokens", box=None)
+    table = _table("chunk", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
     for each in found[:SHOWN_ROWS]:
         cells = (
             shortened(each.chunk_id, ID_CHARS),
