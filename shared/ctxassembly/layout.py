@@ -273,8 +273,13 @@ class Layout:
         return run.measured[key]
 
     def _blocks(self, run: Run, label: int, leads: bool, level: Header) -> list[list[Part]]:
-        labels = run.labelled(leads=leads)
-        return [self._renderer.block(label + step, each, level) for step, each in enumerate(labels)]
+        """Its blocks, as they are measured and then written: mostly the same ones."""
+        key = (label, leads, level)
+        if run.written is None or run.written[0] != key:
+            labels = run.labelled(leads=leads)
+            blocks = [self._renderer.block(label + step, each, level) for step, each in enumerate(labels)]
+            run.written = key, blocks
+        return run.written[1]
 
 
 class _Try(NamedTuple):
