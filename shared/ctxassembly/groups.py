@@ -105,6 +105,8 @@ def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: 
     """What `new` add to the text of `standing`, all of one document; at least that, where it is hard to say."""
     if any(each.kept is not None for each in new):
         return []
+    if not standing and len(new) == 1:
+        return [new[0].chunk.text]
     added = {id(each) for each in new}
     merged = sorted([*standing, *new], key=in_reading_order)
     texts: list[str] = []

@@ -9,7 +9,6 @@ Other tokenizers promise nothing: their texts have no such place and are counted
 
 from __future__ import annotations
 
-import math
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence
@@ -125,7 +124,6 @@ class Counter:
         """
         if not self.additive:
             return False
-        reach = (most + 1) * MOST_CHARS_PER_TOKEN
         floor = 0
         unknown: list[tuple[str, int]] = []
         for text in texts:
@@ -133,8 +131,7 @@ class Counter:
                 return True
             known = self._measures.get(text)
             if known is None:
-                least = self._cached_least(text[: min(reach, LONGEST_CACHED)], most - floor + 1)
-                unknown.append((text, least - 1))
+                unknown.append((text, self._cached_least(text[:LONGEST_CACHED], most - floor + 1) - 1))
             floor += unknown[-1][1] if known is None else known.inner
         for text, least in unknown:
             if floor > most:
@@ -158,13 +155,14 @@ class Counter:
         return Measured(text[:begin], self._count(text[begin:end]) if end > begin else 0, text[end:], len(text))
 
 
-def at_least(text: str, enough: float = math.inf) -> int:
+def at_least(text: str, enough: int = LONGEST_CACHED) -> int:
     """A lower bound of the tokens of `text` in any of the encodings that are `ADDITIVE`, without counting them.
 
     No token reaches from one word into another, nor from a letter or digit to a sign or a line break after it. Of the
-    blanks before a word only the last one is its own, and a sign that a blank or another sign takes never is. Above
-    `enough` it looks no further.
+    blanks before a word only the last one is its own, and a sign that a blank or another sign takes never is. Looks no
+    further than it takes to exceed `enough` in most texts.
     """
+    text = text[: (enough + 1) * MOST_CHARS_PER_TOKEN]
     encoded = text.encode("utf-8", "surrogatepass")
     kinds = encoded.translate(_KINDS)
     least = len(text.split()) - kinds.count(b"|") - 2 * sum(map(encoded.count, _SWALLOWED))
