@@ -185,6 +185,8 @@ def _items(candidates: Sequence[Candidate], grain: Granularity) -> list[list[Can
 
 def _shares(item: Sequence[Candidate], tokens: int) -> dict[int, int]:
     """What each candidate has of the item's `tokens`, by the length of its text; the shares add up exactly."""
+    if len(item) == 1:
+        return {id(item[0]): tokens}
     length = _length(item)
     shares: dict[int, int] = {}
     characters = given = 0

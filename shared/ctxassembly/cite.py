@@ -5,7 +5,6 @@ Built last, from what was really written, so label n is what the reader sees as 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +13,6 @@ from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Shor
 
 SNIPPET_CHARS = 200
 """The published length."""
-_LAST_WORD = re.compile(r"\s+\S*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +121,6 @@ def _snippet(text: str) -> str:
     """The beginning of `text`, up to the last word that ends in time; a word that leaves less than half is cut."""
     if len(text) <= SNIPPET_CHARS:
         return text
-    # One more character, since a blank there says that the word before it is whole.
-    words = _LAST_WORD.sub("", text[: SNIPPET_CHARS + 1])
-    return words if len(words) >= SNIPPET_CHARS // 2 else text[:SNIPPET_CHARS]
+    # One more character, since a blank there says that the word before it is whole; the stroke is the next one.
+    words = f"{text[: SNIPPET_CHARS + 1]}|".rsplit(maxsplit=1)[0]
+    return words if SNIPPET_CHARS // 2 <= len(words) <= SNIPPET_CHARS else text[:SNIPPET_CHARS]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -83,7 +82,7 @@ def extract(
             irrelevant.add(id(candidate))
         elif chosen := _chosen(candidate, answer):
             form = excerpt(chosen)[0]
-            forms[id(candidate)] = form if form is candidate else replace(form, shortened_by="llm")
+            forms[id(candidate)] = form if form is candidate else form._replace(shortened_by="llm")
         else:
             notes.append(f"{name}: the answer is not in the source, extractive instead")
     return Extracted(forms, frozenset(irrelevant))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -116,7 +115,7 @@ def beginning(candidate: Candidate, end: int, by: Shortening) -> Candidate:
         if end > 0:
             kept.append((start, min(stop, start + end)))
         end -= stop - start
-    return replace(candidate, kept=tuple(kept), shortened_by=by)
+    return candidate._replace(kept=tuple(kept), shortened_by=by)
 
 
 def fitting_excerpt(ranked: Sequence[Sentence], fits: Callable[[Sequence[Candidate]], bool]) -> list[Candidate]:
@@ -168,4 +167,4 @@ def _reduced(candidate: Candidate, spans: Iterable[Span]) -> Candidate:
         return candidate
     # What a model has extracted stays the model's.
     by: Shortening = "llm" if candidate.shortened_by == "llm" else "extractive"
-    return replace(candidate, kept=kept, shortened_by=by)
+    return candidate._replace(kept=kept, shortened_by=by)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from ctxassembly.keys import MetadataKeys
@@ -132,5 +131,5 @@ def inherit(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]
         score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
         place = (first.rank, first.distance, score)
         same = place == (stands.rank, stands.distance, stands.score)
-        became[key] = stands if same else replace(stands, rank=first.rank, distance=first.distance, score=score)
+        became[key] = stands if same else stands._replace(rank=first.rank, distance=first.distance, score=score)
     return became

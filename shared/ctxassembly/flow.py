@@ -102,7 +102,7 @@ def assemble_flow(
         hits=len(hits),
         chunks=sum(decision.reason != BEYOND for decision in decisions),
         round_trips=log.round_trips,
-        token_count=layout.weigh((), level),
+        token_count=layout.token_count if level is Header.FULL else layout.weigh((), level),
         max_tokens=config.token_limit,
         character_count=len(cited.text),
         max_characters=config.max_characters,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Generator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctxassembly.admit import Admitted, admit_fetched
@@ -79,7 +78,9 @@ def _expand(
         for document_id, members in by_document.items()
         for chunk_id, place in positions(members, document_id in fetched.whole, blanks[document_id]).items()
     }
-    placed = tuple(replace(hit, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits)
+    placed = tuple(
+        Candidate(hit.chunk, hit.rank, hit.score, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits
+    )
     return placed, neighbours(placed, fetched.chunks, places, reach, config.neighbour_decay)
 
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from ctxassembly.join import join, trimmed
 from ctxassembly.order import Place
 from ctxassembly.tokens import Measured
-from ctxassembly.types import GAP, Candidate, Chunk, Header, Joint, Label, Piece
+from ctxassembly.types import GAP, Candidate, Chunk, Header, Joint, Label, Part, Piece
 
 Joints = Callable[[Chunk, Chunk, bool], "Joint | None"]
 """How a chunk continues another one, which may stand right before it; None if there is a gap between them."""
@@ -42,7 +42,18 @@ class Run:
     documents what stands before and after it, separators included.
     """
 
-    __slots__ = ("after", "before", "first_label", "labels", "leads", "measured", "place", "summary", "verbatim")
+    __slots__ = (
+        "after",
+        "before",
+        "first_label",
+        "labels",
+        "leads",
+        "measured",
+        "place",
+        "summary",
+        "verbatim",
+        "written",
+    )
 
     first_label: int
     leads: bool
@@ -54,6 +65,8 @@ class Run:
         self.summary = summary
         self.place = place
         self.measured: dict[tuple[int, bool, Header], Measured] = {}
+        self.written: tuple[tuple[int, bool, Header], list[list[Part]]] | None = None
+        """The blocks that were written last, and with what label, lead and header."""
         self.verbatim = 0
         """Tokens that stay as long as its text does, whatever is written around or between."""
 
@@ -92,6 +105,8 @@ def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: 
     """What `new` add to the text of `standing`, all of one document; at least that, where it is hard to say."""
     if any(each.kept is not None for each in new):
         return []
+    if not standing and len(new) == 1:
+        return [new[0].chunk.text]
     added = {id(each) for each in new}
     merged = sorted([*standing, *new], key=in_reading_order)
     texts: list[str] = []

@@ -48,6 +48,7 @@ class Layout:
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
         self._groups: dict[object, Group] = {}
         self._ordered: list[Run] = []
+        self._surrounded = self._ordered
         self._supplement = counter.chain(counter.measure(part.text) for part in supplement)
         self._opening = self._closing = NOTHING
         if supplement and config.supplement_position == "before":
@@ -120,8 +121,6 @@ class Layout:
         for run, label, leads in self._arranged(self._groups):
             run.first_label, run.leads = label, leads
             self._ordered.append(run)
-        if self._order == "documents":
-            self._measure_surroundings()
         for group in tried.changed.values():
             group.settle(self._tokens_anywhere)
         self._settled += sum(group.settled for group in tried.changed.values()) - before
@@ -224,6 +223,7 @@ class Layout:
     def _measured_with(self, changed: Mapping[object, Group], level: Header) -> Measured:
         chain = self._counter.chain
         if len(changed) == 1 and level is Header.FULL and self._order == "documents":
+            self._measure_surroundings()
             ((key, group),) = changed.items()
             ((new,), last) = group.runs, self._ordered[-1] if self._ordered else None
             if key not in self._groups:
@@ -244,6 +244,9 @@ class Layout:
 
     def _measure_surroundings(self) -> None:
         """Measure what stands before and after each run, so that a try needs to measure only what it changes."""
+        if self._surrounded is self._ordered:
+            return
+        self._surrounded = self._ordered
         chain, separator = self._counter.chain, self._separator
         before, after = self._opening, self._closing
         for run in self._ordered:
@@ -273,8 +276,13 @@ class Layout:
         return run.measured[key]
 
     def _blocks(self, run: Run, label: int, leads: bool, level: Header) -> list[list[Part]]:
-        labels = run.labelled(leads=leads)
-        return [self._renderer.block(label + step, each, level) for step, each in enumerate(labels)]
+        """Its blocks, as they are measured and then written: mostly the same ones."""
+        key = (label, leads, level)
+        if run.written is None or run.written[0] != key:
+            labels = run.labelled(leads=leads)
+            blocks = [self._renderer.block(label + step, each, level) for step, each in enumerate(labels)]
+            run.written = key, blocks
+        return run.written[1]
 
 
 class _Try(NamedTuple):

@@ -8,7 +8,7 @@ two texts that share enough of all their words share one of the rarest (the pref
 
 from __future__ import annotations
 
-from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain, count
@@ -65,7 +65,7 @@ class NearIndex:
         return found
 
     def _entries(self, at: int) -> list[list[int]]:
-        return [self._by_word[word] for word in self._by_word.keys() & self._words[at]]
+        return [self._by_word[word] for word in self._words[at] if word in self._by_word]
 
     def _is_part(self, at: int, place: int) -> bool:
         mine, other = self._runs_of(at), self._runs_of(place)
@@ -92,18 +92,20 @@ class NearIndex:
         Those that no other text has are the rarest of all and left out. If they are too many, nothing shares enough.
         """
         counted = Counter(chain.from_iterable(self._words))
-        common = sorted(sorted([word for word, number in counted.items() if number > 1]), key=counted.__getitem__)
-        rarity = {word: place for place, word in enumerate(common)}
+        ranked = sorted(range(len(counted)), key=counted.__getitem__)
+        common = bisect_left(ranked, 2, key=counted.__getitem__)
+        rarity = sorted(range(len(counted)), key=ranked.__getitem__)
         rarest = []
         for mine, missing in zip(self._words, self._most_missing, strict=True):
-            met = sorted([rarity[word] for word in mine if word in rarity])
-            may_miss = missing - (len(mine) - len(met))
-            probes = [common[place] for place in met[: may_miss + SPARE]] if may_miss >= 0 else []
+            places = sorted(map(rarity.__getitem__, mine))
+            own = bisect_left(places, common)
+            may_miss = missing - own
+            probes = [ranked[place] for place in places[own : own + may_miss + SPARE]] if may_miss >= 0 else []
             rarest.append((probes, len(probes) - may_miss))
         return rarest
 
 
-def _number(texts: Iterable[Sequence[str]]) -> list[array[int]]:
-    """The texts with a number from 0 in place of each word."""
+def _number(texts: Iterable[Sequence[str]]) -> list[list[int]]:
+    """The texts with a number from 0 in place of each word, which takes less memory."""
     numbers: dict[str, int] = defaultdict(count().__next__)
-    return [array("L", map(numbers.__getitem__, text)) for text in texts]
+    return [list(map(numbers.__getitem__, text)) for text in texts]

@@ -11,10 +11,10 @@ import re
 
 REPLACEMENT = "\ufffd"
 
-# A label begins with one character in every branch, which is what a search can skip to; a run of dashes is tried from
-# its first one only: from each of them, a long run would take quadratic time.
+# Each begins with one character, which is what a search can skip to; a run of dashes is tried from its first one only:
+# from each of them, a long run would take quadratic time.
 _OURS = re.compile(r"\[(?:\d+\]|Page context:|Pagina context:|\.\.\.\]|(?i:source)[^\S\n]*\d+\])")
-_SEPARATOR = re.compile(r"(?<!-)---+[^\S\n]*(?i:supp|aanv)")
+_SEPARATOR = re.compile(r"-(?<!--)--+[^\S\n]*(?i:supp|aanv)")
 _GROUP = re.compile(r"##(?=[^\S\n])")
 _BEGUN = re.compile(r"(?:\[[^\]\n]{0,20}|--?|---+[^-\n][^\n]{0,40}|---+)\Z")
 """Begun on the last line of a text that the next one continues without a break, which may complete it."""
@@ -32,7 +32,7 @@ def replacements(text: str, form: str, *, continued: bool = False) -> dict[int, 
     One that replaces nothing ends where it begins and stands before the character there. `continued` means that
     another text follows without a break.
     """
-    patterns = [_OURS]
+    patterns = [_OURS] if "[" in text else []
     if "---" in text:
         patterns.append(_SEPARATOR)
     if form == "grouped":

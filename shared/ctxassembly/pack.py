@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly.cut import merged
@@ -131,7 +130,7 @@ def _kept(units: Units, chosen: set[int]) -> dict[int, Candidate]:
             kept[id(share.candidate)] = share.candidate
             upto |= dict.fromkeys(taken, share.end)
         elif spans := _spans(share, taken, units.units, upto):
-            kept[id(share.candidate)] = replace(share.candidate, kept=spans, shortened_by="sentence")
+            kept[id(share.candidate)] = share.candidate._replace(kept=spans, shortened_by="sentence")
     return kept
 
 

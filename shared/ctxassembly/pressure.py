@@ -6,7 +6,6 @@ Each step is taken only as long as not everything fits, and none of them leaves 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
@@ -72,7 +71,7 @@ def _limited(candidate: Candidate, limit: int, scale: Scale, best_sentences: Bes
         return candidate
     ranked = best_sentences([candidate]) if best_sentences else ()
     if best := fitting_excerpt(ranked, lambda some: scale.text_tokens(some[0]) <= limit):
-        return replace(best[0], shortened_by="max_chunk_tokens")
+        return best[0]._replace(shortened_by="max_chunk_tokens")
 
     def begun(end: int) -> Candidate:
         return beginning(candidate, end, "max_chunk_tokens")

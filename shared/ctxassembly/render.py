@@ -106,7 +106,8 @@ class Renderer:
     def _verbatim(self, piece: Piece, *, continued: bool) -> list[Part]:
         key = (id(piece.candidate), piece.start, piece.end, continued)
         if key not in self._slices:
-            self._slices[key] = (piece.candidate, list(_split(piece, self._form, continued=continued)))
+            parts = _altered(piece.text, self._form, piece.candidate, piece.start, continued=continued)
+            self._slices[key] = (piece.candidate, list(parts))
         return self._slices[key][1]
 
     def _clean_line(self, text: str) -> str:
@@ -114,25 +115,18 @@ class Renderer:
         return escaped(line) if self._form == "xml" else line
 
 
-def _altered(text: str, form: str, *, continued: bool = False) -> Iterator[Part]:
-    """The text as parts: verbatim ones with their places in it, the only ones that have an end, and ours between."""
+def _altered(
+    text: str, form: str, candidate: Candidate | None = None, start: int = 0, *, continued: bool = False
+) -> Iterator[Part]:
+    """The text, which begins at `start` of the candidate's, as parts: verbatim ones, and ours between."""
     done = 0
     for at, (end, instead) in sorted(replacements(text, form, continued=continued).items()):
         if at > done:
-            yield Part(text[done:at], start=done, end=at)
+            yield Part(text[done:at], candidate, start + done, start + at)
         yield Part(instead)
         done = end
     if done < len(text):
-        yield Part(text[done:], start=done, end=len(text))
-
-
-def _split(piece: Piece, form: str, *, continued: bool) -> Iterator[Part]:
-    """The slice as parts, of which the verbatim ones know where they come from."""
-    for part in _altered(piece.text, form, continued=continued):
-        if part.end:
-            yield Part(part.text, piece.candidate, piece.start + part.start, piece.start + part.end)
-        else:
-            yield part
+        yield Part(text[done:], candidate, start + done, start + len(text))
 
 
 def _unindented(piece: Piece) -> Piece:

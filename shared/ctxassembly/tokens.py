@@ -29,8 +29,8 @@ CACHED_PIECES = 8_192
 LONGEST_CACHED = 8_192
 """Characters; a longer piece is rare and not worth its memory."""
 
-_NO_BOUNDS = ("\x1c", "\x1d", "\x1e", "\x1f", "\n/", "\r/")
-"""Where `str.split` parts words and an encoding may not: no white space to it, or swallowed after punctuation."""
+_SWALLOWED = (b"\n/", b"\r/")
+"""What o200k takes into the sign before it: neither the slash nor a sign that follows it begins as it would."""
 
 
 def _kind(byte: int) -> str:
@@ -38,11 +38,16 @@ def _kind(byte: int) -> str:
     if sign in string.ascii_letters + string.digits:
         return "a"
     # An apostrophe may begin the end of a word, as in "don't".
-    return "." if sign in string.punctuation and sign != "'" else sign if sign == "\n" else " "
+    if sign in string.punctuation and sign != "'":
+        return "."
+    return {"\n": "\n", " ": " ", "\t": " "}.get(sign, "|" if "\x1c" <= sign <= "\x1f" else "?")
 
 
 _KINDS = bytes(ord(_kind(byte)) for byte in range(256))
-"""What each byte of a text is: a letter or digit, a sign, a line break, or what says nothing."""
+"""What each byte of a text is: a letter or digit, a sign, a line break, a blank, what says nothing, or one of the
+four controls at which `str.split` parts words and no encoding does."""
+_CUTS = (b"a.", b"a\n", b"  a", b" .a", b"..a", b"  .")
+"""Kinds that stand in a row only where one more token begins than words do; most frequent first."""
 
 _SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
@@ -119,7 +124,6 @@ class Counter:
         """
         if not self.additive:
             return False
-        reach = (most + 1) * MOST_CHARS_PER_TOKEN
         floor = 0
         unknown: list[tuple[str, int]] = []
         for text in texts:
@@ -127,7 +131,7 @@ class Counter:
                 return True
             known = self._measures.get(text)
             if known is None:
-                unknown.append((text, self._cached_least(text[: min(reach, LONGEST_CACHED)]) - 1))
+                unknown.append((text, self._cached_least(text[:LONGEST_CACHED], most - floor + 1) - 1))
             floor += unknown[-1][1] if known is None else known.inner
         for text, least in unknown:
             if floor > most:
@@ -151,14 +155,22 @@ class Counter:
         return Measured(text[:begin], self._count(text[begin:end]) if end > begin else 0, text[end:], len(text))
 
 
-def at_least(text: str) -> int:
+def at_least(text: str, enough: int = LONGEST_CACHED) -> int:
     """A lower bound of the tokens of `text` in any of the encodings that are `ADDITIVE`, without counting them.
 
-    No token reaches from one word into another, nor from a letter or digit to a sign or a line break after it.
+    No token reaches from one word into another, nor from a letter or digit to a sign or a line break after it. Of the
+    blanks before a word only the last one is its own, and a sign that a blank or another sign takes never is. Looks no
+    further than it takes to exceed `enough` in most texts.
     """
-    words = len(text.split()) - sum(map(text.count, _NO_BOUNDS))
-    kinds = text.encode("utf-8", "surrogatepass").translate(_KINDS)
-    return max(words + kinds.count(b"a.") + kinds.count(b"a\n"), len(text) // LONGEST_TOKEN)
+    text = text[: (enough + 1) * MOST_CHARS_PER_TOKEN]
+    encoded = text.encode("utf-8", "surrogatepass")
+    kinds = encoded.translate(_KINDS)
+    least = len(text.split()) - kinds.count(b"|") - 2 * sum(map(encoded.count, _SWALLOWED))
+    for cut in _CUTS:
+        if least > enough:
+            break
+        least += kinds.count(cut)
+    return max(least, len(text) // LONGEST_TOKEN)
 
 
 def counter_for(encoding: str | Callable[[str], int]) -> Counter:

@@ -62,8 +62,7 @@ class ChunkRef:
     chunk_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A chunk that may stand in the context: a hit, or a neighbour of one."""
 
     chunk: Chunk

@@ -99,6 +99,7 @@ def test_the_metadata_of_a_citation_is_a_copy():
         ("a word that ends in time is whole", "a" * 100 + " " + "b" * 99 + " more", "a" * 100 + " " + "b" * 99),
         ("and one letter more is too many", "a" * 100 + " " + "b" * 100, "a" * 100),
         ("a word that leaves less than half is cut", "See " + "日" * 300, "See " + "日" * 196),
+        ("even if it is all there is", "日" * 300, "日" * 200),
         ("the whole text if it is shorter", "Short.", "Short."),
         ("without outer white space", "\n  Text.  ", "Text."),
     ],

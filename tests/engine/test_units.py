@@ -115,7 +115,7 @@ def test_units_are_the_sentences_of_what_the_chunks_make_together():
     first = candidate("a", "One. Two begins ", position=0, document="D")
     second = candidate("b", "Two begins and ends. Three.", position=1, document="D", rank=1)
     other = candidate("c", "Elsewhere.", document="E", rank=2)
-    joined = [replace(each, chunk=replace(each.chunk, start=start)) for each, start in ((first, 0), (second, 5))]
+    joined = [each._replace(chunk=replace(each.chunk, start=start)) for each, start in ((first, 0), (second, 5))]
     units = valued("query", *joined, other)
     assert [unit.text for unit in units.units] == ["One. ", "Two begins and ends. ", "Three.", "Elsewhere."]
     assert [unit.start > 0 for unit in units.units] == [False, True, True, False]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -82,7 +81,7 @@ def _origins(context: Context) -> Callable[[Candidate], Candidate]:
         if decision is None or (chunk.id, candidate.rank, candidate.distance) in places:
             return candidate
         if id(candidate) not in found:
-            found[id(candidate)] = replace(candidate, rank=decision.rank, distance=decision.distance)
+            found[id(candidate)] = candidate._replace(rank=decision.rank, distance=decision.distance)
         return found[id(candidate)]
 
     return came_as
