@@ -70,7 +70,8 @@ def cite(
         provenance += sources
         for pieces in label.passages:
             found = [spans[id(piece.candidate)] for piece in pieces if id(piece.candidate) in spans]
-            reach = (found[0][0], found[-1][1]) if found else span
+            # Slices of two chunks may take turns, and the first one may be nothing but blank lines that were stripped.
+            reach = (min(found)[0], max(end for _, end in found)) if found else span
             passages.append(Passage(pieces[0].candidate.chunk.document_id, pieces, reach))
     return Cited(text, tuple(cited), tuple(passages), tuple(provenance))
 
