@@ -105,7 +105,7 @@ def _citation(citation: Citation) -> Text:
 def _left_out(trace: Trace) -> Iterable[Text]:
     """A line for each chunk that the model doesn't read."""
     for decision in trace.decisions:
-        if decision.outcome in ("dropped", "duplicate", "contained"):
+        if not decision.stands:
             kind = "neighbour" if decision.distance else "hit"
             because = f" of {decision.because_of}" if decision.because_of else f": {decision.reason}"
             yield Text(f"{decision.outcome} {decision.chunk_id} ({kind}){because}", style="dim")

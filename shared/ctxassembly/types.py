@@ -279,6 +279,11 @@ class Decision:
     shortened: Shortened | None = None
     """How much shorter it is, for one that was cut or compressed."""
 
+    @property
+    def stands(self) -> bool:
+        """Whether text of its own is in the context, all of it or a part."""
+        return self.outcome in ("kept", "cut", "compressed")
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -323,7 +328,7 @@ class Trace:
     @property
     def compressed_share(self) -> float:
         """Share of the chunks with text in the context that were cut or compressed, 0 to 1."""
-        standing = sum(decision.outcome in ("kept", "cut", "compressed") for decision in self.decisions)
+        standing = sum(decision.stands for decision in self.decisions)
         return len(self.shortened) / standing if standing else 0.0
 
     @property

@@ -226,12 +226,15 @@ def retrievals(draw: st.DrawFn) -> Retrieval:
 
 
 def assembled(case: Retrieval) -> Context:
-    return assemble(
-        case.hits,
-        case.config,
-        query=case.query,
-        store=MemoryStore(case.stored),
-        supplement=case.supplement,
-        embeddings=case.embeddings,
-        llm=case.llm,
-    )
+    return assemble(case.hits, case.config, **arguments(case))
+
+
+def arguments(case: Retrieval) -> dict[str, Any]:
+    """What `assemble` and `aassemble` are given besides hits and config."""
+    return {
+        "query": case.query,
+        "store": MemoryStore(case.stored),
+        "supplement": case.supplement,
+        "embeddings": case.embeddings,
+        "llm": case.llm,
+    }

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders import count, split
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble, assemble
 from ctxassembly.layout import Layout
-from strategies import Retrieval, assembled, framed, retrievals, texts
+from strategies import Retrieval, arguments, assembled, framed, retrievals, texts
 
 unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -245,17 +245,7 @@ def test_where_hits_are_passed_through_the_budget_alone_decides(case: Retrieval)
 @unhurried
 @given(retrievals())
 def test_sync_equals_async(case: Retrieval):
-    awaited = asyncio.run(
-        aassemble(
-            case.hits,
-            case.config,
-            query=case.query,
-            store=MemoryStore(case.stored),
-            supplement=case.supplement,
-            embeddings=case.embeddings,
-            llm=case.llm,
-        )
-    )
+    awaited = asyncio.run(aassemble(case.hits, case.config, **arguments(case)))
     context = assembled(case)
     assert awaited.text == context.text
     assert awaited.provenance == context.provenance

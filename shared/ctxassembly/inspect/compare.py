@@ -104,7 +104,7 @@ def _compared(name: str, context: Context, evidence: Sequence[Evidence]) -> Comp
     return Compared(
         name=name,
         tokens=context.token_count,
-        chunks=sum(each.outcome in ("kept", "cut", "compressed") for each in context.trace.decisions),
+        chunks=sum(each.stands for each in context.trace.decisions),
         documents=len({passage.document_id for passage in passages}),
         passages=len(passages),
         mean_run_chars=fmean(len(passage.text) for passage in passages) if passages else 0.0,

@@ -10,7 +10,7 @@ from ctxassembly.inspect.limits import ID_CHARS, ORDER_LABELS, VALUE_CHARS
 from ctxassembly.inspect.look import document_class, letter
 from ctxassembly.inspect.markup import Html, joined, shortened, tag
 from ctxassembly.inspect.page import style
-from ctxassembly.inspect.tables import number, row, table
+from ctxassembly.inspect.tables import meter, number, row, table
 
 _NUMBERS = (1, 2, 3, 4, 5, 6)
 
@@ -37,14 +37,10 @@ def contrast(rows: Sequence[Compared]) -> Html:
 
 def _cells(title: str, each: Compared, most: int, documents: Mapping[str, Named]) -> Iterator[str]:
     yield title
-    yield joined(number(each.tokens), _meter(each.tokens / most))
+    yield joined(number(each.tokens), meter(each.tokens / most))
     yield from map(number, (each.chunks, each.documents, each.passages))
     yield number(each.mean_run_chars, 0)
-    yield joined(number(each.evidence, 2), "" if each.evidence is None else _meter(each.evidence))
+    yield joined(number(each.evidence, 2), "" if each.evidence is None else meter(each.evidence))
     keys = [documents[document_id].key for document_id, _ in each.order[:ORDER_LABELS]]
     rest = len(each.order) - ORDER_LABELS
     yield joined(*keys, f" and {rest:,} more" if rest > 0 else "" if keys else "–")
-
-
-def _meter(share: float) -> Html:
-    return tag("span", class_="cxa-meter", style=f"width:{share:.1%}")

@@ -47,11 +47,16 @@ def shared_spans(texts: Sequence[str]) -> list[list[Span]]:
 
 def _windows(text: str) -> Iterator[tuple[int, str]]:
     """All that is looked up of `text`, each with its place: of a long one its two ends, where chunks overlap."""
-    size, half = LEAST_SHARED_CHARS, COMPARED_CHARS // 2
-    ends = [(0, len(text))] if len(text) <= COMPARED_CHARS else [(0, half), (len(text) - half, len(text))]
-    for begin, end in ends:
+    size = LEAST_SHARED_CHARS
+    for begin, end in _ends(text, COMPARED_CHARS, COMPARED_CHARS):
         for at in range(begin, end - size + 1):
             yield at, text[at : at + size]
+
+
+def _ends(text: str, room: int, most: int) -> list[Span]:
+    """All of a text of at most `most` characters; of a longer one its two ends, half of `room` each."""
+    half = room // 2
+    return [(0, len(text))] if len(text) <= most else [(0, half), (len(text) - half, len(text))]
 
 
 def _stretches(windows: Sequence[tuple[int, str]], several: set[str]) -> list[Span]:
@@ -95,11 +100,10 @@ def _cards(context: Context, names: Names, decisions: dict[int, Decision], texts
 
 def _marked(text: str, spans: Sequence[Span]) -> Iterator[Html | str]:
     """The text, of a long one its two ends, with the shared stretches marked."""
-    half = FRAGMENT_CHARS // 2
-    ends = [(0, len(text))] if len(text) < FRAGMENT_CHARS + HIDDEN_CHARS else [(0, half), (len(text) - half, len(text))]
-    for place, (begin, end) in enumerate(ends):
-        if place:
-            yield tag("span", f"\n… {begin - half:,} characters …\n", class_="cxa-gap")
+    at = 0
+    for begin, end in _ends(text, FRAGMENT_CHARS, FRAGMENT_CHARS + HIDDEN_CHARS - 1):
+        if begin:
+            yield tag("span", f"\n… {begin - at:,} characters …\n", class_="cxa-gap")
         at = begin
         for span in spans:
             start, stop = max(span[0], begin), min(span[1], end)
@@ -108,3 +112,4 @@ def _marked(text: str, spans: Sequence[Span]) -> Iterator[Html | str]:
                 yield tag("mark", text[start:stop])
                 at = stop
         yield text[at:end]
+        at = end

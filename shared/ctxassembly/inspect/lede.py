@@ -25,7 +25,7 @@ def counted(number: int, one: str) -> str:
 
 def _done(trace: Trace) -> Iterator[str]:
     decisions = trace.decisions
-    standing = [each for each in decisions if each.outcome in ("kept", "cut", "compressed")]
+    standing = [each for each in decisions if each.stands]
     if copies := sum(each.outcome == "duplicate" for each in decisions):
         yield counted(copies, "duplicate") + " removed"
     if trace.stripped_chars:

@@ -70,7 +70,7 @@ def _origins(context: Context) -> Callable[[Candidate], Candidate]:
 
     A newer version stands in the place of the one that it displaced: its candidate has the place of that one.
     """
-    standing = [each for each in context.trace.decisions if each.outcome in ("kept", "cut", "compressed")]
+    standing = [each for each in context.trace.decisions if each.stands]
     places = {(each.chunk_id, each.rank, each.distance) for each in standing}
     came = {(each.document_id, each.chunk_id): each for each in reversed(standing)}
     found: dict[int, Candidate] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxassembly.context import Context
 from ctxassembly.inspect.markup import Html, joined, tag
 from ctxassembly.inspect.savings import LEFT_OUT, Saved, left_out, saved
-from ctxassembly.inspect.tables import number, row, table
+from ctxassembly.inspect.tables import meter, number, row, table
 from ctxassembly.inspect.tally import funnel
 
 DOES = {
@@ -29,7 +29,7 @@ def stages(context: Context) -> Html:
         row(
             joined(each.name, " ", tag("span", DOES.get(each.name, ""), class_="cxa-does")),
             f"{each.chunks_in:,} → {each.chunks_out:,}",
-            tag("span", class_="cxa-meter", style=f"width:{each.chunks_out / most:.1%}"),
+            meter(each.chunks_out / most),
             number(_tokens(savings, place)),
             number(each.elapsed_ms, 2),
             numbers=(1, 3, 4),

@@ -37,6 +37,11 @@ def fold(summary: str, *inside: str) -> Html:
     return tag("details", tag("summary", summary), *inside)
 
 
+def meter(part: float) -> Html:
+    """A bar as long as `part` is of the whole, 0 to 1."""
+    return tag("span", class_="cxa-meter", style=f"width:{part:.1%}")
+
+
 def number(value: float | None, digits: int | None = None) -> str:
     """`value` as a reader writes it, an en dash if there is none."""
     if value is None:

@@ -172,7 +172,7 @@ def _bar(context: Context, names: Names, colours: dict[str, str]) -> Iterator[Te
 
 
 def _dropped(context: Context) -> Iterator[Table | Text]:
-    found = [each for each in context.trace.decisions if each.outcome in ("dropped", "duplicate", "contained")]
+    found = [each for each in context.trace.decisions if not each.stands]
     if not found:
         return
     table = _table("chunk", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
