@@ -342,6 +342,14 @@ def test_of_long_fragments_both_ends_are_compared(second, said):
         assert LONG[-30:] in "".join(each.text for each in view(context).all("article")[0].all("mark"))
 
 
+@pytest.mark.parametrize("second", ["Nothing in common.", LONG[:200]], ids=["unmarked", "marked at its beginning"])
+def test_of_long_fragments_what_is_hidden_is_counted(second):
+    context = assemble(hits_of([Chunk("a", "A", LONG), Chunk("b", "B", second)]), AssemblyConfig(max_tokens=100_000))
+    fragment = view(context).all(class_="cxa-before")[0].all("article")[0]
+    (gap,) = fragment.all(class_="cxa-gap")
+    assert gap.text.strip() == f"… {len(LONG) - limits.FRAGMENT_CHARS:,} characters …"
+
+
 def test_only_rows_that_are_shown_are_led_to():
     metadata = {"source": "\u202e" * 100}
     hits = [Hit(Chunk("\u202e" * 60 + str(n), f"{n}", f"Text {n}.", metadata=metadata)) for n in range(290)]
