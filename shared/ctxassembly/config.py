@@ -45,8 +45,12 @@ class AssemblyConfig:
     window: int = 1
     """Neighbours read on each side of a hit, 0 to 3 chunks."""
     pool_window: int | None = None
-    """Neighbours fetched on each side of a hit, in the same round trip, 0 to 16 chunks. Those beyond `window` are read
-    only where not everything fits and the query chooses. None fetches 3, or none where `window` is 0."""
+    """Neighbours fetched on each side of a hit for the query to choose from, in the same round trip, 0 to 16 chunks.
+
+    Where not everything fits, those beyond `window` are weighed like all others. Where all of the window fits, it
+    stands, and of those beyond it only what answers the query better than a hit that is read anyway. None fetches 3, or
+    none where `window` is 0; as many as `window` leave no choice.
+    """
     neighbour_decay: float = 0.5
     """A neighbour's score is its best hit's times this, once per step; 0 to 1."""
     max_tokens: int | TokenBudget = 8_000

@@ -89,13 +89,23 @@ class Selector:
         layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
         near = [each for each in candidates if each.distance <= self.config.window]
         if self._by_query and self.config.stop_below is None and layout.may_fit(near) and layout.fits(near):
-            # Nothing has to be chosen, and nothing comes from beyond the window.
             layout.take(near)
-            beyond = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > self.config.window}
-            return Selection(layout, tuple(candidates), beyond, {}, beside, ())
+            return Selection(layout, tuple(candidates), *self._beyond(layout, candidates), beside, ())
         relieved = relieve(layout, candidates, self.config, best)
         offered = Selection(layout, relieved.candidates, relieved.left_out, {}, beside, relieved.notes)
         return self._filled(offered, best)
+
+    def _beyond(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
+        """What has room beside all of the window: only what is worth more than a hit that is read anyway."""
+        config = self.config
+        if all(each.distance <= config.window for each in candidates):
+            return Filled({}, {})
+        better = units_of(layout.lines(candidates), self.query or "").beyond(candidates, config.window)
+        filled = fill(layout, better, "chunk", at_edge=config.at_edge, min_chunk_tokens=config.min_chunk_tokens)
+        standing = {id(each) for each in better} - filled.left_out.keys()
+        beyond = (id(each) for each in candidates if each.distance > config.window)
+        left_out = {key: filled.left_out.get(key, LeftOut(BEYOND, 0)) for key in beyond if key not in standing}
+        return Filled({key: why._replace(reason=BEYOND) for key, why in left_out.items()}, filled.shortened)
 
     def _filled(
         self, offered: Selection, best: BestSentences | None, forms: Mapping[int, Candidate] = MappingProxyType({})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -86,6 +87,8 @@ class Units:
     units: Sequence[Unit]
     values: Sequence[float]
     """Only how far apart they are means something."""
+    words: Sequence[float]
+    """What the words of the query make of each value."""
     shares: Sequence[Share]
     least: float = -math.inf
     """What is worth less is not worth its room."""
@@ -95,10 +98,21 @@ class Units:
 
         A tie leaves their order.
         """
-        worth = {
-            id(share.candidate): _mean_and_best(self.values[place] for place in share.places) for share in self.shares
-        }
+        worth = self._by_candidate(self.values)
         return sorted(candidates, key=lambda candidate: -worth[id(candidate)])
+
+    def beyond(self, candidates: Sequence[Candidate], window: int) -> list[Candidate]:
+        """Those of `candidates` farther than `window` from a hit that tell more than the least hit, best first.
+
+        They are worth more than it, and not by their rank alone: they answer the query better, too.
+        """
+        ranked, words = self.by_value(candidates), self._by_candidate(self.words)
+        last = max((place for place, candidate in enumerate(ranked) if candidate.is_hit), default=0)
+        least = words[id(ranked[last])]
+        return [each for each in ranked[:last] if each.distance > window and words[id(each)] > least]
+
+    def _by_candidate(self, scores: Sequence[float]) -> dict[int, float]:
+        return {id(share.candidate): _mean_and_best(scores[place] for place in share.places) for share in self.shares}
 
     def poor(self) -> set[int]:
         """The candidates of which no unit is worth its room, by `id`."""
@@ -146,16 +160,17 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
             places = range(first + bisect_right(ends, begin), first + bisect_left(starts, end))
             shares.append(Share(candidate, begin, end, places))
     # By chunks: among sentences even a word that every chunk has is rare.
-    words = [_joined(found, share.places) for share in shares]
-    bm25 = Bm25(words, within=long)
+    stems_of = [_joined(found, share.places) for share in shares]
+    bm25 = Bm25(stems_of, within=long)
     matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
-    values = _of_ranks(units, shares, weights)
-    values = _added(values, weights.chunk, _of_chunks(shares, words, len(units), bm25))
-    values = _added(values, weights.section, _of_sections(units, found, bm25))
-    values = _added(values, weights.sentence, matches)
-    values = _added(values, weights.surroundings, _smoothed(_smoothed(matches, units), units))
+    by_words = _added([0.0] * len(units), weights.chunk, _of_chunks(shares, stems_of, len(units), bm25))
+    by_words = _added(by_words, weights.section, _of_sections(units, found, bm25))
+    by_words = _added(by_words, weights.sentence, matches)
+    by_words = _added(by_words, weights.surroundings, _smoothed(_smoothed(matches, units), units))
+    ranks = _of_ranks(units, shares, weights)
+    values = [by_rank + by_word for by_rank, by_word in zip(ranks, by_words, strict=True)]
     least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * weights.words
-    return Units(units, values, shares, least)
+    return Units(units, values, array("d", by_words), shares, least)
 
 
 def _added(values: Sequence[float], weight: float, scores: Sequence[float]) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,19 +87,51 @@ def test_what_two_chunks_share_belongs_to_the_first_and_stands_once():
     assert document.count("Stop taking") == 1
 
 
-def test_a_wider_pool_is_fetched_in_the_same_round_trip_and_read_only_under_pressure():
+@pytest.mark.parametrize(
+    ("limit", "there", "stands"),
+    [
+        (8_000, ANSWER, ["A3", "A4", "A5", "A6", "A7"]),  # A6 is worth as much as what stands around it
+        (8_000, "Nothing to the point.", ["A3", "A4", "A5"]),
+        (30, ANSWER, ["A7"]),
+    ],
+)
+def test_a_wider_pool_comes_in_the_same_round_trip_and_is_read_where_it_answers_better_than_the_hit(
+    limit: int, there: str, stands: list[str]
+):
     chunks = [words_of("A", n) for n in range(9)]
-    chunks[7] = Chunk("A7", "A", ANSWER, index=7)
-    for limit, stands in ((8_000, ["A3", "A4", "A5"]), (30, ["A7"])):
-        store = MemoryStore(chunks)
-        config = AssemblyConfig(max_tokens=limit, granularity="sentence")
-        context = assemble(hits_of(chunks[4:5]), config, query=QUERY, store=store)
-        assert store.round_trips == 1
-        assert [each for passage in context.passages for each in passage.chunk_ids] == stands
-        reasons = {each.reason for each in context.trace.decisions if each.chunk_id not in stands}
-        assert reasons <= {"beyond the window", "budget"}
-        assert len(context.trace.decisions) == 7
-        assert context.trace.summary.startswith("1 -> 3 chunks" if limit == 8_000 else "1 -> ")
+    chunks[7] = Chunk("A7", "A", there, index=7)
+    store = MemoryStore(chunks)
+    config = AssemblyConfig(max_tokens=limit, granularity="sentence")
+    context = assemble(hits_of(chunks[4:5]), config, query=QUERY, store=store)
+    assert store.round_trips == 1
+    assert [each for passage in context.passages for each in passage.chunk_ids] == stands
+    left_out = [each for each in context.trace.decisions if each.chunk_id not in stands]
+    assert {each.reason for each in left_out} <= {"beyond the window", "budget"}
+    assert len(context.trace.decisions) == 7
+    if limit == 8_000:
+        assert context.trace.summary.startswith(f"1 -> {len(stands)} chunks")
+
+
+@pytest.mark.parametrize("query", ["zzz", "paragraph"])
+def test_a_query_that_tells_nothing_reads_nothing_beyond_the_window(query: str):
+    chunks = [
+        Chunk(f"{name}{n}", name, f"Of {name} this is paragraph {n}.", index=n) for name in "ABCDEF" for n in range(9)
+    ]
+    hits = hits_of([each for each in chunks if each.index == 4])
+    context = assemble(hits, AssemblyConfig(), query=query, store=MemoryStore(chunks))
+    assert context.text == assemble(hits, AssemblyConfig(), store=MemoryStore(chunks)).text
+
+
+def test_the_room_beside_the_window_is_all_that_what_is_beyond_it_may_take():
+    chunks = [words_of("A", n) for n in range(9)]
+    chunks[6], chunks[7] = Chunk("A6", "A", ANSWER, index=6), Chunk("A7", "A", f"{ANSWER} {ANSWER}", index=7)
+    config = AssemblyConfig(granularity="chunk")
+    window = assemble(hits_of(chunks[4:5]), replace(config, pool_window=1), query=QUERY, store=MemoryStore(chunks))
+    for more in range(2 * count(ANSWER)):
+        limited = replace(config, max_tokens=window.token_count + more)
+        context = assemble(hits_of(chunks[4:5]), limited, query=QUERY, store=MemoryStore(chunks))
+        assert context.token_count <= limited.max_tokens
+        assert {"A3", "A4", "A5"} <= {source.chunk_id for source in context.provenance}
 
 
 def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():

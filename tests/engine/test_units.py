@@ -130,7 +130,7 @@ def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_
     even, uneven = candidate("a", "One. Two. Three."), candidate("b", "One. Two. Three.")
     shares = [Share(even, 0, 16, range(3)), Share(uneven, 0, 16, range(3, 6))]
     for answer, order in ((8.0, [uneven, even]), (4.0, [even, uneven])):
-        assert Units([], [3.0, 3.0, 3.0, 0.0, answer, 0.0], shares).by_value([even, uneven]) == order
+        assert Units([], [3.0, 3.0, 3.0, 0.0, answer, 0.0], [], shares).by_value([even, uneven]) == order
 
 
 def test_what_is_worth_its_room_follows_from_the_best_alone():
