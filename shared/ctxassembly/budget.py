@@ -2,7 +2,8 @@
 
 Items are tried best first, each as the context would really be rendered with it. With granularity `document` the
 first one that doesn't fit ends it, which is dropping whole documents from the tail; with `passage` and `chunk` an item
-is left out only if it doesn't fit beside everything ranked above it, and filling goes on, unless `at_edge` ends it.
+is left out only if it doesn't fit beside everything ranked above it, and filling goes on, unless `at_edge` ends it. Of
+the best passage its chunks are tried where it doesn't fit at all.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def fill(
     Of an item that doesn't fit, the `forms` that its candidates have besides (by `id`) are taken if they do; else as
     many of its `best_sentences` as do. `at_edge` says what follows it: the next one, nothing, or, if no sentence was
     chosen, as much of its beginning as fits and then nothing. If not even the first item fits, its parts are tried: of
-    a document its passages, then its chunks. Nothing at all may fit; then see `shorten`.
+    a document its passages, then its chunks; of a passage its chunks. Nothing at all may fit; then see `shorten`.
     """
     left_out: dict[int, LeftOut] = {}
     shortened: dict[int, Candidate] = {}
@@ -70,7 +71,7 @@ def fill(
         # The published rule cuts the first document: if not even the best part of it fits, a smaller part of that one
         # is next, never a lesser part beside it.
         full = by_document and not tried
-        for item in items[tried:]:
+        for item in _one_by_one(items, tried, parts=grain == "passage" and not full and not best_sentences):
             may_fit = not full and scale.may_fit(item)
             if may_fit and scale.fits(item):
                 scale.take(item)
@@ -160,27 +161,46 @@ def _take_together(scale: Scale, items: Sequence[Sequence[Candidate]], chars_per
     return taken
 
 
+def _one_by_one(items: Sequence[list[Candidate]], tried: int, *, parts: bool) -> Sequence[list[Candidate]]:
+    """The items that were not taken together. If not even the best one was, it may be in `parts`.
+
+    Were it dropped whole, only lesser ones would stand.
+    """
+    if tried or not parts:
+        return items[tried:]
+    return [*([candidate] for candidate in items[0]), *items[1:]]
+
+
 def _length(item: Sequence[Candidate]) -> int:
     return sum([len(candidate.text) for candidate in item])
+
+
+def runs(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """`candidates` by the passages that they make, each in their order: it comes where the first of it does."""
+    run_of: dict[int, int] = {}
+    run, before = 0, None
+    for candidate in sorted(candidates, key=lambda c: (c.chunk.document_id, c.position)):
+        at = (candidate.chunk.document_id, candidate.position)
+        run += before not in (at, (at[0], at[1] - 1))
+        run_of[id(candidate)] = run
+        before = at
+    return _grouped(candidates, [run_of[id(candidate)] for candidate in candidates])
 
 
 def _items(candidates: Sequence[Candidate], grain: Granularity) -> list[list[Candidate]]:
     """The candidates in items of that size, by the best candidate in each."""
     if grain == "chunk":
         return [[candidate] for candidate in candidates]
-    run_of: dict[int, int] = {}
     if grain == "passage":
-        run, before = 0, None
-        for candidate in sorted(candidates, key=lambda c: (c.chunk.document_id, c.position)):
-            at = (candidate.chunk.document_id, candidate.position)
-            run += before not in (at, (at[0], at[1] - 1))
-            run_of[id(candidate)] = run
-            before = at
-    items: dict[object, list[Candidate]] = {}
-    for candidate in candidates:
-        key = run_of[id(candidate)] if grain == "passage" else candidate.chunk.document_id
-        items.setdefault(key, []).append(candidate)
-    return list(items.values())
+        return runs(candidates)
+    return _grouped(candidates, [candidate.chunk.document_id for candidate in candidates])
+
+
+def _grouped(candidates: Sequence[Candidate], keys: Sequence[object]) -> list[list[Candidate]]:
+    groups: dict[object, list[Candidate]] = {}
+    for candidate, key in zip(candidates, keys, strict=True):
+        groups.setdefault(key, []).append(candidate)
+    return list(groups.values())
 
 
 def _shares(item: Sequence[Candidate], tokens: int) -> dict[int, int]:

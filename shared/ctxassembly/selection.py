@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from ctxassembly.budget import fill
+from ctxassembly.budget import fill, runs
 from ctxassembly.compress import Extracted
 from ctxassembly.config import AssemblyConfig, Granularity
 from ctxassembly.keys import look_up
@@ -21,9 +21,11 @@ from ctxassembly.tokens import Counter
 from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, STOPPED, Candidate, LeftOut
 from ctxassembly.units import units_of
 
-CALM_PRESSURE = 2.0
-"""All candidates by the room for them. Up to here whole chunks find as much as sentences do, from 2.5 on less."""
-CALM_SHARE = 0.2
+PASSAGE_PRESSURE = 1.5
+"""All candidates by the room for them. Up to here whole passages find about as much as chunks do."""
+CHUNK_PRESSURE = 2.25
+"""Up to here whole chunks find as much as sentences do."""
+CHUNK_SHARE = 0.2
 """Of the room that the longest of them takes: where it is more, whole chunks leave too much of the room empty."""
 
 
@@ -130,13 +132,17 @@ class Selector:
         if self._by_query and candidates:
             units = units_of(layout.lines(candidates), self.query or "", config.stop_below)
             chars_per_token = len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
-            by_sentences = grain == "sentence" and not self._calm(candidates, layout, chars_per_token)
-            if by_sentences and (packed := pack(layout, units, chars_per_token)):
+            step = self._step(candidates, layout, chars_per_token)
+            if step == "sentence" and (packed := pack(layout, units, chars_per_token)):
                 layout.take(packed.candidates)
                 return units.filled(candidates, packed.forms, packed.chars_per_token)
             poor = units.poor()
+            if grain == "passage":  # whole, for the best that it has
+                poor = {id(each) for run in runs(candidates) if poor.issuperset(map(id, run)) for each in run}
             stopped = {id(each): LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if id(each) in poor}
             candidates = units.by_value(each for each in candidates if id(each) not in poor)
+            if step == "passage":
+                candidates = [each for run in runs(candidates) for each in run]
         filled = fill(
             layout,
             candidates,
@@ -148,19 +154,21 @@ class Selector:
         )
         return filled._replace(left_out=stopped | filled.left_out)
 
-    def _calm(self, candidates: Sequence[Candidate], layout: Layout, chars_per_token: float) -> bool:
-        """Whether `auto` keeps chunks whole, since there is room for a good share of them."""
+    def _step(self, candidates: Sequence[Candidate], layout: Layout, chars_per_token: float) -> Granularity:
+        """What is kept whole under the pressure that there is: of `auto` the less the higher it is."""
         config = self.config
-        if config.granularity != "auto" or config.stop_below is not None:
-            return False
+        if config.granularity != "auto" or self.grain != "sentence" or config.stop_below is not None:
+            return self.grain
         room = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
         lengths = [len(each.text) for each in candidates]
-        return sum(lengths) <= CALM_PRESSURE * room and max(lengths) <= CALM_SHARE * room
+        if max(lengths) > CHUNK_SHARE * room or sum(lengths) > CHUNK_PRESSURE * room:
+            return "sentence"
+        return "passage" if sum(lengths) <= PASSAGE_PRESSURE * room else "chunk"
 
     @property
     def _by_query(self) -> bool:
         """Whether the words of the query decide what stands, where not everything fits."""
-        return self.grain in ("chunk", "sentence") and self.config.chooses(self.query)
+        return self.grain != "document" and self.config.chooses(self.query)
 
     def _layout(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:
         return Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)

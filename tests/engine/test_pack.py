@@ -24,6 +24,12 @@ def leaflet(*places: int, document_id: str = "A", **more: Any) -> Chunk:
     return Chunk(f"{document_id}0", document_id, text, index=0, **more)
 
 
+def passage_of(name: str, *, answers: bool) -> list[Chunk]:
+    """Three chunks that adjoin each other, of which the second may answer."""
+    texts = (f"{name}: {FILLER[1]}", f"{name}: {ANSWER if answers else FILLER[0]}", f"{name}: {FILLER[2]}")
+    return [Chunk(f"{name}{n}", name, text, index=n) for n, text in enumerate(texts)]
+
+
 def packed(chunks: list[Chunk], limit: int, query: str | None = QUERY, **options: Any) -> Context:
     config = AssemblyConfig(**{"max_tokens": limit, "granularity": "sentence"} | options)
     context = assemble(hits_of(chunks), config, query=query)
@@ -186,6 +192,33 @@ def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, op
     assert ("cut" not in outcomes) == whole
 
 
+def test_the_passage_that_answers_stands_whatever_its_rank():
+    chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "C")]
+    hits = [each for each in chunks if each.index == 1]
+    for options, stands in (({}, {"C"}), ({"choose_by": "rank"}, {"A"})):
+        config = AssemblyConfig(granularity="passage", max_tokens=60, **options)
+        context = assemble(hits_of(hits), config, query=QUERY, store=MemoryStore(chunks))
+        assert {source.document_id for source in context.provenance} == stands
+        assert len(context.provenance) == 3
+
+
+@pytest.mark.parametrize(("limit", "stand"), [(280, (5, 1, 2)), (200, (1, 7, 0))])
+def test_auto_keeps_passages_together_under_the_least_pressure_then_chunks(limit: int, stand: tuple[int, int, int]):
+    """Eight passages of two chunks, of which only the first answers."""
+    answers = [Chunk(f"{name}0", name, f"{name}: {ANSWER.replace('five', name)}", index=0) for name in "ABCDEFGH"]
+    others = [Chunk(f"{name}1", name, f"{name}: {FILLER[0]} {FILLER[1]}", index=1) for name in "ABCDEFGH"]
+    standing_of = standing(packed([*answers, *others], limit, granularity="auto"))
+    parts = [[f"{name}{n}" in standing_of for n in (0, 1)] for name in "ABCDEFGH"]
+    assert (parts.count([True, True]), parts.count([True, False]), parts.count([False, False])) == stand
+
+
+def test_a_passage_is_worth_what_its_best_sentence_is():
+    chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "B")]
+    context = packed(chunks, 8_000, granularity="passage", stop_below=0.5)
+    assert standing(context) == ["B0", "B1", "B2"]
+    assert decision(context, "A0").reason == "worth too little"
+
+
 def test_auto_chooses_sentences_of_chunks_too_long_to_be_kept_whole():
     chunks = [leaflet(3), leaflet(5, document_id="B")]
     assert {each.outcome for each in packed(chunks, 500, granularity="auto").trace.decisions} >= {"cut"}
@@ -271,7 +304,7 @@ def test_where_the_words_of_the_query_tell_nothing_apart_no_rank_is_worth_too_li
 
 def test_without_a_query_and_by_rank_nothing_is_worth_too_little():
     chunks = [leaflet(3), leaflet(document_id="B")]
-    for options, query in (({}, None), ({"choose_by": "rank"}, QUERY), ({"granularity": "passage"}, QUERY)):
+    for options, query in (({}, None), ({"choose_by": "rank"}, QUERY), ({"granularity": "document"}, QUERY)):
         all_options = {"granularity": "auto", "stop_below": 1} | options
         assert standing(packed(chunks, 8_000, query, **all_options)) == ["A0", "B0"]
 
