@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -31,8 +31,8 @@ def long_words(text: str) -> dict[str, str]:
 
 def finder(
     wanted: Sequence[str], long: Mapping[str, str] = MappingProxyType({})
-) -> Callable[[str, Sequence[Span]], list[Sequence[str]]]:
-    """A function from a text and slices of it to the `wanted` stems of each slice, as often as they occur.
+) -> Callable[[str, Sequence[Span]], Sequence[Sequence[str]]]:
+    """A function from a text and slices that make it up to the `wanted` stems of each slice, as often as they occur.
 
     A word that begins like one of `long` counts as that one, too. Their stems have to be wanted.
     """
@@ -44,19 +44,23 @@ def finder(
     forms = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in rests.items())
     pattern, known = re.compile(rf"\W({forms})"), frozenset(wanted)
 
-    def found_in(text: str, start: int, end: int) -> Sequence[str]:
-        found: list[str] = pattern.findall(text, start, end)
-        return [*found, *[long[each] for each in found if each in long]] if found else ()
+    def found_in(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
+        found: list[Sequence[str]] = [()] * len(spans)
+        ends = [end for _, end in spans]
+        for match in pattern.finditer(f"\n{text}"):  # so a word begins where what parts it from the one before does
+            place, form = bisect_right(ends, match.start()), match[1]
+            found[place] = (*found[place], form, long[form]) if form in long else (*found[place], form)
+        return found
 
-    def find(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
+    def find(text: str, spans: Sequence[Span]) -> Sequence[Sequence[str]]:
         same = plain(text)
         if not wanted:
             return [()] * len(spans)
         if not is_spaced(same):
             return [[stem for stem in stems(text[start:end]) if stem in known] for start, end in spans]
         if len(same) != len(text):  # a slice of the one is no slice of the other
-            return [found_in("\n" + plain(text[start:end]), 0, sys.maxsize) for start, end in spans]
-        same = "\n" + same
-        return [found_in(same, start, end + 1) for start, end in spans]
+            slices = (plain(text[start:end]) for start, end in spans)
+            return [found_in(each, [(0, len(each))])[0] for each in slices]
+        return found_in(same, spans)
 
     return find
