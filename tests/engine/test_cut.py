@@ -9,6 +9,11 @@ from ctxassembly.cut import Sentence, beginning, excerpt, fitting_end, fitting_e
 from ctxassembly.types import Candidate, Chunk, Span
 from strategies import texts, words
 
+THAI = "ห้ามดื่มน้ำและรับประทานอาหารทุกชนิดเป็นเวลาหกชั่วโมงก่อนเข้ารับการตรวจ"
+
+
+SPOKEN = "and so we say " * 100
+
 
 def candidate(text: str, kept: tuple[Span, ...] | None = None) -> Candidate:
     return Candidate(Chunk("a", "A", text), 0, kept=kept)
@@ -31,6 +36,14 @@ def parts(text: str) -> list[str]:
         ("and a bar inside a line begins none", "a | b. c | d", ["a | b. ", "c | d"]),
         ("a line of a log", "12:00:01 WARN a.b\n12:00:02 INFO c", ["12:00:01 WARN a.b\n", "12:00:02 INFO c"]),
         ("without blanks in Chinese", "第一句。第二句！「是。」好", ["第一句。", "第二句！", "「是。」", "好"]),
+        ("nor in Hindi, Urdu or Khmer", "यह एक है।यह दो है। क्या?", ["यह एक है।", "यह दो है। ", "क्या?"]),
+        ("not even with a blank", "آج آئیں۔کل نہیں۔ کیوں؟", ["آج آئیں۔", "کل نہیں۔ ", "کیوں؟"]),
+        ("Thai has blanks alone", f"{THAI} {THAI} {THAI}", [f"{THAI} ", f"{THAI} ", THAI]),
+        ("which part phrases, too", f"ห้าม ดื่ม {THAI} {THAI}", [f"ห้าม ดื่ม {THAI} ", THAI]),
+        ("and words of others", f"{THAI} MRI {THAI}", [f"{THAI} MRI {THAI}"]),
+        ("a transcript without stops is cut", SPOKEN, [SPOKEN[:402], SPOKEN[402:805], SPOKEN[805:]]),
+        ("what might be a sentence isn't", SPOKEN[:1_200], [SPOKEN[:1_200]]),
+        ("nor a word or a row", f"{'x' * 2_000}\n| {SPOKEN}", [f"{'x' * 2_000}\n", f"| {SPOKEN}"]),
         ("an item's number belongs to it", "1. Mail it. 2. Wait.", ["1. Mail it. ", "2. Wait."]),
         ("or its letter", "See:\na. Mail it.\n  b. Wait.", ["See:\n", "a. Mail it.\n", "  b. Wait."]),
         ("or the number of a section", "1.2. Scope\n(3)\nAll.", ["1.2. Scope\n", "(3)\nAll."]),
@@ -182,6 +195,9 @@ HOSTILE = {
     "stops": "...",
     "no stop": "word ",
     "brackets": "(((1.",
+    "dandas": "।",
+    "Thai phrases": "าา ",
+    "blanks before a word": " " * 9_999 + "a",
     "rows": "| ",
     "rows of bars": "\n |",
 }
