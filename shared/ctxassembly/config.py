@@ -73,7 +73,7 @@ class AssemblyConfig:
     are tried. `document` is the published rule: documents go from the tail.
 
     `auto` is `chunk` if there is no query or if something else is said of what doesn't fit (`at_edge`, `compress`,
-    `max_chunk_tokens`). Else it keeps the less together the less fits: passages where two thirds of all that was
+    `max_chunk_tokens`). Else it keeps the less together the less fits: passages where four fifths of all that was
     fetched do, chunks up to nine quarters of the room, then sentences, or at once where a chunk takes more than a fifth
     of the room or `stop_below` asks for little. At each step the greater finds as much, in longer runs.
     """

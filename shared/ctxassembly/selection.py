@@ -21,8 +21,8 @@ from ctxassembly.tokens import Counter
 from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, STOPPED, Candidate, LeftOut
 from ctxassembly.units import units_of
 
-PASSAGE_PRESSURE = 1.5
-"""All candidates by the room for them. Up to here whole passages find about as much as chunks do."""
+PASSAGE_PRESSURE = 1.25
+"""All candidates by the room for them. Up to here whole passages find as much as chunks do."""
 CHUNK_PRESSURE = 2.25
 """Up to here whole chunks find as much as sentences do."""
 CHUNK_SHARE = 0.2
