@@ -74,8 +74,8 @@ class AssemblyConfig:
 
     `auto` is `chunk` if there is no query or if something else is said of what doesn't fit (`at_edge`, `compress`,
     `max_chunk_tokens`). Else it keeps the less together the less fits: passages where four fifths of all that was
-    fetched do, chunks up to nine quarters of the room, then sentences, or at once where a chunk takes more than a fifth
-    of the room or `stop_below` asks for little. At each step the greater finds as much, in longer runs.
+    fetched do, chunks where a third does, then sentences; these at once where a chunk takes more than a fifth of the
+    room or `stop_below` asks for little. The greater of them find as much there, in longer runs.
     """
     choose_by: ChooseBy = "query"
     """What the value of a passage, chunk or sentence is: how it was ranked and how well its words answer the query, or

@@ -23,7 +23,7 @@ from ctxassembly.units import units_of
 
 PASSAGE_PRESSURE = 1.25
 """All candidates by the room for them. Up to here whole passages find as much as chunks do."""
-CHUNK_PRESSURE = 2.25
+CHUNK_PRESSURE = 3.0
 """Up to here whole chunks find as much as sentences do."""
 CHUNK_SHARE = 0.2
 """Of the room that the longest of them takes: where it is more, whole chunks leave too much of the room empty."""
