@@ -73,7 +73,7 @@ def _keeping(whole: str, pressures: list[float]) -> Callable[..., str]:
 
 
 def table(sets: dict[str, list[Found]]) -> str:
-    """By pressure: what whole chunks find more than sentences, and whole passages more than chunks; how long runs are."""
+    """By pressure what chunks find more than sentences, passages more than chunks, and how long runs are."""
     by_set = ", ".join(sets)
     head = (
         "pressure",
