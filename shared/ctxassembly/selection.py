@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ctxassembly.budget import fill, runs
 from ctxassembly.compress import Extracted
@@ -27,6 +28,16 @@ CHUNK_PRESSURE = 3.0
 """Up to here whole chunks find as much as sentences do."""
 CHUNK_SHARE = 0.2
 """Of the room that the longest of them takes: where it is more, whole chunks leave too much of the room empty."""
+
+
+class Weighed(NamedTuple):
+    """Candidates as a query weighs them: taken by sentences, or in the order to take them."""
+
+    packed: Filled | None
+    ranked: Sequence[Candidate]
+    """Best first, if nothing is taken yet."""
+    stopped: Mapping[int, LeftOut]
+    """Those that are not worth their room, by `id`."""
 
 
 @dataclass(frozen=True)
@@ -127,32 +138,39 @@ class Selector:
         best: BestSentences | None,
         forms: Mapping[int, Candidate] = MappingProxyType({}),
     ) -> Filled:
-        config, grain = self.config, self.grain
-        stopped: dict[int, LeftOut] = {}
+        stopped: Mapping[int, LeftOut] = {}
         if self._by_query and candidates:
-            units = units_of(layout.lines(candidates), self.query or "", config.stop_below)
-            chars_per_token = len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
-            step = self._step(candidates, layout, chars_per_token)
-            if step == "sentence" and (packed := pack(layout, units, chars_per_token)):
-                layout.take(packed.candidates)
-                return units.filled(candidates, packed.forms, packed.chars_per_token)
-            poor = units.poor()
-            if grain == "passage":  # whole, for the best that it has
-                poor = {id(each) for run in runs(candidates) if poor.issuperset(map(id, run)) for each in run}
-            stopped = {id(each): LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if id(each) in poor}
-            candidates = units.by_value(each for each in candidates if id(each) not in poor)
-            if step == "passage":
-                candidates = [each for run in runs(candidates) for each in run]
+            weighed = self._weighed(layout, candidates)
+            if weighed.packed is not None:
+                return weighed.packed
+            candidates, stopped = weighed.ranked, weighed.stopped
         filled = fill(
             layout,
             candidates,
-            "chunk" if grain == "sentence" else grain,
-            at_edge=config.at_edge,
-            min_chunk_tokens=config.min_chunk_tokens,
+            "chunk" if self.grain == "sentence" else self.grain,
+            at_edge=self.config.at_edge,
+            min_chunk_tokens=self.config.min_chunk_tokens,
             forms=forms,
             best_sentences=best,
         )
-        return filled._replace(left_out=stopped | filled.left_out)
+        return filled._replace(left_out={**stopped, **filled.left_out})
+
+    def _weighed(self, layout: Layout, candidates: Sequence[Candidate]) -> Weighed:
+        """What the query makes of `candidates`. Sentences are taken at once: nothing else knows what they are worth."""
+        units = units_of(layout.lines(candidates), self.query or "", self.config.stop_below)
+        chars_per_token = len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
+        step = self._step(candidates, layout, chars_per_token)
+        if step == "sentence" and (packed := pack(layout, units, chars_per_token)):
+            layout.take(packed.candidates)
+            return Weighed(units.filled(candidates, packed.forms, packed.chars_per_token), (), {})
+        poor = units.poor()
+        if self.grain == "passage":  # whole, for the best that it has
+            poor = {id(each) for run in runs(candidates) if poor.issuperset(map(id, run)) for each in run}
+        stopped = {id(each): LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if id(each) in poor}
+        ranked = units.by_value(each for each in candidates if id(each) not in poor)
+        if step == "passage":
+            ranked = [each for run in runs(ranked) for each in run]
+        return Weighed(None, ranked, stopped)
 
     def _step(self, candidates: Sequence[Candidate], layout: Layout, chars_per_token: float) -> Granularity:
         """What is kept whole under the pressure that there is: of `auto` the less the higher it is."""

@@ -42,14 +42,23 @@ def finder(
     for form in [*sorted(long, key=len, reverse=True), *wanted]:
         rests[form[0]].append(re.escape(form[1:]) + ("" if len(form) >= STEM_CHARS else r"(?!\w)"))
     forms = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in rests.items())
-    pattern, known = re.compile(rf"\W({forms})"), frozenset(wanted)
+    pattern, known = (
+        re.compile(rf"[ \W]({forms})"),
+        frozenset(wanted),
+    )  # the blank, which is most of it, looked for first
 
     def found_in(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
         found: list[Sequence[str]] = [()] * len(spans)
         ends = [end for _, end in spans]
+        place, upto, here = -1, 0, list[str]()
         for match in pattern.finditer(f"\n{text}"):  # so a word begins where what parts it from the one before does
-            place, form = bisect_right(ends, match.start()), match[1]
-            found[place] = (*found[place], form, long[form]) if form in long else (*found[place], form)
+            if match.start() >= upto:
+                place = bisect_right(ends, match.start(), place + 1)
+                upto, here = ends[place], []
+                found[place] = here
+            here.append(match[1])
+            if match[1] in long:
+                here.append(long[match[1]])
         return found
 
     def find(text: str, spans: Sequence[Span]) -> Sequence[Sequence[str]]:

@@ -49,7 +49,12 @@ def plain(text: str) -> str:
 
 def is_spaced(text: str) -> bool:
     """Whether no script in `text` goes without spaces between words."""
-    return text.isascii() or not _patterns()[0].search(text)
+    return text.isascii() or _is_western(text) or not _patterns()[0].search(text)
+
+
+def _is_western(text: str) -> bool:
+    """Whether `text` is Latin-1, which takes no look at each character."""
+    return len(text.encode("latin-1", "ignore")) == len(text)
 
 
 def words(text: str) -> list[str]:
