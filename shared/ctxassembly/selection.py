@@ -6,38 +6,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import NamedTuple
 
-from ctxassembly.budget import fill, runs
+from ctxassembly.budget import fill
 from ctxassembly.compress import Extracted
 from ctxassembly.config import AssemblyConfig, Granularity
 from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
-from ctxassembly.pack import pack
 from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
 from ctxassembly.scale import TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
 from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
-from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, STOPPED, Candidate, LeftOut
+from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
 from ctxassembly.units import units_of
-
-PASSAGE_PRESSURE = 1.25
-"""All candidates by the room for them. Up to here whole passages find as much as chunks do."""
-CHUNK_PRESSURE = 3.0
-"""Up to here whole chunks find as much as sentences do."""
-CHUNK_SHARE = 0.2
-"""Of the room that the longest of them takes: where it is more, whole chunks leave too much of the room empty."""
-
-
-class Weighed(NamedTuple):
-    """Candidates as a query weighs them: taken by sentences, or in the order to take them."""
-
-    packed: Filled | None
-    ranked: Sequence[Candidate]
-    """Best first, if nothing is taken yet."""
-    stopped: Mapping[int, LeftOut]
-    """Those that are not worth their room, by `id`."""
+from ctxassembly.weigh import weigh
 
 
 @dataclass(frozen=True)
@@ -140,7 +122,7 @@ class Selector:
     ) -> Filled:
         stopped: Mapping[int, LeftOut] = {}
         if self._by_query and candidates:
-            weighed = self._weighed(layout, candidates)
+            weighed = weigh(layout, candidates, self.query or "", self.config)
             if weighed.packed is not None:
                 return weighed.packed
             candidates, stopped = weighed.ranked, weighed.stopped
@@ -154,34 +136,6 @@ class Selector:
             best_sentences=best,
         )
         return filled._replace(left_out={**stopped, **filled.left_out})
-
-    def _weighed(self, layout: Layout, candidates: Sequence[Candidate]) -> Weighed:
-        """What the query makes of `candidates`. Sentences are taken at once: nothing else knows what they are worth."""
-        units = units_of(layout.lines(candidates), self.query or "", self.config.stop_below)
-        chars_per_token = len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
-        step = self._step(candidates, layout, chars_per_token)
-        if step == "sentence" and (packed := pack(layout, units, chars_per_token)):
-            layout.take(packed.candidates)
-            return Weighed(units.filled(candidates, packed.forms, packed.chars_per_token), (), {})
-        poor = units.poor()
-        if self.grain == "passage":  # whole, for the best that it has
-            poor = {id(each) for run in runs(candidates) if poor.issuperset(map(id, run)) for each in run}
-        stopped = {id(each): LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if id(each) in poor}
-        ranked = units.by_value(each for each in candidates if id(each) not in poor)
-        if step == "passage":
-            ranked = [each for run in runs(ranked) for each in run]
-        return Weighed(None, ranked, stopped)
-
-    def _step(self, candidates: Sequence[Candidate], layout: Layout, chars_per_token: float) -> Granularity:
-        """What is kept whole under the pressure that there is: of `auto` the less the higher it is."""
-        config = self.config
-        if config.granularity != "auto" or self.grain != "sentence" or config.stop_below is not None:
-            return self.grain
-        room = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
-        lengths = [len(each.text) for each in candidates]
-        if max(lengths) > CHUNK_SHARE * room or sum(lengths) > CHUNK_PRESSURE * room:
-            return "sentence"
-        return "passage" if sum(lengths) <= PASSAGE_PRESSURE * room else "chunk"
 
     @property
     def _by_query(self) -> bool:

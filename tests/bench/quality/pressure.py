@@ -20,8 +20,8 @@ import numpy as np
 
 from ctxassembly import AssemblyConfig
 from ctxassembly.layout import Layout
-from ctxassembly.selection import CHUNK_SHARE, Selector
 from ctxassembly.types import Candidate
+from ctxassembly.weigh import CHUNK_SHARE
 from quality.data import QuestionSet, read
 from quality.filling import Case
 from quality.metrics import Meter, Score
@@ -51,7 +51,7 @@ def measured(questions: QuestionSet, every: int, hits: Sequence[int], budgets: S
                 pressures: list[float] = []
                 scores = []
                 for whole in KEPT_WHOLE:
-                    with patch.object(Selector, "_step", _keeping(whole, pressures)):
+                    with patch("ctxassembly.weigh.under_pressure", _keeping(whole, pressures)):
                         answer = fill(budget)
                     if not pressures or not pressures[0]:
                         break
@@ -61,9 +61,9 @@ def measured(questions: QuestionSet, every: int, hits: Sequence[int], budgets: S
 
 
 def _keeping(whole: str, pressures: list[float]) -> Callable[..., str]:
-    """A step of `auto` that keeps that whole whatever the pressure is, and adds what it is; 0 for chunks too long."""
+    """What keeps that whole whatever the pressure is, and adds to `pressures` what it is; 0 for chunks too long."""
 
-    def step(_: Selector, candidates: Sequence[Candidate], layout: Layout, chars_per_token: float) -> str:
+    def step(layout: Layout, candidates: Sequence[Candidate], chars_per_token: float, _: int | None) -> str:
         room = (layout.max_tokens - layout.token_count) * chars_per_token
         lengths = [len(each.text) for each in candidates]
         pressures.append(sum(lengths) / room if max(lengths) <= CHUNK_SHARE * room else 0.0)
