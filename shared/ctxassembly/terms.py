@@ -42,10 +42,8 @@ def finder(
     for form in [*sorted(long, key=len, reverse=True), *wanted]:
         rests[form[0]].append(re.escape(form[1:]) + ("" if len(form) >= STEM_CHARS else r"(?!\w)"))
     forms = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in rests.items())
-    pattern, known = (
-        re.compile(rf"[ \W]({forms})"),
-        frozenset(wanted),
-    )  # the blank, which is most of it, looked for first
+    pattern = re.compile(rf"[ \W]({forms})")  # what parts most words is looked for first
+    known = frozenset(wanted)
 
     def found_in(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
         found: list[Sequence[str]] = [()] * len(spans)
