@@ -85,7 +85,7 @@ def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
         seen.append((found, np.array(alone)))
         return found
 
-    with patch("ctxassembly.selection.units_of", spy):
+    with patch("ctxassembly.weigh.units_of", spy):
         config = AssemblyConfig(max_tokens=min(BUDGETS), granularity="sentence")
         assemble(question.hits[:hits], config, query=question.text, store=store)
     if not seen:
