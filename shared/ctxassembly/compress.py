@@ -14,9 +14,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.cut import Sentence, excerpt, sentence_ends, sentences
+from ctxassembly.cut import Sentence, excerpt, sentences
 from ctxassembly.errors import StoreError
 from ctxassembly.requests import CompressTexts
+from ctxassembly.sentences import sentence_ends
 from ctxassembly.types import Candidate
 from ctxassembly.words import find_words, wording
 

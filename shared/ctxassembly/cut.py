@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from ctxassembly.sentences import sentence_ends, tiles
 from ctxassembly.types import Candidate, Shortening, Span
 
-# Those of other scripts end a sentence whatever comes after them: Chinese and Japanese, Devanagari and its neighbours,
-# Arabic and Urdu, Ethiopic, Khmer, Burmese, Tibetan.
-_FULL = "。！？｡।॥؟۔።፧។៕။།"
-_STOPS, _CLOSING = f".!?…{_FULL}", "\"'”’»)\\]」』）"
-# It begins with one character of a set, which is what a search can skip to. A run of stops is tried from its first one
-# only: from each of them, a long run would take quadratic time.
-_BREAK = re.compile(
-    rf"[\n{_STOPS}](?:(?<=\n)(?:\s*\n)?|(?<!\n)(?<![.!?…].)[{_STOPS}]*"
-    rf"(?:[{_CLOSING}]*(?:\s*\n|\s+)|(?<=[{_FULL}])[{_CLOSING}]*))",
-    re.DOTALL,
-)
-# Thai and Lao have no stops: a blank parts sentences, and phrases as well.
-_THAI, _OFTEN = "\u0e00-\u0eff", "\u0e32\u0eb2"
-_BREAK_OR_BLANK = re.compile(rf"{_BREAK.pattern}|(?<=[{_THAI}]) +(?=[{_THAI}])", re.DOTALL)
-PHRASE_CHARS = 60
-"""What Thai puts between two blanks is put together up to here: a phrase alone says little."""
-LONGEST, CUT = 1_200, 400
-"""Characters of a sentence: the longest that is whole, and what is made of a longer one, which is no sentence but, say,
-a transcript without stops. Or nothing of it would stand where there is room for less."""
-_BLANK = re.compile(r"\s(?=\S)")
 _WORD_END = re.compile(r"\S(?=\s)")
-# A list's number says nothing by itself, and less after the text before it.
-_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]\s*")
-NUMBER_CHARS = 24
-"""Of an item's number at most, with the blanks around it."""
-_ROW = re.compile(r"[ \t]*\|")
 
 
 class Sentence(NamedTuple):
@@ -47,51 +22,6 @@ class Sentence(NamedTuple):
     def text(self) -> str:
         """The slice itself."""
         return self.candidate.chunk.text[slice(*self.span)]
-
-
-def tiles(text: str) -> list[Span]:
-    """`text` by sentences and lines, in order; together they are all of it.
-
-    White space belongs to the one before it, but for the indentation of a line; the number of an item to what comes
-    after it; a row of a table is one, whatever stops are in its cells.
-    """
-    edges = [0]
-    begin, rows, phrases = 0, "|" in text, any(sign in text for sign in _OFTEN)
-    for match in (_BREAK_OR_BLANK if phrases else _BREAK).finditer(text):
-        end = match.end()
-        if phrases and end - begin < PHRASE_CHARS and match[0][0] == " ":
-            continue
-        if (text[begin].isspace() and text[begin:end].isspace()) or (
-            end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end)
-        ):
-            continue
-        if rows and _ROW.match(text, begin, end) and "\n" not in match[0]:
-            continue
-        edges.append(end)
-        begin = end
-    if len(edges) > 1 and not text[edges[-1] :].strip():
-        edges.pop()
-    edges.append(len(text))
-    if any(end - begin > LONGEST for begin, end in pairwise(edges)):
-        edges = [0, *(each for begin, end in pairwise(edges) for each in _cut(text, begin, end))]
-    return list(pairwise(edges)) if text else []
-
-
-def _cut(text: str, begin: int, end: int) -> Iterator[int]:
-    """Where what has no stop from `begin` to `end` ends all the same: at blanks, but for a row of a table."""
-    if end - begin > LONGEST and not _ROW.match(text, begin):
-        begin = end - len(text[begin:end].lstrip())
-        while end - begin > 2 * CUT and (blank := _BLANK.search(text, begin + CUT, end)):
-            begin = blank.end()
-            yield begin
-    yield end
-
-
-def sentence_ends(text: str, begin: int = 0) -> list[int]:
-    """Where the sentences and lines of `text[begin:]` end, ascending; that of the last one only if more follows."""
-    text = text[begin:] if begin else text
-    ends = [first + len(text[first:second].rstrip()) for first, second in tiles(text)]
-    return [begin + end for end in ends if 0 < end < len(text)]  # of a blank text there is none
 
 
 def sentences(candidate: Candidate) -> list[Sentence]:

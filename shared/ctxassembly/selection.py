@@ -97,10 +97,13 @@ class Selector:
             return Filled({}, {})
         better = units_of(layout.lines(candidates), self.query or "").beyond(candidates, config.window)
         filled = fill(layout, better, "chunk", at_edge=config.at_edge, min_chunk_tokens=config.min_chunk_tokens)
-        standing = {id(each) for each in better} - filled.left_out.keys()
-        beyond = (id(each) for each in candidates if each.distance > config.window)
-        left_out = {key: filled.left_out.get(key, LeftOut(BEYOND, 0)) for key in beyond if key not in standing}
-        return Filled({key: why._replace(reason=BEYOND) for key, why in left_out.items()}, filled.shortened)
+        left_out = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > config.window}
+        for each in better:
+            if (why := filled.left_out.get(id(each))) is None:
+                del left_out[id(each)]
+            else:
+                left_out[id(each)] = why._replace(reason=BEYOND)
+        return Filled(left_out, filled.shortened)
 
     def _filled(
         self, offered: Selection, best: BestSentences | None, forms: Mapping[int, Candidate] = MappingProxyType({})

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.cut import last_fitting, sentence_ends
+from ctxassembly.cut import last_fitting
 from ctxassembly.errors import InputError
 from ctxassembly.render import Renderer
+from ctxassembly.sentences import sentence_ends
 from ctxassembly.tokens import MOST_CHARS_PER_TOKEN, Counter
 from ctxassembly.types import Candidate, Part
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ctxassembly.bm25 import Bm25
-from ctxassembly.cut import tiles
 from ctxassembly.excerpt import Line
 from ctxassembly.scale import Filled
+from ctxassembly.sentences import tiles
 from ctxassembly.terms import finder, long_words, stems
 from ctxassembly.types import FOR_BUDGET, STOPPED, Candidate, LeftOut
 

@@ -1,66 +1,14 @@
 from __future__ import annotations
 
-import time
-
 import pytest
-from hypothesis import given
 
 from ctxassembly.cut import Sentence, beginning, excerpt, fitting_end, fitting_excerpt, last_fitting, sentences
 from ctxassembly.types import Candidate, Chunk, Span
-from strategies import texts, words
-
-THAI = "ห้ามดื่มน้ำและรับประทานอาหารทุกชนิดเป็นเวลาหกชั่วโมงก่อนเข้ารับการตรวจ"
-
-
-SPOKEN = "and so we say " * 100
+from strategies import words
 
 
 def candidate(text: str, kept: tuple[Span, ...] | None = None) -> Candidate:
     return Candidate(Chunk("a", "A", text), 0, kept=kept)
-
-
-def parts(text: str) -> list[str]:
-    return [each.text for each in sentences(candidate(text))]
-
-
-@pytest.mark.parametrize(
-    ("rule", "text", "expected"),
-    [
-        ("a full stop ends a sentence; the blank belongs to it", "One. Two.", ["One. ", "Two."]),
-        ("marks and brackets after it too", "“No!” (Really?) Yes.", ["“No!” ", "(Really?) ", "Yes."]),
-        ("not the point in a number", "Pay 3.50 now. Then go.", ["Pay 3.50 now. ", "Then go."]),
-        ("so does the end of a line", "Head\nBody text\n", ["Head\n", "Body text\n"]),
-        ("with the blank lines after it", "Head\n \n\nBody.", ["Head\n \n\n", "Body."]),
-        ("but the indentation is the line's own", "def f(x):\n    return x\n", ["def f(x):\n", "    return x\n"]),
-        ("a row of a table is one", "| a | 1.5 |\n| b | 2. | c |", ["| a | 1.5 |\n", "| b | 2. | c |"]),
-        ("and a bar inside a line begins none", "a | b. c | d", ["a | b. ", "c | d"]),
-        ("a line of a log", "12:00:01 WARN a.b\n12:00:02 INFO c", ["12:00:01 WARN a.b\n", "12:00:02 INFO c"]),
-        ("without blanks in Chinese", "第一句。第二句！「是。」好", ["第一句。", "第二句！", "「是。」", "好"]),
-        ("nor in Hindi, Urdu or Khmer", "यह एक है।यह दो है। क्या?", ["यह एक है।", "यह दो है। ", "क्या?"]),
-        ("not even with a blank", "آج آئیں۔کل نہیں۔ کیوں؟", ["آج آئیں۔", "کل نہیں۔ ", "کیوں؟"]),
-        ("Thai has blanks alone", f"{THAI} {THAI} {THAI}", [f"{THAI} ", f"{THAI} ", THAI]),
-        ("which part phrases, too", f"ห้าม ดื่ม {THAI} {THAI}", [f"ห้าม ดื่ม {THAI} ", THAI]),
-        ("and words of others", f"{THAI} MRI {THAI}", [f"{THAI} MRI {THAI}"]),
-        ("a transcript without stops is cut", SPOKEN, [SPOKEN[:402], SPOKEN[402:805], SPOKEN[805:]]),
-        ("what might be a sentence isn't", SPOKEN[:1_200], [SPOKEN[:1_200]]),
-        ("nor a word or a row", f"{'x' * 2_000}\n| {SPOKEN}", [f"{'x' * 2_000}\n", f"| {SPOKEN}"]),
-        ("an item's number belongs to it", "1. Mail it. 2. Wait.", ["1. Mail it. ", "2. Wait."]),
-        ("or its letter", "See:\na. Mail it.\n  b. Wait.", ["See:\n", "a. Mail it.\n", "  b. Wait."]),
-        ("or the number of a section", "1.2. Scope\n(3)\nAll.", ["1.2. Scope\n", "(3)\nAll."]),
-        ("a number that ends a sentence doesn't", "It opens at 9. Come by.", ["It opens at 9. ", "Come by."]),
-        ("blanks at the end belong to the last", "One. Two. \n ", ["One. ", "Two. \n "]),
-        ("blanks before the first belong to it", "\n  One. Two.", ["\n  One. ", "Two."]),
-        ("no end at all", "no stop here", ["no stop here"]),
-    ],
-)
-def test_sentences(rule: str, text: str, expected: list[str]):
-    assert parts(text) == expected
-
-
-@given(texts())
-def test_all_of_a_text_is_in_its_sentences_once_and_in_order(text: str):
-    assert "".join(parts(text)) == text
-    assert all(part.strip() for part in parts(text)) or not text.strip()
 
 
 def test_of_a_shortened_candidate_only_what_is_kept_has_sentences():
@@ -185,35 +133,3 @@ def test_the_tries_are_few(room: int):
     assert len(tries) <= 25
     assert room in tries or room == 0
     assert len(tries) == 1 or room > 0
-
-
-HOSTILE = {
-    "one-word sentences": "Ja. ",
-    "numbers of items": "1. ",
-    "lines of blanks": "a \n \n",
-    "blanks": "a" + " " * 99,
-    "stops": "...",
-    "no stop": "word ",
-    "brackets": "(((1.",
-    "dandas": "।",
-    "Thai phrases": "าา ",
-    "blanks before a word": " " * 9_999 + "a",
-    "rows": "| ",
-    "rows of bars": "\n |",
-}
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_time_is_linear_on_hostile_text(kind: str):
-    """32 times the text takes some 32 times the time; a quadratic search would take 1,024 times."""
-
-    def seconds(length: int) -> float:
-        whole = candidate((HOSTILE[kind] * length)[:length])
-        best = float("inf")
-        for _ in range(2):
-            began = time.process_time()
-            excerpt(sentences(whole)[::2])
-            best = min(best, time.process_time() - began)
-        return best
-
-    assert seconds(320_000) < 300 * max(seconds(10_000), 0.001)

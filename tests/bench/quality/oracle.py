@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from ctxassembly.cut import sentence_ends
+from ctxassembly.sentences import sentence_ends
 from ctxassembly.tokens import counter_for
 from quality.data import QuestionSet, Span
 from quality.dense import Dense, overlap, size, union

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxassembly import Hit
-from ctxassembly.cut import tiles
+from ctxassembly.sentences import tiles
 from ctxassembly.units import WEIGHTS, Weights
 from quality import minilm
 from quality.data import Question, QuestionSet, read
