@@ -159,6 +159,20 @@ def test_a_text_is_counted_if_its_words_leave_it_open(most: int, exceeds: bool):
     counter.forget()
 
 
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_the_words_of_many_texts_may_say_it_without_a_count(name: str, monkeypatch: pytest.MonkeyPatch):
+    counter = counter_for(name)
+    counter.forget()
+    texts = [f"one two {n} " * 2 for n in range(20)]
+    asked: list[str] = []
+    monkeypatch.setattr("ctxassembly.tokens.at_least", lambda text, _: len(asked.append(text) or text.split()))
+    fresh = Counter(counter.count, additive=True)
+    assert fresh.exceed(texts, 20 * 5 - 1)
+    assert not asked
+    fresh.exceed(texts, 20 * 5)  # the closer bound is asked where words leave it open
+    assert asked
+
+
 def test_other_tokenizers_are_counted_whole_and_promise_no_bound():
     asked = []
 
