@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,13 @@ from ctxassembly.types import Match
 from ctxassembly.words import words
 
 HUNDRED = [f"w{n:03}" for n in range(100)]
+
+
+@pytest.fixture(params=[1_000, 0], ids=["each with each", "by the rarest words"], scope="module", autouse=True)
+def few_texts(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ctxassembly.near.FEW_TEXTS", request.param)
+        yield
 
 
 def found(first: str, second: str, threshold: float = 0.9) -> list[Match]:
