@@ -93,28 +93,26 @@ class Selector:
     def _beyond(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
         """What has room beside all of the window: only what is worth more than a hit that is read anyway."""
         config = self.config
-        if all(each.distance <= config.window for each in candidates):
+        beyond = {id(each) for each in candidates if each.distance > config.window}
+        if not beyond:
             return Filled({}, {})
         better = units_of(layout.lines(candidates), self.query or "").beyond(candidates, config.window)
         filled = fill(layout, better, "chunk", at_edge=config.at_edge, min_chunk_tokens=config.min_chunk_tokens)
-        left_out = {id(each): LeftOut(BEYOND, 0) for each in candidates if each.distance > config.window}
-        for each in better:
-            if (why := filled.left_out.get(id(each))) is None:
-                del left_out[id(each)]
-            else:
-                left_out[id(each)] = why._replace(reason=BEYOND)
-        return Filled(left_out, filled.shortened)
+        poor = dict.fromkeys(beyond - {id(each) for each in better}, LeftOut(BEYOND, 0))
+        return Filled(poor | self._told(better, filled.left_out), filled.shortened)
 
     def _filled(
         self, offered: Selection, best: BestSentences | None, forms: Mapping[int, Candidate] = MappingProxyType({})
     ) -> Selection:
         candidates = [each for each in offered.candidates if id(each) not in offered.left_out]
         filled = self._fill(offered.layout, candidates, best, forms)
-        left_out = offered.left_out | filled.left_out
-        for each in offered.candidates:
-            if each.distance > self.config.window and id(each) in left_out:
-                left_out[id(each)] = left_out[id(each)]._replace(reason=BEYOND)
+        left_out = self._told(offered.candidates, offered.left_out | filled.left_out)
         return replace(offered, left_out=left_out, shortened=filled.shortened)
+
+    def _told(self, candidates: Sequence[Candidate], left_out: Mapping[int, LeftOut]) -> dict[int, LeftOut]:
+        """`left_out`, where for those of `candidates` from beyond the window that is the reason."""
+        beyond = {id(each) for each in candidates if each.distance > self.config.window}
+        return {key: why._replace(reason=BEYOND) if key in beyond else why for key, why in left_out.items()}
 
     def _fill(
         self,

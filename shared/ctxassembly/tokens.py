@@ -33,9 +33,10 @@ LONGEST_CACHED = 8_192
 
 _SWALLOWED = (b"\n/", b"\r/")
 """What o200k takes into the sign before it: neither the slash nor a sign that follows it begins as it would."""
-
-_TAKEN_OFF = ("\n/", "\r/", *map(chr, range(0x1C, 0x20)))
-"""Where words are more than tokens: these, and the controls that `_KINDS` tells of."""
+_CONTROLS = "\x1c\x1d\x1e\x1f"
+"""`str.split` parts words at them, and no encoding does."""
+_TAKEN_OFF = (*(each.decode() for each in _SWALLOWED), *_CONTROLS)
+"""Where words are more than tokens."""
 
 
 def _kind(byte: int) -> str:
@@ -45,12 +46,12 @@ def _kind(byte: int) -> str:
     # An apostrophe may begin the end of a word, as in "don't".
     if sign in string.punctuation and sign != "'":
         return "."
-    return {"\n": "\n", " ": " ", "\t": " "}.get(sign, "|" if "\x1c" <= sign <= "\x1f" else "?")
+    return {"\n": "\n", " ": " ", "\t": " "}.get(sign, "|" if sign in _CONTROLS else "?")
 
 
 _KINDS = bytes(ord(_kind(byte)) for byte in range(256))
 """What each byte of a text is: a letter or digit, a sign, a line break, a blank, what says nothing, or one of the
-four controls at which `str.split` parts words and no encoding does."""
+controls."""
 _CUTS = (b"a.", b"a\n", b"  a", b" .a", b"..a", b"  .")
 """Kinds that stand in a row only where one more token begins than words do; most frequent first."""
 

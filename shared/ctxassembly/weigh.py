@@ -38,7 +38,9 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
     chars_per_token = len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
     grain = config.grain(query)
     if config.granularity == "auto" and grain == "sentence" and config.stop_below is None:
-        grain = under_pressure(layout, candidates, chars_per_token, config.max_characters)
+        room = (layout.max_tokens - layout.token_count) * chars_per_token
+        lengths = [len(each.text) for each in candidates]
+        grain = under_pressure(lengths, min(room, config.max_characters or math.inf))
     if grain == "sentence" and (packed := pack(layout, units, chars_per_token)):
         layout.take(packed.candidates)
         return Weighed(units.filled(candidates, packed.forms, packed.chars_per_token), (), {})
@@ -52,12 +54,8 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
     return Weighed(None, ranked, stopped)
 
 
-def under_pressure(
-    layout: Layout, candidates: Sequence[Candidate], chars_per_token: float, max_characters: int | None
-) -> Granularity:
-    """What `auto` keeps whole: the less, the less of all `candidates` there is room for."""
-    room = min((layout.max_tokens - layout.token_count) * chars_per_token, max_characters or math.inf)
-    lengths = [len(each.text) for each in candidates]
+def under_pressure(lengths: Sequence[int], room: float) -> Granularity:
+    """What `auto` keeps whole of candidates that have `lengths`, in characters: the less, the less `room` there is."""
     if max(lengths) > CHUNK_SHARE * room or sum(lengths) > CHUNK_PRESSURE * room:
         return "sentence"
     return "passage" if sum(lengths) <= PASSAGE_PRESSURE * room else "chunk"

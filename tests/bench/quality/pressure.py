@@ -19,8 +19,6 @@ from unittest.mock import patch
 import numpy as np
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.layout import Layout
-from ctxassembly.types import Candidate
 from ctxassembly.weigh import CHUNK_SHARE
 from quality.data import QuestionSet, read
 from quality.filling import Case
@@ -63,9 +61,7 @@ def measured(questions: QuestionSet, every: int, hits: Sequence[int], budgets: S
 def _keeping(whole: str, pressures: list[float]) -> Callable[..., str]:
     """What keeps that whole whatever the pressure is, and adds to `pressures` what it is; 0 for chunks too long."""
 
-    def step(layout: Layout, candidates: Sequence[Candidate], chars_per_token: float, _: int | None) -> str:
-        room = (layout.max_tokens - layout.token_count) * chars_per_token
-        lengths = [len(each.text) for each in candidates]
+    def step(lengths: Sequence[int], room: float) -> str:
         pressures.append(sum(lengths) / room if max(lengths) <= CHUNK_SHARE * room else 0.0)
         return whole
 
