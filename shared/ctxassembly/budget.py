@@ -15,13 +15,13 @@ from types import MappingProxyType
 
 from ctxassembly.config import AtEdge, Granularity
 from ctxassembly.cut import beginning, fitting_end, fitting_excerpt, last_fitting
+from ctxassembly.lower_bound import MOST_CHARS_PER_TOKEN
 from ctxassembly.scale import (
     BestSentences,
     Filled,
     Scale,
 )
 from ctxassembly.sentences import sentence_ends
-from ctxassembly.tokens import MOST_CHARS_PER_TOKEN
 from ctxassembly.types import FOR_BUDGET, Candidate, Header, LeftOut
 
 MEANINGFUL_RESTS = 3

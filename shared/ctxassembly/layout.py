@@ -16,9 +16,10 @@ from ctxassembly.context import LABELLED
 from ctxassembly.excerpt import Line, lines_of
 from ctxassembly.groups import Group, Run, added_texts, grouped, in_reading_order
 from ctxassembly.join import find_joint
+from ctxassembly.lower_bound import LONGEST_TOKEN
 from ctxassembly.order import arrange
 from ctxassembly.render import SEPARATOR, Renderer
-from ctxassembly.tokens import LONGEST_TOKEN, Counter, Measured
+from ctxassembly.tokens import Counter, Measured
 from ctxassembly.types import Candidate, Chunk, Header, Joint, Label, Part
 
 NOTHING = Measured("", 0, None, 0)

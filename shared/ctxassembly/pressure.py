@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import beginning, fitting_end, fitting_excerpt
+from ctxassembly.lower_bound import MOST_CHARS_PER_TOKEN
 from ctxassembly.scale import BestSentences, Scale
-from ctxassembly.tokens import MOST_CHARS_PER_TOKEN
 from ctxassembly.types import BELOW_FLOOR, TOO_SHORT, Candidate, LeftOut
 
 

@@ -12,9 +12,10 @@ from typing import TypeAlias
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import last_fitting
 from ctxassembly.errors import InputError
+from ctxassembly.lower_bound import MOST_CHARS_PER_TOKEN
 from ctxassembly.render import Renderer
 from ctxassembly.sentences import sentence_ends
-from ctxassembly.tokens import MOST_CHARS_PER_TOKEN, Counter
+from ctxassembly.tokens import Counter
 from ctxassembly.types import Candidate, Part
 
 EVIDENCE_SHARE = 2

@@ -10,50 +10,20 @@ Other tokenizers promise nothing: their texts have no such place and are counted
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from ctxassembly.accelerated import accelerated
 from ctxassembly.errors import ConfigError
+from ctxassembly.lower_bound import at_least
 from ctxassembly.vocabulary import load_encoding
 
 ADDITIVE = ("cl100k_base", "o200k_base", "o200k_harmony")
-LONGEST_TOKEN = 128
-"""Characters of the longest token of any of them: a run of blanks."""
-MOST_CHARS_PER_TOKEN = 8
-"""Twice what a token of English prose has. Nothing depends on it but time."""
-MANY_TEXTS = 16
-"""From so many on their words are asked before the closer bound: mostly they say it. Nothing depends on it but time."""
 CACHED_PIECES = 8_192
 """About 1,000 hits with their neighbours; with the length limit below, 64 MB at the very most."""
 LONGEST_CACHED = 8_192
 """Characters; a longer piece is rare and not worth its memory."""
-
-_SWALLOWED = (b"\n/", b"\r/")
-"""What o200k takes into the sign before it: neither the slash nor a sign that follows it begins as it would."""
-_CONTROLS = "\x1c\x1d\x1e\x1f"
-"""`str.split` parts words at them, and no encoding does."""
-_TAKEN_OFF = (*(each.decode() for each in _SWALLOWED), *_CONTROLS)
-"""Where words are more than tokens."""
-
-
-def _kind(byte: int) -> str:
-    sign = chr(byte)
-    if sign in string.ascii_letters + string.digits:
-        return "a"
-    # An apostrophe may begin the end of a word, as in "don't".
-    if sign in string.punctuation and sign != "'":
-        return "."
-    return {"\n": "\n", " ": " ", "\t": " "}.get(sign, "|" if sign in _CONTROLS else "?")
-
-
-_KINDS = bytes(ord(_kind(byte)) for byte in range(256))
-"""What each byte of a text is: a letter or digit, a sign, a line break, a blank, what says nothing, or one of the
-controls."""
-_CUTS = (b"a.", b"a\n", b"  a", b" .a", b"..a", b"  .")
-"""Kinds that stand in a row only where one more token begins than words do; most frequent first."""
 
 _SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
@@ -130,8 +100,6 @@ class Counter:
         """
         if not self.additive:
             return False
-        if len(texts) >= MANY_TEXTS and _words_exceed(texts, most):
-            return True
         floor = 0
         unknown: list[tuple[str, int]] = []
         for text in texts:
@@ -161,35 +129,6 @@ class Counter:
         last = _UP_TO_LAST_SAFE.match(text, begin)
         end = last.end() if last else begin
         return Measured(text[:begin], self._count(text[begin:end]) if end > begin else 0, text[end:], len(text))
-
-
-def _words_exceed(texts: Sequence[str], most: int) -> bool:
-    """Whether their words alone are more, in a third of the time: as far as `at_least` need take none of them off."""
-    words = 0
-    for text in texts:
-        if not any(sign in text for sign in _TAKEN_OFF):
-            words += max(len(text.split()) - 1, 0)
-            if words > most:
-                return True
-    return False
-
-
-def at_least(text: str, enough: int = LONGEST_CACHED) -> int:
-    """A lower bound of the tokens of `text` in any of the encodings that are `ADDITIVE`, without counting them.
-
-    No token reaches from one word into another, nor from a letter or digit to a sign or a line break after it. Of the
-    blanks before a word only the last one is its own, and a sign that a blank or another sign takes never is. Looks no
-    further than it takes to exceed `enough` in most texts.
-    """
-    text = text[: (enough + 1) * MOST_CHARS_PER_TOKEN]
-    encoded = text.encode("utf-8", "surrogatepass")
-    kinds = encoded.translate(_KINDS)
-    least = len(text.split()) - kinds.count(b"|") - 2 * sum(map(encoded.count, _SWALLOWED))
-    for cut in _CUTS:
-        if least > enough:
-            break
-        least += kinds.count(cut)
-    return max(least, len(text) // LONGEST_TOKEN)
 
 
 def counter_for(encoding: str | Callable[[str], int]) -> Counter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -83,3 +84,13 @@ def cited(context: Context) -> list[tuple[str, tuple[str, ...]]]:
 def standing(context: Context) -> list[str]:
     """The ids of the chunks with text of their own in the context, in reading order."""
     return [chunk_id for citation in context.citations for chunk_id in citation.chunk_ids]
+
+
+def some_of_every_kind() -> list[str]:
+    """Up to 100 characters of each category of Unicode, and all its controls and separators."""
+    kinds: dict[str, list[str]] = {}
+    for code in range(0x20000):
+        kinds.setdefault(unicodedata.category(chr(code)), []).append(chr(code))
+    return [
+        c for kind, found in kinds.items() if kind != "Cs" for c in (found if kind in "CcCfZsZlZp" else found[:100])
+    ]
