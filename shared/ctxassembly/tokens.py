@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ctxassembly.accelerated import accelerated
 from ctxassembly.errors import ConfigError
@@ -24,6 +24,10 @@ CACHED_PIECES = 8_192
 """About 1,000 hits with their neighbours; with the length limit below, 64 MB at the very most."""
 LONGEST_CACHED = 8_192
 """Characters; a longer piece is rare and not worth its memory."""
+SLICE = 256
+"""Characters that are counted at once as long as it is open whether a text fits. Nothing depends on it but time."""
+
+T = TypeVar("T")
 
 _SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
@@ -48,8 +52,8 @@ class Counter:
     def __init__(self, count: Callable[[str], int], *, additive: bool) -> None:
         self._count = count
         self._cached_count = lru_cache(maxsize=CACHED_PIECES)(count)
-        self._cached_least = lru_cache(maxsize=CACHED_PIECES)(at_least)
         self._measures: dict[str, Measured] = {}
+        self._floors: dict[str, int] = {}
         self.additive = additive
         """Whether counts add up at safe places."""
 
@@ -62,13 +66,7 @@ class Counter:
         if not self.additive:
             return Measured(text, 0, None, len(text))
         known = self._measures.get(text)
-        if known is None:
-            known = self._measure(text)
-            if len(self._measures) >= CACHED_PIECES:
-                self._measures.clear()
-            if len(text) <= LONGEST_CACHED:
-                self._measures[text] = known
-        return known
+        return self._measure(text) if known is None else known
 
     def chain(self, pieces: Iterable[Measured]) -> Measured:
         """The text that `pieces` make one after the other, measured. Only their ends are counted."""
@@ -95,8 +93,8 @@ class Counter:
     def exceed(self, texts: Sequence[str], most: int) -> bool:
         """Whether `texts` are sure to bring more than `most` tokens, wherever each of them is put in.
 
-        What is known already is counted. Of the others their words often say it; if they don't, those are counted too,
-        one by one, as long as it is open: they would be rendered for nothing.
+        What is known already is counted. Of the others a lower bound often says it; if it doesn't, those are counted
+        too, slice by slice as long as it is open: they would be rendered for nothing.
         """
         if not self.additive:
             return False
@@ -107,28 +105,62 @@ class Counter:
                 return True
             known = self._measures.get(text)
             if known is None:
-                unknown.append((text, self._cached_least(text[:LONGEST_CACHED], most - floor + 1) - 1))
+                unknown.append((text, self._floor(text, most - floor)))
             floor += unknown[-1][1] if known is None else known.inner
         for text, least in unknown:
             if floor > most:
                 return True
-            floor += self.measure(text).inner - least
+            floor += self._inner(text, most - floor + least) - least
         return floor > most
 
     def forget(self) -> None:
         """Empty the caches."""
         self._cached_count.cache_clear()
-        self._cached_least.cache_clear()
         self._measures.clear()
+        self._floors.clear()
 
     def _measure(self, text: str) -> Measured:
-        first = _SAFE.search(text)
-        if first is None:
-            return Measured(text, 0, None, len(text))
-        begin = first.end()
-        last = _UP_TO_LAST_SAFE.match(text, begin)
-        end = last.end() if last else begin
-        return Measured(text[:begin], self._count(text[begin:end]) if end > begin else 0, text[end:], len(text))
+        head, inside, tail = _parts(text)
+        inner = self._count(inside) if inside else 0
+        return _remember(self._measures, text, Measured(head, inner, tail, len(text)))
+
+    def _floor(self, text: str, enough: int) -> int:
+        """What `text` brings at least, wherever it is put in; it may bring more if this is no more than `enough`."""
+        known = self._floors.get(text, -1)
+        if known > enough:
+            return known
+        return _remember(self._floors, text, max(at_least(text, enough + 1) - 1, known))
+
+    def _inner(self, text: str, most: int) -> int:
+        """The tokens inside `text`; if they are sure to be more than `most`, what is sure."""
+        head, inside, tail = _parts(text)
+        counted, start = 0, 0
+        while cut := _SAFE.search(inside, start + SLICE):
+            counted += self._count(inside[start : cut.end()])
+            start = cut.end()
+            if (floor := counted + at_least(inside[start:])) > most:
+                return _remember(self._floors, text, floor)
+        inner = counted + (self._count(inside[start:]) if inside else 0)
+        return _remember(self._measures, text, Measured(head, inner, tail, len(text))).inner
+
+
+def _parts(text: str) -> tuple[str, str, str | None]:
+    """What of `text` comes before its first safe place, up to the last, and after it: None if there is none."""
+    first = _SAFE.search(text)
+    if first is None:
+        return text, "", None
+    begin = first.end()
+    last = _UP_TO_LAST_SAFE.match(text, begin)
+    end = last.end() if last else begin
+    return text[:begin], text[begin:end], text[end:]
+
+
+def _remember(cache: dict[str, T], text: str, known: T) -> T:
+    if len(cache) >= CACHED_PIECES:
+        cache.clear()
+    if len(text) <= LONGEST_CACHED:
+        cache[text] = known
+    return known
 
 
 def counter_for(encoding: str | Callable[[str], int]) -> Counter:

@@ -10,7 +10,7 @@ from builders import count, hits_of, some_of_every_kind
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.errors import ConfigError, VocabularyError
 from ctxassembly.lower_bound import LONGEST_TOKEN, at_least
-from ctxassembly.tokens import _SAFE, ADDITIVE, LONGEST_CACHED, Counter, counter_for
+from ctxassembly.tokens import _SAFE, ADDITIVE, LONGEST_CACHED, SLICE, Counter, counter_for
 from strategies import FRAGMENTS, quarters
 
 pieces = st.lists(
@@ -71,9 +71,13 @@ def test_what_exceeds_does_so_wherever_it_is_put_in(name: str, around: list[str]
     texts = data.draw(st.lists(st.text(max_size=60) | hostile, min_size=1, max_size=2))
     whole = "".join(between + text for between, text in zip(around, [*texts, "", ""], strict=False))
     tokens = count(whole, name)
-    assert not counter.exceed(texts, tokens)
-    counter.forget()
-    assert not counter.exceed(texts, tokens)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ctxassembly.tokens.SLICE", data.draw(st.sampled_from([SLICE, 3, 8])))
+        assert not counter.exceed(texts, tokens)
+        counter.forget()
+        assert not counter.exceed(texts, tokens)
+        for text in texts:  # whatever was counted of it before, in whatever parts
+            assert total(counter, [text]) == count(text, name)
 
 
 @pytest.mark.parametrize(("most", "exceeds"), [(0, True), (10, True), (14, True), (15, False), (100, False)])
@@ -85,6 +89,24 @@ def test_a_text_is_counted_if_its_words_leave_it_open(most: int, exceeds: bool):
         assert counter.exceed([text], most) == exceeds
         assert counter.exceed(["", text], most) == exceeds
     counter.forget()
+
+
+def test_a_text_is_counted_only_as_far_as_it_takes():
+    counted: list[str] = []
+    counter = Counter(lambda text: counted.append(text) or count(text), additive=True)
+    text = "Incomprehensibilities are words. " * 100
+    tokens = count(text)
+    assert at_least(text) < 0.5 * tokens
+    assert counter.exceed([text], round(0.6 * tokens))
+    assert 0 < sum(map(len, counted)) < 0.6 * len(text)
+    counted.clear()
+    assert counter.exceed([text], round(0.6 * tokens))
+    assert not counted, "what was found before is remembered"
+    assert not counter.exceed([text], tokens)
+    assert sum(map(len, counted)) <= len(text)
+    counted.clear()
+    assert total(counter, [text]) == tokens
+    assert sum(map(len, counted)) < len("Incomprehensibilities are") * 2, "only its ends are counted again"
 
 
 def test_other_tokenizers_are_counted_whole_and_promise_no_bound():
