@@ -79,7 +79,7 @@ def fill(
                 taken.update(id(candidate) for candidate in item)
                 continue
             added = scale.weigh(item) - scale.token_count if may_fit else round(_length(item) / chars_per_token)
-            left_out |= {key: LeftOut(FOR_BUDGET, share) for key, share in _shares(item, added).items()}
+            left_out |= _left_out(item, added)
             rests: Sequence[Candidate] = ()
             # As long as nothing of the best one stands, it would lose to what is compressed after it: see `shorten`.
             may_be_compressed = (taken and not full) or (item is items[0] and (not full or grain == "chunk"))
@@ -204,19 +204,19 @@ def _grouped(candidates: Sequence[Candidate], keys: Sequence[object]) -> list[li
     return list(groups.values())
 
 
-def _shares(item: Sequence[Candidate], tokens: int) -> dict[int, int]:
-    """What each candidate has of the item's `tokens`, by the length of its text; the shares add up exactly."""
+def _left_out(item: Sequence[Candidate], tokens: int) -> dict[int, LeftOut]:
+    """Each candidate's share of the item's `tokens`, by the length of its text; the shares add up exactly."""
     if len(item) == 1:
-        return {id(item[0]): tokens}
+        return {id(item[0]): LeftOut(FOR_BUDGET, tokens)}
     length = _length(item)
-    shares: dict[int, int] = {}
+    left_out: dict[int, LeftOut] = {}
     characters = given = 0
     for candidate in item:
         characters += len(candidate.text)
         upto = tokens * characters // length
-        shares[id(candidate)] = upto - given
+        left_out[id(candidate)] = LeftOut(FOR_BUDGET, upto - given)
         given = upto
-    return shares
+    return left_out
 
 
 def shorten(scale: Scale, candidate: Candidate) -> tuple[Candidate, Header] | None:

@@ -26,20 +26,24 @@ def collapse_exact(
     `candidates`, which are best first. Never less than the whole text: chunks that begin alike both stay. Of all
     copies of one chunk the first one stands, unless there `is_newer` one.
     """
-    marks_of = [_marks(candidate, keys) for candidate in candidates]
-    if len({mark for marks in marks_of for mark in marks}) == sum(map(len, marks_of)):
-        return {}
-    seen: dict[tuple[str, object], list[Candidate]] = {}
     groups: list[list[Candidate]] = []
-    for candidate, marks in zip(candidates, marks_of, strict=True):
-        group = next((seen[mark] for mark in marks if mark in seen), None)
-        if group is None:
-            group = []
-            groups.append(group)
+    by_id: dict[str, list[Candidate]] = {}
+    by_text: dict[str, list[Candidate]] = {}
+    by_hash: dict[object, list[Candidate]] = {}
+    for candidate in candidates:
+        chunk = candidate.chunk
+        text, content_hash = chunk.text.strip(), keys.read(chunk.metadata, "content_hash")
+        if not isinstance(content_hash, (str, bytes, int)):
+            content_hash = None
+        group = by_id.get(chunk.id) or by_text.get(text) or by_hash.get(content_hash) or []
         group.append(candidate)
-        for mark in marks:
-            # A copy's other marks lead to the same original, so that a copy of a copy is found as well.
-            seen.setdefault(mark, group)
+        if len(group) == 2:
+            groups.append(group)
+        # A copy's other marks lead to the same original, so that a copy of a copy is found as well.
+        by_id.setdefault(chunk.id, group)
+        by_text.setdefault(text, group)
+        if content_hash:
+            by_hash.setdefault(content_hash, group)
     stands_for: dict[int, Candidate] = {}
     for group in groups:
         stands = group[0]
@@ -47,15 +51,6 @@ def collapse_exact(
             stands = candidate if is_newer(candidate, stands) else stands
         stands_for |= {id(candidate): stands for candidate in group if candidate is not stands}
     return stands_for
-
-
-def _marks(candidate: Candidate, keys: MetadataKeys) -> list[tuple[str, object]]:
-    chunk = candidate.chunk
-    marks: list[tuple[str, object]] = [("id", chunk.id), ("text", chunk.text.strip())]
-    content_hash = keys.read(chunk.metadata, "content_hash")
-    if isinstance(content_hash, (str, bytes, int)) and content_hash:
-        marks.append(("content_hash", content_hash))
-    return marks
 
 
 class Index(Protocol):

@@ -125,13 +125,20 @@ def neighbours(
     for hit in hits:
         by_place[hit.chunk.document_id, hit.position].append(hit)
     steps_away = range(-window, window + 1)
-    found = []
+    found: list[Candidate] = []
     for chunk in chunks:
-        at = places[chunk.document_id, chunk.id]
-        near = [(abs(step), hit) for step in steps_away for hit in by_place.get((chunk.document_id, at + step), ())]
-        if near:
-            distance, nearest = min(near, key=lambda pair: (pair[0], pair[1].rank))
-            scores = [min(hit.score, hit.score * decay**steps) for steps, hit in near if hit.score is not None]
-            score = max(scores, default=None)
-            found.append(Candidate(chunk, nearest.rank, score, max(distance, 1), at))
+        document_id = chunk.document_id
+        at = places[document_id, chunk.id]
+        nearest: tuple[int, int] | None = None
+        best: float | None = None
+        for steps in steps_away:
+            for hit in by_place.get((document_id, at + steps), ()):
+                near, score = (abs(steps), hit.rank), hit.score
+                nearest = near if nearest is None else min(nearest, near)
+                if score is not None:
+                    score = min(score, score * decay ** abs(steps))
+                    best = score if best is None else max(best, score)
+        if nearest is not None:
+            distance, rank = nearest
+            found.append(Candidate(chunk, rank, best, max(distance, 1), at))
     return tuple(sorted(found, key=lambda c: (c.distance, c.rank, c.chunk.document_id, c.position)))

@@ -42,7 +42,7 @@ def decide(
     def decision(candidate: Candidate) -> Decision:
         outcome: Outcome = "dropped"
         reason, because_of, chars, tokens, part = "budget", None, 0, None, None
-        original, why = copies.get(id(candidate)) or (candidate, "")
+        original, why = copies.get(id(candidate), (candidate, ""))
         now = present(original)
         key = id(now)
         if key in stripped:
@@ -59,14 +59,19 @@ def decide(
         if why and outcome != "dropped":
             outcome, reason = "duplicate", why
             because_of, chars, part = because_of or original.chunk.id, 0, None
+        chunk, rank, _, distance, *_ = candidate
         score = candidate.score if why else now.score
         names = tuple(replaced.get(id(candidate), ()))
-        return _decision(candidate, score, outcome, reason, because_of, names, chars, tokens, part)
+        # In the order of the fields, since there may be thousands of them and names take time.
+        what = (chunk.id, chunk.document_id, rank, distance, score)
+        return Decision(*what, outcome, reason, because_of, names, chars, tokens, part)
 
-    return (
-        *(decision(candidate) for candidate in candidates),
-        *(_decision(candidate, candidate.score, "dropped", "empty") for candidate in empty),
-    )
+    return (*map(decision, candidates), *map(_empty, empty))
+
+
+def _empty(candidate: Candidate) -> Decision:
+    chunk, rank, score, distance, *_ = candidate
+    return Decision(chunk.id, chunk.document_id, rank, distance, score, "dropped", "empty")
 
 
 def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[int, int], dict[int, Candidate]]:
@@ -87,20 +92,3 @@ def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[i
         if id(candidate) not in stripped
     }
     return stripped, container
-
-
-def _decision(
-    candidate: Candidate,
-    score: float | None,
-    outcome: Outcome,
-    reason: str,
-    because_of: str | None = None,
-    replaced: tuple[str, ...] = (),
-    stripped_chars: int = 0,
-    tokens: int | None = None,
-    shortened: Shortened | None = None,
-) -> Decision:
-    chunk, rank, distance = candidate.chunk, candidate.rank, candidate.distance
-    # In the order of the fields, since there may be thousands of them and names take time.
-    placed = (chunk.id, chunk.document_id, rank, distance, score)
-    return Decision(*placed, outcome, reason, because_of, replaced, stripped_chars, tokens, shortened)

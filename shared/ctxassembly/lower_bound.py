@@ -69,5 +69,7 @@ def at_least(text: str, enough: int | None = None) -> int:
     if enough is not None:
         text = text[: (enough + 1) * MOST_CHARS_PER_TOKEN]
     encoded = text.encode("utf-8", "surrogatepass")
-    first, second, third = (int.from_bytes(encoded.translate(bits), "big") for bits in (_FIRST, _SECOND, _THIRD))
+    first = int.from_bytes(encoded.translate(_FIRST), "big")
+    second = int.from_bytes(encoded.translate(_SECOND), "big")
+    third = int.from_bytes(encoded.translate(_THIRD), "big")
     return max((first >> 16 & second >> 8 & third).bit_count(), len(text) // LONGEST_TOKEN)
