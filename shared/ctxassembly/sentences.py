@@ -1,4 +1,7 @@
-"""Where the sentences of a text end, in any script; lines, items of lists and rows of tables are sentences, too."""
+"""Where the sentences of a text end, in any script; lines, items of lists and rows of tables are sentences, too.
+
+But not the lines of a text that was broken to a width, as PDFs and mails are: there a sentence goes on.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +36,17 @@ _NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]\s*")
 NUMBER_CHARS = 24
 """Of an item's number at most, with the blanks around it."""
 _ROW = re.compile(r"[ \t]*\|")
+WRAPPED = 40
+"""Characters from which a line may have ended only because it was full. Nobody breaks prose to less."""
+_NEXT_WORD = re.compile(r"[ \t]*([^\W\d_]+)[,.]?\s")
 
 
 def tiles(text: str) -> list[Span]:
     """`text` by sentences and lines, in order; together they are all of it.
 
     White space belongs to the one before it, but for the indentation of a line; the number of an item to what comes
-    after it; a row of a table is one, whatever stops are in its cells. Thai and Lao are parted at blanks; so is what
-    has no stop for `LONGEST` characters.
+    after it; to a line that was full what goes on in the next one. A row of a table is one, whatever stops are in its
+    cells. Thai and Lao are parted at blanks; so is what has no stop for `LONGEST` characters.
     """
     edges = [0]
     begin, rows, phrases = 0, "|" in text, any(sign in text for sign in _OFTEN)
@@ -54,6 +60,8 @@ def tiles(text: str) -> list[Span]:
             continue
         if rows and _ROW.match(text, begin, end) and "\n" not in match[0]:
             continue
+        if match[0] == "\n" and _goes_on(text, match.start()):
+            continue
         edges.append(end)
         begin = end
     if len(edges) > 1 and not text[edges[-1] :].strip():
@@ -62,6 +70,15 @@ def tiles(text: str) -> list[Span]:
     if any(end - begin > LONGEST for begin, end in pairwise(edges)):
         edges = [0, *(each for begin, end in pairwise(edges) for each in _cut(text, begin, end))]
     return list(pairwise(edges)) if text else []
+
+
+def _goes_on(text: str, at: int) -> bool:
+    """Whether the line that ends there ends only because it was full: the sentence goes on in the next one."""
+    line = text[text.rfind("\n", 0, at) + 1 : at].rstrip()
+    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in ",-") or "|" in line:
+        return False
+    next_word = _NEXT_WORD.match(text, at + 1)
+    return next_word is not None and next_word[1].islower()
 
 
 def _cut(text: str, begin: int, end: int) -> Iterator[int]:

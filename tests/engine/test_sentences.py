@@ -14,6 +14,7 @@ THAI = "ห้ามดื่มน้ำและรับประทานอ
 
 
 SPOKEN = "and so we say " * 100
+FULL = "a line broken to a width goes on like this"
 
 
 def parts(text: str) -> list[str]:
@@ -27,6 +28,16 @@ def parts(text: str) -> list[str]:
         ("marks and brackets after it too", "“No!” (Really?) Yes.", ["“No!” ", "(Really?) ", "Yes."]),
         ("not the point in a number", "Pay 3.50 now. Then go.", ["Pay 3.50 now. ", "Then go."]),
         ("so does the end of a line", "Head\nBody text\n", ["Head\n", "Body text\n"]),
+        ("not of one that was full", f"{FULL}\n  in the next,\nHead", [f"{FULL}\n  in the next,\n", "Head"]),
+        ("up to its stop", f"{FULL}, \r\nas here. One.", [f"{FULL}, \r\nas here. ", "One."]),
+        ("nor of a word that is parted", f"{FULL} in-\nside of it", [f"{FULL} in-\nside of it"]),
+        ("which begins with no capital", f"{FULL}\nNo. É", [f"{FULL}\n", "No. ", "É"]),
+        ("and is no item", f"{FULL}\n- one\n2 two", [f"{FULL}\n", "- one\n", "2 two"]),
+        ("after no colon", f"{FULL}:\nthis", [f"{FULL}:\n", "this"]),
+        ("or blank line", f"{FULL}\n\nthis", [f"{FULL}\n\n", "this"]),
+        ("or cells", f"a | {FULL}\nb c", [f"a | {FULL}\n", "b c"]),
+        ("nor in a log", f"info: {FULL}\ninfo: b", [f"info: {FULL}\n", "info: b"]),
+        ("or in code", f"    return {FULL})\n    x = 1", [f"    return {FULL})\n", "    x = 1"]),
         ("with the blank lines after it", "Head\n \n\nBody.", ["Head\n \n\n", "Body."]),
         ("but the indentation is the line's own", "def f(x):\n    return x\n", ["def f(x):\n", "    return x\n"]),
         ("a row of a table is one", "| a | 1.5 |\n| b | 2. | c |", ["| a | 1.5 |\n", "| b | 2. | c |"]),
@@ -73,6 +84,8 @@ HOSTILE = {
     "blanks before a word": " " * 9_999 + "a",
     "rows": "| ",
     "rows of bars": "\n |",
+    "full lines": "word " * 12 + "\n",
+    "full lines of a word": "a" * 50 + "\n",
 }
 
 
