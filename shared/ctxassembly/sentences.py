@@ -51,16 +51,17 @@ def tiles(text: str) -> list[Span]:
     edges = [0]
     begin, rows, phrases = 0, "|" in text, any(sign in text for sign in _OFTEN)
     for match in (_BREAK_OR_BLANK if phrases else _BREAK).finditer(text):
-        end = match.end()
-        if phrases and end - begin < PHRASE_CHARS and match[0][0] == " ":
+        at, end = match.span()
+        if text[begin].isspace() and text[begin:end].isspace():
             continue
-        if (text[begin].isspace() and text[begin:end].isspace()) or (
-            end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end)
-        ):
+        if end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end):
             continue
-        if rows and _ROW.match(text, begin, end) and "\n" not in match[0]:
+        if text[at] == "\n":
+            if end - at == 1 and _goes_on(text, at):
+                continue
+        elif rows and _ROW.match(text, begin, end) and "\n" not in match[0]:
             continue
-        if match[0] == "\n" and _goes_on(text, match.start()):
+        elif phrases and end - begin < PHRASE_CHARS and text[at] == " ":
             continue
         edges.append(end)
         begin = end
@@ -74,11 +75,11 @@ def tiles(text: str) -> list[Span]:
 
 def _goes_on(text: str, at: int) -> bool:
     """Whether the line that ends there ends only because it was full: the sentence goes on in the next one."""
-    line = text[text.rfind("\n", 0, at) + 1 : at].rstrip()
-    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in ",-") or "|" in line:
-        return False
     next_word = _NEXT_WORD.match(text, at + 1)
-    return next_word is not None and next_word[1].islower()
+    if next_word is None or not next_word[1].islower():
+        return False
+    line = text[text.rfind("\n", 0, at) + 1 : at].rstrip()
+    return len(line) >= WRAPPED and (line[-1].isalpha() or line[-1] in ",-") and "|" not in line
 
 
 def _cut(text: str, begin: int, end: int) -> Iterator[int]:

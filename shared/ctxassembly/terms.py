@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from ctxassembly.types import Span
-from ctxassembly.words import is_spaced, plain, words
+from ctxassembly.words import is_spaced, parted, plain, words
 
 STEM_CHARS = 6
 """Letters that two forms of a word share: in Dutch, German, Spanish and English that is enough to find most."""
@@ -37,19 +37,19 @@ def finder(
     A word that begins like one of `long` counts as that one, too. Their stems have to be wanted.
     """
     # A shorter word is only itself; of two long ones that begin alike the longer is looked for first. A search skips to
-    # what parts words, and to the first letter, faster than it looks behind each character and tries all forms.
+    # a blank, and from there to the first letter, faster than it looks behind each character and tries all forms.
     rests: dict[str, list[str]] = defaultdict(list)
     for form in [*sorted(long, key=len, reverse=True), *wanted]:
-        rests[form[0]].append(re.escape(form[1:]) + ("" if len(form) >= STEM_CHARS else r"(?!\w)"))
+        rests[form[0]].append(re.escape(form[1:]) + ("" if len(form) >= STEM_CHARS else "(?= )"))
     forms = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in rests.items())
-    pattern = re.compile(rf"[ \W]({forms})")  # what parts most words is looked for first
+    pattern = re.compile(f" ({forms})")
     known = frozenset(wanted)
 
     def found_in(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
         found: list[Sequence[str]] = [()] * len(spans)
         ends = [end for _, end in spans]
         place, upto, here = -1, 0, list[str]()
-        for match in pattern.finditer(f"\n{text}"):  # so a word begins where what parts it from the one before does
+        for match in pattern.finditer(f" {parted(text)} "):  # so a word begins where the blank before it does
             if match.start() >= upto:
                 place = bisect_right(ends, match.start(), place + 1)
                 upto, here = ends[place], []

@@ -94,7 +94,7 @@ class Counter:
         """Whether `texts` are sure to bring more than `most` tokens, wherever each of them is put in.
 
         What is known already is counted. Of the others a lower bound often says it; if it doesn't, those are counted
-        too, slice by slice as long as it is open: they would be rendered for nothing.
+        too, one by one as long as it is open, the last slice by slice: they would be rendered for nothing.
         """
         if not self.additive:
             return False
@@ -107,10 +107,9 @@ class Counter:
             if known is None:
                 unknown.append((text, self._floor(text, most - floor)))
             floor += unknown[-1][1] if known is None else known.inner
-        for text, least in unknown:
-            if floor > most:
-                return True
-            floor += self._inner(text, most - floor + least) - least
+        while unknown and floor <= most:
+            text, least = unknown.pop()
+            floor += (self.measure(text).inner if unknown else self._inner(text, most - floor + least)) - least
         return floor > most
 
     def forget(self) -> None:
