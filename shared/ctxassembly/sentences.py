@@ -56,12 +56,11 @@ def tiles(text: str) -> list[Span]:
             continue
         if end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end):
             continue
-        if text[at] == "\n":
-            if end - at == 1 and _goes_on(text, at):
-                continue
-        elif rows and _ROW.match(text, begin, end) and "\n" not in match[0]:
+        if text[at] == "\n" and end - at == 1 and _goes_on(text, at):
             continue
-        elif phrases and end - begin < PHRASE_CHARS and text[at] == " ":
+        if phrases and text[at] == " " and end - begin < PHRASE_CHARS:
+            continue
+        if rows and "\n" not in match[0] and _ROW.match(text, begin, end):
             continue
         edges.append(end)
         begin = end

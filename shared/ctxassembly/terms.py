@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 
 from ctxassembly.types import Span
@@ -45,9 +46,8 @@ def finder(
     pattern = re.compile(f" ({forms})")
     known = frozenset(wanted)
 
-    def found_in(text: str, spans: Sequence[Span]) -> list[Sequence[str]]:
-        found: list[Sequence[str]] = [()] * len(spans)
-        ends = [end for _, end in spans]
+    def found_in(text: str, ends: Sequence[int]) -> list[Sequence[str]]:
+        found: list[Sequence[str]] = [()] * len(ends)
         place, upto, here = -1, 0, list[str]()
         for match in pattern.finditer(f" {parted(text)} "):  # so a word begins where the blank before it does
             if match.start() >= upto:
@@ -65,9 +65,10 @@ def finder(
             return [()] * len(spans)
         if not is_spaced(same):
             return [[stem for stem in stems(text[start:end]) if stem in known] for start, end in spans]
-        if len(same) != len(text):  # a slice of the one is no slice of the other
-            slices = (plain(text[start:end]) for start, end in spans)
-            return [found_in(each, [(0, len(each))])[0] for each in slices]
-        return found_in(same, spans)
+        if len(same) == len(text):
+            return found_in(same, [end for _, end in spans])
+        # A slice of the one is no slice of the other.
+        slices = [plain(text[start:end]) for start, end in spans]
+        return found_in("".join(slices), list(accumulate(map(len, slices))))
 
     return find
