@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
@@ -102,28 +103,43 @@ def grouped(
 
 
 def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: Joints) -> list[str]:
-    """What `new` add to the text of `standing`, all of one document; at least that, where it is hard to say."""
+    """What `new` add to the text of `standing`, all of one document and standing in reading order.
+
+    At least that, where it is hard to say.
+    """
     if any(each.kept is not None for each in new):
         return []
-    if not standing and len(new) == 1:
-        return [new[0].chunk.text]
+    if len(new) == 1:
+        at = bisect(standing, in_reading_order(new[0]), key=in_reading_order)
+        before = standing[at - 1] if at else None
+        after = standing[at] if at < len(standing) else None
+        own = _own_text(before, new[0], after, joint)
+        return [] if own is None else [own]
     added = {id(each) for each in new}
     merged = sorted([*standing, *new], key=in_reading_order)
     texts: list[str] = []
-    before: Candidate | None = None
+    before = None
     for each, after in zip(merged, [*merged[1:], None], strict=True):
         if id(each) in added:
-            text = each.chunk.text
-            begin = _shared(before, each, joint) if before else 0
-            if begin == len(text):  # what comes after it continues the one that contains it
+            own = _own_text(before, each, None if id(after) in added else after, joint)
+            if own is None:
                 continue
-            end = len(text)
-            if after is not None and id(after) not in added:
-                shared = _shared(each, after, joint)
-                end = 0 if shared == len(after.chunk.text) else end - shared
-            texts.append(text[begin:end])
+            texts.append(own)
         before = each
     return texts
+
+
+def _own_text(before: Candidate | None, each: Candidate, after: Candidate | None, joint: Joints) -> str | None:
+    """What neither of the two beside it has of a candidate's text; None if the one before contains it."""
+    text = each.chunk.text
+    begin = _shared(before, each, joint) if before else 0
+    if begin == len(text):  # what comes after it continues the one that contains it
+        return None
+    end = len(text)
+    if after is not None:
+        shared = _shared(each, after, joint)
+        end = 0 if shared == len(after.chunk.text) else end - shared
+    return text[begin:end]
 
 
 def _shared(first: Candidate, second: Candidate, joint: Joints) -> int:

@@ -90,12 +90,12 @@ class Layout:
             document_id, at = each.chunk.document_id, each.position
             before, after = there.get((document_id, at - 1)), there.get((document_id, at + 1))
             there[document_id, at] = each
-            shared = sum(
-                joint.shared
-                for first, second in ((before, each), (each, after))
-                if first and second and (joint := self._joint(first.chunk, second.chunk, True))
-            )
-            yield max(len(each.text) - shared, 0)
+            length = len(each.text)
+            if before and (met := self._joint(before.chunk, each.chunk, True)):
+                length -= met.shared
+            if after and (met := self._joint(each.chunk, after.chunk, True)):
+                length -= met.shared
+            yield max(length, 0)
 
     def text_tokens(self, candidate: Candidate) -> int:
         """The tokens of the candidate's text alone."""
