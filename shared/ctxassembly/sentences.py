@@ -38,7 +38,7 @@ NUMBER_CHARS = 24
 _ROW = re.compile(r"[ \t]*\|")
 WRAPPED = 40
 """Characters from which a line may have ended only because it was full. Nobody breaks prose to less."""
-_NEXT_WORD = re.compile(r"[ \t]*([^\W\d_]+)[,.]?\s")
+_NEXT_WORD = re.compile(r"[ \t]*([^\W\d_]+(?:['’-][^\W_]+)*)[,.;)]?(?!\S)")
 
 
 def tiles(text: str) -> list[Span]:
@@ -75,10 +75,19 @@ def tiles(text: str) -> list[Span]:
 def _goes_on(text: str, at: int) -> bool:
     """Whether the line that ends there ends only because it was full: the sentence goes on in the next one."""
     next_word = _NEXT_WORD.match(text, at + 1)
-    if next_word is None or not next_word[1].islower():
+    if next_word is None:
         return False
-    line = text[text.rfind("\n", 0, at) + 1 : at].rstrip()
-    return len(line) >= WRAPPED and (line[-1].isalpha() or line[-1] in ",-") and "|" not in line
+    begin = text.rfind("\n", 0, at) + 1
+    line = text[begin:at].rstrip()
+    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in ",-") or "|" in line:
+        return False
+    if next_word[1].islower():
+        return True
+    # A capital may begin a heading as well. If it had had room on the line, it is no name or noun of the sentence.
+    end = text.find("\n", at + 1)
+    after = len(text[at + 1 : end if end >= 0 else len(text)].rstrip())
+    before = len(text[text.rfind("\n", 0, max(begin - 1, 0)) + 1 : begin].rstrip())
+    return max(before, after) >= WRAPPED and len(line) + len(next_word[0].strip()) >= max(before, len(line), after)
 
 
 def _cut(text: str, begin: int, end: int) -> Iterator[int]:

@@ -28,16 +28,6 @@ def parts(text: str) -> list[str]:
         ("marks and brackets after it too", "“No!” (Really?) Yes.", ["“No!” ", "(Really?) ", "Yes."]),
         ("not the point in a number", "Pay 3.50 now. Then go.", ["Pay 3.50 now. ", "Then go."]),
         ("so does the end of a line", "Head\nBody text\n", ["Head\n", "Body text\n"]),
-        ("not of one that was full", f"{FULL}\n  in the next,\nHead", [f"{FULL}\n  in the next,\n", "Head"]),
-        ("up to its stop", f"{FULL}, \r\nas here. One.", [f"{FULL}, \r\nas here. ", "One."]),
-        ("nor of a word that is parted", f"{FULL} in-\nside of it", [f"{FULL} in-\nside of it"]),
-        ("which begins with no capital", f"{FULL}\nNo. É", [f"{FULL}\n", "No. ", "É"]),
-        ("and is no item", f"{FULL}\n- one\n2 two", [f"{FULL}\n", "- one\n", "2 two"]),
-        ("after no colon", f"{FULL}:\nthis", [f"{FULL}:\n", "this"]),
-        ("or blank line", f"{FULL}\n\nthis", [f"{FULL}\n\n", "this"]),
-        ("or cells", f"a | {FULL}\nb c", [f"a | {FULL}\n", "b c"]),
-        ("nor in a log", f"info: {FULL}\ninfo: b", [f"info: {FULL}\n", "info: b"]),
-        ("or in code", f"    return {FULL})\n    x = 1", [f"    return {FULL})\n", "    x = 1"]),
         ("with the blank lines after it", "Head\n \n\nBody.", ["Head\n \n\n", "Body."]),
         ("but the indentation is the line's own", "def f(x):\n    return x\n", ["def f(x):\n", "    return x\n"]),
         ("a row of a table is one", "| a | 1.5 |\n| b | 2. | c |", ["| a | 1.5 |\n", "| b | 2. | c |"]),
@@ -62,6 +52,29 @@ def parts(text: str) -> list[str]:
     ],
 )
 def test_sentences(rule: str, text: str, expected: list[str]):
+    assert parts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "expected"),
+    [
+        ("what is parted goes on", f"{FULL}\n  in the next,\nHead", [f"{FULL}\n  in the next,\n", "Head"]),
+        ("up to its stop", f"{FULL}, \r\nas here. One.", [f"{FULL}, \r\nas here. ", "One."]),
+        ("within a word, too", f"{FULL} in-\nside of it", [f"{FULL} in-\nside of it"]),
+        ("a capital that had no room does", f"{FULL}\nAufklärung, {FULL[:32]}", [f"{FULL}\nAufklärung, {FULL[:32]}"]),
+        ("at the end as well", f"{FULL}:\n{FULL}\nAufklärung.", [f"{FULL}:\n", f"{FULL}\nAufklärung."]),
+        ("one that had room doesn't", f"{FULL}\nSo {FULL} here", [f"{FULL}\n", f"So {FULL} here"]),
+        ("nor one below a heading", f"{FULL}\nSee below.", [f"{FULL}\n", "See below."]),
+        ("nor an item", f"{FULL}\n- one\n2 two", [f"{FULL}\n", "- one\n", "2 two"]),
+        ("nor what a colon introduces", f"{FULL}:\nthis", [f"{FULL}:\n", "this"]),
+        ("nor what follows a blank line", f"{FULL}\n\nthis", [f"{FULL}\n\n", "this"]),
+        ("nor a short line", "in the attic\nthis", ["in the attic\n", "this"]),
+        ("nor cells", f"a | {FULL}\nb c", [f"a | {FULL}\n", "b c"]),
+        ("nor the lines of a log", f"info: {FULL}\ninfo: b", [f"info: {FULL}\n", "info: b"]),
+        ("nor those of code", f"    return {FULL})\n    x = 1", [f"    return {FULL})\n", "    x = 1"]),
+    ],
+)
+def test_a_sentence_goes_on_where_a_line_was_full(rule: str, text: str, expected: list[str]):
     assert parts(text) == expected
 
 
