@@ -36,12 +36,11 @@ class NearIndex:
     def __init__(self, texts: Sequence[str], threshold: float) -> None:
         self._threshold = threshold
         self._texts, vocabulary = _number(map(words, texts))
-        distinct = [frozenset(text) for text in self._texts]
-        self._sizes = [len(each) for each in distinct]
+        self._sizes = [len(set(text)) for text in self._texts]
         self._runs: dict[int, frozenset[tuple[int, ...]]] = {}
         self._most_missing = [self._missing(at) for at in range(len(texts))]
         few = len(texts) <= FEW_TEXTS
-        self._kept = _Few(distinct, vocabulary) if few else _Many(distinct, self._most_missing)
+        self._kept = _Few(self._texts, vocabulary) if few else _Many(self._texts, self._most_missing)
 
     def add(self, at: int) -> None:
         """Keep the text at place `at`."""
@@ -85,12 +84,12 @@ class NearIndex:
 class _Few:
     """Kept texts that are all met, each as a number that has a byte for every word."""
 
-    def __init__(self, texts: Sequence[frozenset[int]], vocabulary: int) -> None:
+    def __init__(self, texts: Sequence[Sequence[int]], vocabulary: int) -> None:
         self._kept: set[int] = set()
         self._masks: list[int] = []
-        for words_of in texts:
+        for text in texts:
             flags = bytearray(vocabulary)
-            for word in words_of:
+            for word in text:
                 flags[word] = 1
             self._masks.append(int.from_bytes(flags, "little"))
 
@@ -110,8 +109,8 @@ class _Few:
 class _Many:
     """Kept texts that are met by their rarest words."""
 
-    def __init__(self, texts: Sequence[frozenset[int]], most_missing: Sequence[int]) -> None:
-        self._words = texts
+    def __init__(self, texts: Sequence[Sequence[int]], most_missing: Sequence[int]) -> None:
+        self._words = [frozenset(text) for text in texts]
         # By these a text is looked up. What only one text has leads nowhere.
         self._probes = self._rarest(most_missing)
         self._by_word: dict[int, list[int]] = {word: [] for probes, _ in self._probes for word in probes}
