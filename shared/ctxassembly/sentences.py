@@ -38,7 +38,9 @@ NUMBER_CHARS = 24
 _ROW = re.compile(r"[ \t]*\|")
 WRAPPED = 40
 """Characters from which a line may have ended only because it was full. Nobody breaks prose to less."""
-_NEXT_WORD = re.compile(r"[ \t]*([^\W\d_]+(?:['’-][^\W_]+)*)[,.;)]?(?!\S)")
+_OPEN = ',-*"”’»'
+"""After these, as after a letter, a sentence may go on."""
+_NEXT_WORD = re.compile(r"[ \t]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
 
 
 def tiles(text: str) -> list[Span]:
@@ -79,7 +81,7 @@ def _goes_on(text: str, at: int) -> bool:
         return False
     begin = text.rfind("\n", 0, at) + 1
     line = text[begin:at].rstrip()
-    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in ",-") or "|" in line:
+    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in _OPEN) or "|" in line:
         return False
     if next_word[1].islower():
         return True

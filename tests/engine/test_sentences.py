@@ -60,6 +60,8 @@ def test_sentences(rule: str, text: str, expected: list[str]):
     [
         ("what is parted goes on", f"{FULL}\n  in the next,\nHead", [f"{FULL}\n  in the next,\n", "Head"]),
         ("up to its stop", f"{FULL}, \r\nas here. One.", [f"{FULL}, \r\nas here. ", "One."]),
+        ("after what is set apart as well", f'{FULL} "so"\nas here.', [f'{FULL} "so"\nas here.']),
+        ("and before it", f"{FULL}\n(*so* it is).", [f"{FULL}\n(*so* it is)."]),
         ("within a word, too", f"{FULL} in-\nside of it", [f"{FULL} in-\nside of it"]),
         ("a capital that had no room does", f"{FULL}\nAufklärung, {FULL[:32]}", [f"{FULL}\nAufklärung, {FULL[:32]}"]),
         ("at the end as well", f"{FULL}:\n{FULL}\nAufklärung.", [f"{FULL}:\n", f"{FULL}\nAufklärung."]),
