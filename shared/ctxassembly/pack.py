@@ -96,7 +96,8 @@ def greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> Taken:
         if unit.end - unit.start > left:
             all_had_room = False
             continue
-        if (text := unit.text.strip()) in texts:
+        text = unit.text.strip()
+        if text in texts or (len(text) <= MARKER_CHARS and not linked(place) and _is_scrap(units, place)):
             continue
         new, markers = [place], 1 - linked(place)
         if unit.start and place - 1 not in taken and place - 2 in taken and units[place - 1].start:
@@ -115,6 +116,14 @@ def greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> Taken:
         else:
             all_had_room = False
     return Taken(taken, room - left, all_had_room)
+
+
+def _is_scrap(units: Sequence[Unit], place: int) -> bool:
+    """Whether the short unit there says less than the marker beside it: it is no line among others of its length."""
+    before = units[place - 1 : place] if units[place].start else ()
+    after = [unit for unit in units[place + 1 : place + 2] if unit.start]
+    beside = [len(unit.text.strip()) for unit in (*before, *after)]
+    return bool(beside) and min(beside) > MARKER_CHARS
 
 
 def _kept(units: Units, chosen: set[int]) -> dict[int, Candidate]:

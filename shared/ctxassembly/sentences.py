@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ctxassembly.goes_on import after_line, after_stop
 from ctxassembly.types import Span
 
 # Those of other scripts end a sentence whatever comes after them: Chinese and Japanese, Devanagari and its neighbours,
@@ -36,11 +37,6 @@ _NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]\s*")
 NUMBER_CHARS = 24
 """Of an item's number at most, with the blanks around it."""
 _ROW = re.compile(r"[ \t]*\|")
-WRAPPED = 40
-"""Characters from which a line may have ended only because it was full. Nobody breaks prose to less."""
-_OPEN = ',-*"”’»'
-"""After these, as after a letter, a sentence may go on."""
-_NEXT_WORD = re.compile(r"[ \t]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
 
 
 def tiles(text: str) -> list[Span]:
@@ -58,7 +54,9 @@ def tiles(text: str) -> list[Span]:
             continue
         if end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end):
             continue
-        if text[at] == "\n" and end - at == 1 and _goes_on(text, at):
+        if end - at == 1 and text[at] == "\n" and after_line(text, at):
+            continue
+        if text[at] == "." and end - at > 1 and text[at + 1 : end] == " " and after_stop(text, begin, at, end):
             continue
         if phrases and text[at] == " " and end - begin < PHRASE_CHARS:
             continue
@@ -72,24 +70,6 @@ def tiles(text: str) -> list[Span]:
     if any(end - begin > LONGEST for begin, end in pairwise(edges)):
         edges = [0, *(each for begin, end in pairwise(edges) for each in _cut(text, begin, end))]
     return list(pairwise(edges)) if text else []
-
-
-def _goes_on(text: str, at: int) -> bool:
-    """Whether the line that ends there ends only because it was full: the sentence goes on in the next one."""
-    next_word = _NEXT_WORD.match(text, at + 1)
-    if next_word is None:
-        return False
-    begin = text.rfind("\n", 0, at) + 1
-    line = text[begin:at].rstrip()
-    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in _OPEN) or "|" in line:
-        return False
-    if next_word[1].islower():
-        return True
-    # A capital may begin a heading as well. If it had had room on the line, it is no name or noun of the sentence.
-    end = text.find("\n", at + 1)
-    after = len(text[at + 1 : end if end >= 0 else len(text)].rstrip())
-    before = len(text[text.rfind("\n", 0, max(begin - 1, 0)) + 1 : begin].rstrip())
-    return max(before, after) >= WRAPPED and len(line) + len(next_word[0].strip()) >= max(before, len(line), after)
 
 
 def _cut(text: str, begin: int, end: int) -> Iterator[int]:

@@ -10,6 +10,8 @@ import pytest
 
 from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
+from ctxassembly.pack import greedy
+from ctxassembly.units import Unit
 from strategies import words
 
 FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]
@@ -54,6 +56,23 @@ def test_a_gap_of_one_sentence_is_closed():
     text = packed([leaflet(3, 5)], 60).text
     assert FILLER[4] in text
     assert "[...]" not in text[text.index("8 days") : text.index("10 days")]
+
+
+@pytest.mark.parametrize(
+    ("rule", "texts", "order", "taken"),
+    [
+        ("a scrap between sentences says less than a marker", [FILLER[0], "Mr.", FILLER[1]], [1], set()),
+        ("or beside one", ["Mr.", FILLER[0]], [0], set()),
+        ("it goes with a sentence", [FILLER[0], "Mr.", FILLER[1]], [0, 1], {0, 1}),
+        ("a line among others of its length stands", ["Monday", "8-17 h", FILLER[0]], [0], {0}),
+        ("and so does all that there is", ["Monday"], [0], {0}),
+    ],
+)
+def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
+    line = "\n".join(texts)
+    starts = [line.index(text) for text in texts]
+    units = [Unit("A", line, start, end) for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
+    assert greedy(units, order, 1_000).places == taken
 
 
 def test_each_piece_is_cited_and_flagged():

@@ -31,7 +31,7 @@ def parts(text: str) -> list[str]:
         ("with the blank lines after it", "Head\n \n\nBody.", ["Head\n \n\n", "Body."]),
         ("but the indentation is the line's own", "def f(x):\n    return x\n", ["def f(x):\n", "    return x\n"]),
         ("a row of a table is one", "| a | 1.5 |\n| b | 2. | c |", ["| a | 1.5 |\n", "| b | 2. | c |"]),
-        ("and a bar inside a line begins none", "a | b. c | d", ["a | b. ", "c | d"]),
+        ("and a bar inside a line begins none", "one | two. c | d", ["one | two. ", "c | d"]),
         ("a line of a log", "12:00:01 WARN a.b\n12:00:02 INFO c", ["12:00:01 WARN a.b\n", "12:00:02 INFO c"]),
         ("without blanks in Chinese", "第一句。第二句！「是。」好", ["第一句。", "第二句！", "「是。」", "好"]),
         ("nor in Hindi, Urdu or Khmer", "यह एक है।यह दो है। क्या?", ["यह एक है।", "यह दो है। ", "क्या?"]),
@@ -45,7 +45,7 @@ def parts(text: str) -> list[str]:
         ("an item's number belongs to it", "1. Mail it. 2. Wait.", ["1. Mail it. ", "2. Wait."]),
         ("or its letter", "See:\na. Mail it.\n  b. Wait.", ["See:\n", "a. Mail it.\n", "  b. Wait."]),
         ("or the number of a section", "1.2. Scope\n(3)\nAll.", ["1.2. Scope\n", "(3)\nAll."]),
-        ("a number that ends a sentence doesn't", "It opens at 9. Come by.", ["It opens at 9. ", "Come by."]),
+        ("a number that ends a sentence doesn't", "So it was in 1949. Come by.", ["So it was in 1949. ", "Come by."]),
         ("blanks at the end belong to the last", "One. Two. \n ", ["One. ", "Two. \n "]),
         ("blanks before the first belong to it", "\n  One. Two.", ["\n  One. ", "Two."]),
         ("no end at all", "no stop here", ["no stop here"]),
@@ -77,6 +77,29 @@ def test_sentences(rule: str, text: str, expected: list[str]):
     ],
 )
 def test_a_sentence_goes_on_where_a_line_was_full(rule: str, text: str, expected: list[str]):
+    assert parts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "expected"),
+    [
+        ("an initial ends none", "By J. R. Bach. He.", ["By J. R. Bach. ", "He."]),
+        ("nor a day or a number in order", "Am 7. Mai. Im 19. Jahr.", ["Am 7. Mai. ", "Im 19. Jahr."]),
+        ("or a Roman one", "Philip II. ruled. Then IV. Henry.", ["Philip II. ruled. ", "Then IV. Henry."]),
+        ("nor letters with stops", "See (e.g. A b, z.B. C). So.", ["See (e.g. A b, z.B. C). ", "So."]),
+        ("or without a vowel", "Ask Mr. Bo or bzw. Dr. Li. So.", ["Ask Mr. Bo or bzw. Dr. Li. ", "So."]),
+        ("unless in capitals", "Sent by SMTP. Then read.", ["Sent by SMTP. ", "Then read."]),
+        ("nor a short word before a small letter", "Dit bijv. ook. Nu.", ["Dit bijv. ook. ", "Nu."]),
+        ("unless all are small", "it was so. then we left", ["it was so. ", "then we left"]),
+        (
+            "a year does, and a long word",
+            "In 1949. Later they stayed. and.",
+            ["In 1949. ", "Later they stayed. ", "and."],
+        ),
+        ("and what ends the line", "By Mr.\nBo J.\n\nSo.", ["By Mr.\n", "Bo J.\n\n", "So."]),
+    ],
+)
+def test_an_abbreviation_ends_no_sentence(rule: str, text: str, expected: list[str]):
     assert parts(text) == expected
 
 

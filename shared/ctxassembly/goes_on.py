@@ -1,0 +1,50 @@
+"""Where a sentence goes on although a line or a full stop ends: in text broken to a width, and after abbreviations."""
+
+from __future__ import annotations
+
+import re
+
+WRAPPED = 40
+"""Characters from which a line may have ended only because it was full. Nobody breaks prose to less."""
+_OPEN = ',-*"”’»'
+"""After these, as after a letter, a sentence may go on."""
+_NEXT_WORD = re.compile(r"[ \t]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
+_LONGEST = 12
+"""Characters of an abbreviation at most, with what stands before it."""
+# An initial, a day of the month or another number in order, letters with stops between them ("e.g.", "z.B."); what has
+# no vowel is no word ("Mr.", "bzw.") unless it is in capitals.
+_ABBREVIATION = re.compile(
+    r"(?:.*[^\w.])?(?:[^\W\d_]|\d{1,2}|[IVX]+|[^\W\d_]{1,3}(?:\.[^\W\d_]{1,3})+|(?![A-Z]+\Z)[B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{2,4})",
+    re.DOTALL,
+)
+_SHORT = re.compile(r"(?:.*[^\w.])?[^\W\d_]{2,4}", re.DOTALL)
+
+
+def after_line(text: str, at: int) -> bool:
+    """Whether the line that ends there ends only because it was full."""
+    next_word = _NEXT_WORD.match(text, at + 1)
+    if next_word is None:
+        return False
+    begin = text.rfind("\n", 0, at) + 1
+    line = text[begin:at].rstrip()
+    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in _OPEN) or "|" in line:
+        return False
+    if next_word[1].islower():
+        return True
+    # A capital may begin a heading as well. If it had had room on the line, it is no name or noun of the sentence.
+    end = text.find("\n", at + 1)
+    after = len(text[at + 1 : end if end >= 0 else len(text)].rstrip())
+    before = len(text[text.rfind("\n", 0, max(begin - 1, 0)) + 1 : begin].rstrip())
+    return max(before, after) >= WRAPPED and len(line) + len(next_word[0].strip()) >= max(before, len(line), after)
+
+
+def after_stop(text: str, begin: int, at: int, end: int) -> bool:
+    """Whether the full stop there, behind which the next word begins at `end`, is an abbreviation's.
+
+    `begin` is where the sentence does.
+    """
+    before = text[max(begin, at - _LONGEST) : at]
+    if _ABBREVIATION.fullmatch(before):
+        return True
+    # A small letter after it says so, too, in a text that has capitals.
+    return text[end : end + 1].islower() and text[begin].isupper() and _SHORT.fullmatch(before) is not None
