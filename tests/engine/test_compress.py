@@ -256,8 +256,8 @@ def test_time_is_about_linear_in_long_answers(kind: str):
 # What the flow makes of it. Sizes are in words, and the format writes nothing around a text.
 
 SHORT = Chunk("short", "S", numbered("s", 6))
-LONG = Chunk("long", "L", "Parking is free. The visit takes thirty minutes. No dogs. " + numbered("l", 20) + ".")
-OTHER = Chunk("other", "O", "Lunch is at noon. The visit takes long. " + numbered("o", 20) + ".")
+LONG = Chunk("long", "L", "Parking is free. The visit takes thirty minutes. No dogs. " + numbered("L", 20) + ".")
+OTHER = Chunk("other", "O", "Lunch is at noon. The visit takes long. " + numbered("O", 20) + ".")
 THIRD = Chunk("third", "T", "Soup is hot today. It takes ten minutes.")
 
 
@@ -424,7 +424,7 @@ def test_what_fits_whole_once_the_others_are_shorter_is_not_compressed(said: str
 
 def test_a_form_that_does_not_fit_is_reduced_to_its_best_sentences_and_stays_the_models():
     """15 words of 2 sentences are chosen, and 12 fit."""
-    text = "We close at ten. Lunch is at noon. The visit takes thirty minutes and no more than that. " + "x " * 30
+    text = "We close at ten. Lunch is at noon. The visit takes thirty minutes and no more than that. " + "X " * 30
     chosen = "Lunch is at noon. The visit takes thirty minutes and no more than that."
     context, _ = flowing(lambda _: chosen, [Chunk("a", "A", text)], 12, query="visit minutes")
     assert context.text == "The visit takes thirty minutes and no more than that. [...]"
