@@ -10,24 +10,28 @@ _OPEN = ',-*"”’»'
 """After these, as after a letter, a sentence may go on."""
 _NEXT_WORD = re.compile(r"[ \t]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
 _LONGEST = 12
-"""Characters of an abbreviation at most, with what stands before it."""
+"""Characters of an abbreviation at most, with what opens before it."""
+_WORD = 5
+"""Letters in a row that are no abbreviation."""
+_OPENING = "([{\"'„“‘«*_"
 # An initial, a day of the month or another number in order, letters with stops between them ("e.g.", "z.B."); what has
 # no vowel is no word ("Mr.", "bzw.") unless it is in capitals.
 _ABBREVIATION = re.compile(
-    r"(?:.*[^\w.])?(?:[^\W\d_]|\d{1,2}|[IVX]+|[^\W\d_]{1,3}(?:\.[^\W\d_]{1,3})+|(?![A-Z]+\Z)[B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{2,4})",
-    re.DOTALL,
+    r"[^\W\d_]|\d{1,2}|[IVX]+|[^\W\d_]{1,3}(?:\.[^\W\d_]{1,3})+"
+    r"|(?![A-Z]+\Z)[B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{2,4}"
 )
-_SHORT = re.compile(r"(?:.*[^\w.])?[^\W\d_]{2,4}", re.DOTALL)
 
 
 def after_line(text: str, at: int) -> bool:
     """Whether the line that ends there ends only because it was full."""
-    next_word = _NEXT_WORD.match(text, at + 1)
-    if next_word is None:
-        return False
     begin = text.rfind("\n", 0, at) + 1
+    if at - begin < WRAPPED:
+        return False
     line = text[begin:at].rstrip()
     if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in _OPEN) or "|" in line:
+        return False
+    next_word = _NEXT_WORD.match(text, at + 1)
+    if next_word is None:
         return False
     if next_word[1].islower():
         return True
@@ -43,8 +47,11 @@ def after_stop(text: str, begin: int, at: int, end: int) -> bool:
 
     `begin` is where the sentence does.
     """
-    before = text[max(begin, at - _LONGEST) : at]
-    if _ABBREVIATION.fullmatch(before):
+    if at - begin >= _WORD and text[at - _WORD : at].isalpha():
+        return False
+    words = text[max(begin, at - _LONGEST) : at].split()
+    word = words[-1].lstrip(_OPENING) if words else ""
+    if _ABBREVIATION.fullmatch(word):
         return True
     # A small letter after it says so, too, in a text that has capitals.
-    return text[end : end + 1].islower() and text[begin].isupper() and _SHORT.fullmatch(before) is not None
+    return 2 <= len(word) < _WORD and word.isalpha() and text[end : end + 1].islower() and text[begin].isupper()

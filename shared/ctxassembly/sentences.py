@@ -56,7 +56,7 @@ def tiles(text: str) -> list[Span]:
             continue
         if end - at == 1 and text[at] == "\n" and after_line(text, at):
             continue
-        if text[at] == "." and end - at > 1 and text[at + 1 : end] == " " and after_stop(text, begin, at, end):
+        if end - at == 2 and text[at:end] == ". " and after_stop(text, begin, at, end):
             continue
         if phrases and text[at] == " " and end - begin < PHRASE_CHARS:
             continue
