@@ -24,8 +24,9 @@ CACHED_PIECES = 8_192
 """About 1,000 hits with their neighbours; with the length limit below, 64 MB at the very most."""
 LONGEST_CACHED = 8_192
 """Characters; a longer piece is rare and not worth its memory."""
-SLICE = 256
-"""Characters that are counted at once as long as it is open whether a text fits. Nothing depends on it but time."""
+SLICE, SLICES = 256, 16
+"""Characters, at least, that are counted at once as long as it is open whether a text fits, and how often that is tried
+at most. Nothing depends on them but time."""
 
 T = TypeVar("T")
 
@@ -133,8 +134,8 @@ class Counter:
     def _inner(self, text: str, most: int) -> int:
         """The tokens inside `text`; if they are sure to be more than `most`, what is sure."""
         head, inside, tail = _parts(text)
-        counted, start = 0, 0
-        while cut := _SAFE.search(inside, start + SLICE):
+        counted, start, step = 0, 0, max(SLICE, len(inside) // SLICES)
+        while cut := _SAFE.search(inside, start + step):
             counted += self._count(inside[start : cut.end()])
             start = cut.end()
             if (floor := counted + at_least(inside[start:])) > most:
