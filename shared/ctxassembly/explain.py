@@ -59,19 +59,20 @@ def decide(
         if why and outcome != "dropped":
             outcome, reason = "duplicate", why
             because_of, chars, part = because_of or original.chunk.id, 0, None
-        chunk, rank, _, distance, *_ = candidate
+        chunk = candidate.chunk
         score = candidate.score if why else now.score
         names = tuple(replaced.get(id(candidate), ()))
         # In the order of the fields, since there may be thousands of them and names take time.
-        what = (chunk.id, chunk.document_id, rank, distance, score)
-        return Decision(*what, outcome, reason, because_of, names, chars, tokens, part)
+        placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, score)
+        return Decision(*placed, outcome, reason, because_of, names, chars, tokens, part)
 
     return (*map(decision, candidates), *map(_empty, empty))
 
 
 def _empty(candidate: Candidate) -> Decision:
-    chunk, rank, score, distance, *_ = candidate
-    return Decision(chunk.id, chunk.document_id, rank, distance, score, "dropped", "empty")
+    chunk = candidate.chunk
+    placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score)
+    return Decision(*placed, "dropped", "empty")
 
 
 def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[int, int], dict[int, Candidate]]:

@@ -24,10 +24,7 @@ _ABBREVIATION = re.compile(
 
 def after_line(text: str, at: int) -> bool:
     """Whether the line that ends there ends only because it was full."""
-    begin = text.rfind("\n", 0, at) + 1
-    if at - begin < WRAPPED:
-        return False
-    line = text[begin:at].rstrip()
+    line = _line(text, at)
     if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in _OPEN) or "|" in line:
         return False
     next_word = _NEXT_WORD.match(text, at + 1)
@@ -36,17 +33,19 @@ def after_line(text: str, at: int) -> bool:
     if next_word[1].islower():
         return True
     # A capital may begin a heading as well. If it had had room on the line, it is no name or noun of the sentence.
-    end = text.find("\n", at + 1)
-    after = len(text[at + 1 : end if end >= 0 else len(text)].rstrip())
-    before = len(text[text.rfind("\n", 0, max(begin - 1, 0)) + 1 : begin].rstrip())
-    return max(before, after) >= WRAPPED and len(line) + len(next_word[0].strip()) >= max(before, len(line), after)
+    before = text.rfind("\n", 0, at)
+    beside = max(len(_line(text, before)) if before >= 0 else 0, len(_line(text, at + 1)))
+    return beside >= WRAPPED and len(line) + len(next_word[0].strip()) >= max(beside, len(line))
 
 
-def after_stop(text: str, begin: int, at: int, end: int) -> bool:
-    """Whether the full stop there, behind which the next word begins at `end`, is an abbreviation's.
+def _line(text: str, at: int) -> str:
+    """The line that goes on or ends at `at`, without the blanks at its end."""
+    end = text.find("\n", at)
+    return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)].rstrip()
 
-    `begin` is where the sentence does.
-    """
+
+def after_stop(text: str, begin: int, at: int) -> bool:
+    """Whether the full stop there, before a blank, is an abbreviation's. `begin` is where the sentence begins."""
     if at - begin >= _WORD and text[at - _WORD : at].isalpha():
         return False
     words = text[max(begin, at - _LONGEST) : at].split()
@@ -54,4 +53,4 @@ def after_stop(text: str, begin: int, at: int, end: int) -> bool:
     if _ABBREVIATION.fullmatch(word):
         return True
     # A small letter after it says so, too, in a text that has capitals.
-    return 2 <= len(word) < _WORD and word.isalpha() and text[end : end + 1].islower() and text[begin].isupper()
+    return 2 <= len(word) < _WORD and word.isalpha() and text[at + 2 : at + 3].islower() and text[begin].isupper()

@@ -32,6 +32,7 @@ LONGEST, CUT = 1_200, 400
 """Characters of a sentence: the longest that is whole, and what is made of a longer one, which is no sentence but, say,
 a transcript without stops. Or nothing of it would stand where there is room for less."""
 _BLANK = re.compile(r"\s(?=\S)")
+_BLANKS = re.compile(r"\s+")
 # A list's number says nothing by itself, and less after the text before it.
 _NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]\s*")
 NUMBER_CHARS = 24
@@ -49,18 +50,18 @@ def tiles(text: str) -> list[Span]:
     edges = [0]
     begin, rows, phrases = 0, "|" in text, any(sign in text for sign in _OFTEN)
     for match in (_BREAK_OR_BLANK if phrases else _BREAK).finditer(text):
-        at, end = match.span()
-        if text[begin].isspace() and text[begin:end].isspace():
+        (at, end), found = match.span(), match[0]
+        if text[begin].isspace() and _BLANKS.fullmatch(text, begin, end):  # a slice would be as long as the sentence is
             continue
         if end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end):
             continue
-        if end - at == 1 and text[at] == "\n" and after_line(text, at):
+        if found == "\n" and after_line(text, at):
             continue
-        if end - at == 2 and text[at:end] == ". " and after_stop(text, begin, at, end):
+        if found == ". " and after_stop(text, begin, at):
             continue
-        if phrases and text[at] == " " and end - begin < PHRASE_CHARS:
+        if phrases and found[0] == " " and end - begin < PHRASE_CHARS:
             continue
-        if rows and "\n" not in match[0] and _ROW.match(text, begin, end):
+        if rows and "\n" not in found and _ROW.match(text, begin, end):
             continue
         edges.append(end)
         begin = end

@@ -141,3 +141,17 @@ def test_time_is_linear_on_hostile_text(kind: str):
         return best
 
     assert seconds(320_000) < 300 * max(seconds(10_000), 0.001)
+
+
+def test_time_is_linear_in_the_lines_of_one_sentence():
+    """Eight times the lines take some eight times the time; looking at all of the sentence at each took 40 times."""
+
+    def seconds(lines: int) -> float:
+        text, best = " word word word word word word word word word\n" * lines, float("inf")
+        for _ in range(3):
+            began = time.process_time()
+            assert tiles(text)[0][0] == 0
+            best = min(best, time.process_time() - began)
+        return best
+
+    assert seconds(40_000) < 20 * seconds(5_000)
