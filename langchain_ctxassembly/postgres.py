@@ -52,6 +52,11 @@ class PGVectorNeighbours:
         if not 0 < self.timeout_seconds < math.inf:
             raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
 
+    @property
+    def holds_filter(self) -> bool | None:
+        """True with a filter of its own; without one nobody knows how the caller filters."""
+        return True if self.filter else None
+
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter, in any order.
 

@@ -44,6 +44,11 @@ class VectorStoreNeighbours:
             raise ConfigError("id_of", "a function (document_id, index) -> id", self.id_of)
         as_predicate(self.filter)
 
+    @property
+    def holds_filter(self) -> bool | None:
+        """True with a filter of its own; without one nobody knows how the caller filters."""
+        return True if self.filter else None
+
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter, in any order."""
         ids = self._ids(refs)

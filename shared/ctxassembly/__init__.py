@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ctxassembly.config import AssemblyConfig
     from ctxassembly.context import Context
     from ctxassembly.drive import aassemble, assemble
+    from ctxassembly.errors import FilterNotSeenWarning
     from ctxassembly.formats import Heading
     from ctxassembly.history import History, trim_history
     from ctxassembly.inspect.compare import Comparison, compare
@@ -37,6 +38,7 @@ __all__ = [
     "Comparison",
     "Context",
     "Decision",
+    "FilterNotSeenWarning",
     "Heading",
     "History",
     "Hit",
@@ -72,6 +74,7 @@ _HOMES = {
     "Comparison": "inspect.compare",
     "Context": "context",
     "Decision": "types",
+    "FilterNotSeenWarning": "errors",
     "Heading": "formats",
     "History": "history",
     "Hit": "types",

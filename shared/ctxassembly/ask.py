@@ -19,22 +19,26 @@ AwaitableAsk = Callable[[Any], Awaitable[Any]]
 AnyAsk = TypeVar("AnyAsk", Ask, AwaitableAsk)
 
 
-def asking(store: object, embeddings: object, llm: object) -> Callable[[Request], Any]:
+def asking(store: object, embeddings: object, llm: object, on_fetched: object = None) -> Callable[[Request], Any]:
     """What gives the reply to a request.
 
     Raises:
-        InputError: one of the three can't be asked, or only be awaited.
+        InputError: one of the four can't be asked, or only be awaited.
     """
-    return _question(_fetcher(store), _embedder(embeddings), _model(llm))
+    return _question(_hooked(_fetcher(store), on_fetched), _embedder(embeddings), _model(llm))
 
 
-def awaitable_asking(store: object, embeddings: object, llm: object) -> Callable[[Request], Awaitable[Any]]:
+def awaitable_asking(
+    store: object, embeddings: object, llm: object, on_fetched: object = None
+) -> Callable[[Request], Awaitable[Any]]:
     """What gives the reply to a request, awaited. Who can't be awaited is called in a thread.
 
     Raises:
-        InputError: one of the three can't be asked.
+        InputError: one of the four can't be asked.
     """
-    return _question(_awaitable_fetcher(store), _awaitable_embedder(embeddings), _awaitable_model(llm))
+    return _question(
+        _awaitably_hooked(_awaitable_fetcher(store), on_fetched), _awaitable_embedder(embeddings), _awaitable_model(llm)
+    )
 
 
 def reading(llm: Callable[[str], Any], read: Callable[[Any], Any]) -> Callable[[str], Any]:
@@ -85,6 +89,34 @@ def _awaitable_fetcher(store: object) -> AwaitableAsk | None:
     if not hasattr(store, "fetch"):
         raise InputError(f"{type(store).__name__} has neither fetch(refs) nor afetch(refs)")
     return in_thread(cast(Store, store).fetch)
+
+
+def _hooked(fetch: Ask | None, hook: object) -> Ask | None:
+    """`fetch` with `hook` over what it answers."""
+    if hook is None or fetch is None:
+        return fetch
+    function = _hook(hook)
+    if is_async(function):
+        raise InputError("on_fetched can only be awaited: it needs aassemble(), or the adapter's async methods")
+    return lambda refs: function(fetch(refs))
+
+
+def _awaitably_hooked(fetch: AwaitableAsk | None, hook: object) -> AwaitableAsk | None:
+    if hook is None or fetch is None:
+        return fetch
+    function = _hook(hook)
+    awaited: AwaitableAsk = function if is_async(function) else in_thread(function)
+
+    async def hooked(refs: Any) -> Any:
+        return await awaited(await fetch(refs))
+
+    return hooked
+
+
+def _hook(hook: object) -> Ask:
+    if not callable(hook):
+        raise InputError(f"on_fetched must be a function from chunks to chunks, got {type(hook).__name__}")
+    return hook
 
 
 def _embedder(embeddings: object) -> Ask | None:

@@ -25,6 +25,7 @@ Prefer = Literal["score", "newest"]
 Compress = Literal["none", "extractive", "llm"]
 SupplementPosition = Literal["before", "after"]
 OnStoreError = Literal["degrade", "raise"]
+Neighbours = Literal["auto", "filtered", "unfiltered"]
 
 DEFAULT_ENCODING = "cl100k_base"
 MAX_WINDOW = 3
@@ -167,6 +168,17 @@ class AssemblyConfig:
     """Metadata key of the page summary, which may be a dotted path."""
     on_store_error: OnStoreError = "degrade"
     """Degrade assembles without what failed, the neighbours or the embeddings, and the trace says so."""
+    neighbours: Neighbours = "auto"
+    """Which neighbours a caller may read. They are fetched past the search that found the hits, so past its filter.
+
+    `auto` holds them to the filter where it is known (see `Store`). Where it isn't, a neighbour has to agree with its
+    hit on every metadata key but those known to vary within a document (`ctxassembly.scope`), and the trace names the
+    keys by which others were left out. `filtered` refuses to run where no filter is known, `unfiltered` says that none
+    is needed: whoever asks may read everything in the store.
+    """
+    varying_keys: tuple[str, ...] = ()
+    """Metadata keys of yours by which chunks of one document differ, as a line number of your own does: a neighbour
+    needs not agree with its hit there. Whole keys, dotted paths or their last parts; never one that you filter by."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:
@@ -180,6 +192,10 @@ class AssemblyConfig:
         _check_format(self.format)
         if not isinstance(self.summary_key, str) or not self.summary_key:
             raise ConfigError("summary_key", "a metadata key", self.summary_key)
+        varying = (self.varying_keys,) if isinstance(self.varying_keys, str) else self.varying_keys
+        if not isinstance(varying, (tuple, list)) or not all(isinstance(each, str) and each for each in varying):
+            raise ConfigError("varying_keys", "a tuple of metadata keys", self.varying_keys)
+        object.__setattr__(self, "varying_keys", tuple(varying))
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
 
@@ -282,6 +298,7 @@ _CHOICES = (
     ("cite", Cite),
     ("supplement_position", SupplementPosition),
     ("on_store_error", OnStoreError),
+    ("neighbours", Neighbours),
 )
 
 

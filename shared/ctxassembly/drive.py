@@ -10,7 +10,16 @@ from ctxassembly.ask import asking, awaitable_asking
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.flow import assemble_flow
-from ctxassembly.requests import AsyncEmbeddings, AsyncLanguageModel, AsyncStore, Embeddings, LanguageModel, Store
+from ctxassembly.requests import (
+    AsyncEmbeddings,
+    AsyncLanguageModel,
+    AsyncOnFetched,
+    AsyncStore,
+    Embeddings,
+    LanguageModel,
+    OnFetched,
+    Store,
+)
 from ctxassembly.supplement import Supplement
 from ctxassembly.types import Hit
 
@@ -24,6 +33,7 @@ def assemble(
     supplement: str | Supplement | None = None,
     embeddings: Embeddings | None = None,
     llm: LanguageModel | None = None,
+    on_fetched: OnFetched | None = None,
 ) -> Context:
     """The context for `hits`, best first; neighbours come from `store` in one round trip where it keeps an index.
 
@@ -32,21 +42,24 @@ def assemble(
     `llm` is for `compress="llm"`: a function from a prompt to an answer. It is called in up to 8 threads at once, and
     after `llm_timeout_seconds` no longer waited for. A late call can't be stopped: it goes on in a daemon thread, and
     its answer is lost.
+    `on_fetched` is a function over the chunks that `store` answered with, before anything else sees them. Neighbours
+    are fetched anew, so what masked or removed text of the hits has to be done to them as well.
 
     Raises:
-        InputError: `hits` is not a sequence of Hit, `store` has no `fetch`, `embeddings` can't embed, `llm` is no
-            function or only to be awaited, or `supplement` is no text.
-        ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, or `compress="llm"` without
-            `llm`.
+        InputError: `hits` is not a sequence of Hit, `store` has no `fetch`, `embeddings` can't embed, `llm` or
+            `on_fetched` is no function or only to be awaited, or `supplement` is no text.
+        ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
+            `llm`, or `neighbours="filtered"` with a store that doesn't hold the caller's filter.
         StoreError: `store` or `embeddings` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary can't be had.
     """
-    ask = asking(store, embeddings, llm)
+    ask = asking(store, embeddings, llm, on_fetched)
     flow = assemble_flow(
         hits,
         config,
         query=query,
         can_fetch=store is not None,
+        holds_filter=getattr(store, "holds_filter", None),
         can_embed=embeddings is not None,
         can_compress=llm is not None,
         supplement=supplement,
@@ -74,17 +87,19 @@ async def aassemble(
     supplement: str | Supplement | None = None,
     embeddings: AsyncEmbeddings | Embeddings | None = None,
     llm: AsyncLanguageModel | LanguageModel | None = None,
+    on_fetched: AsyncOnFetched | OnFetched | None = None,
 ) -> Context:
     """The same as `assemble`, awaited. What can't be awaited is called in a thread: the loop goes on meanwhile.
 
     Of an async `llm` too at most 8 calls run at once; those that are late are cancelled.
     """
-    ask = awaitable_asking(store, embeddings, llm)
+    ask = awaitable_asking(store, embeddings, llm, on_fetched)
     flow = assemble_flow(
         hits,
         config,
         query=query,
         can_fetch=store is not None,
+        holds_filter=getattr(store, "holds_filter", None),
         can_embed=embeddings is not None,
         can_compress=llm is not None,
         supplement=supplement,

@@ -6,6 +6,8 @@ CtxAssemblyError
 ├── StoreError                     neighbours not fetched or texts not embedded, and on_store_error="raise"
 ├── VocabularyError                the tokenizer's vocabulary can't be had
 └── MissingExtraError (ImportError)   an optional dependency is not installed
+
+FilterNotSeenWarning (UserWarning)    an adapter couldn't see how the search filters; see AssemblyConfig.neighbours
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 __all__ = [
     "ConfigError",
     "CtxAssemblyError",
+    "FilterNotSeenWarning",
     "InputError",
     "MissingExtraError",
     "StoreError",
@@ -42,6 +45,10 @@ class StoreError(CtxAssemblyError):
 
 class VocabularyError(CtxAssemblyError):
     """A tokenizer's vocabulary is neither on this machine nor to be downloaded in time."""
+
+
+class FilterNotSeenWarning(UserWarning):
+    """Neighbours were fetched for a search whose filter couldn't be seen; given once an object."""
 
 
 class MissingExtraError(CtxAssemblyError, ImportError):

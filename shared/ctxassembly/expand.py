@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ctxassembly.config import MAX_POOL_WINDOW
+from ctxassembly.scope import Scope
 from ctxassembly.types import Candidate, Chunk, ChunkRef
 
 CHAIN_GAP = MAX_POOL_WINDOW + 1
@@ -92,6 +93,17 @@ def positions(chunks: Sequence[Chunk], scanned: bool, empty: Collection[int] = (
     return placed
 
 
+def is_covered(chunk: Chunk, others: Iterable[Chunk]) -> bool:
+    """Whether the middle of `chunk` lies in any of `others` by the offsets: then it is of another text than they are.
+
+    Two tenants' files under one document id lie over each other; what one tenant may not read lies between.
+    """
+    if chunk.start is None:
+        return True
+    middle = chunk.start + len(chunk.text) // 2
+    return any(each.start is not None and each.start <= middle < each.start + len(each.text) for each in others)
+
+
 def _runs(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
     """Maximal runs of chunks linked to each other, each in order, by their first chunk as handed in."""
     by_id = {chunk.id: chunk for chunk in chunks}
@@ -114,12 +126,17 @@ def _runs(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
 
 
 def neighbours(
-    hits: Sequence[Candidate], chunks: Iterable[Chunk], places: Mapping[tuple[str, str], int], window: int, decay: float
+    hits: Sequence[Candidate],
+    chunks: Iterable[Chunk],
+    places: Mapping[tuple[str, str], int],
+    window: int,
+    decay: float,
+    scope: Scope | None = None,
 ) -> tuple[Candidate, ...]:
     """The chunks within `window` of a hit as candidates, nearest first, then by rank, document and place.
 
     `places` are positions by (document id, chunk id). A neighbour's score is its best hit's times `decay` per step,
-    and never above it: half of a negative score would be.
+    and never above it: half of a negative score would be. With a `scope` it has to agree with its hit.
     """
     by_place: dict[tuple[str, int], list[Candidate]] = defaultdict(list)
     for hit in hits:
@@ -129,16 +146,11 @@ def neighbours(
     for chunk in chunks:
         document_id = chunk.document_id
         at = places[document_id, chunk.id]
-        nearest: tuple[int, int] | None = None
-        best: float | None = None
-        for steps in steps_away:
-            for hit in by_place.get((document_id, at + steps), ()):
-                near, score = (abs(steps), hit.rank), hit.score
-                nearest = near if nearest is None else min(nearest, near)
-                if score is not None:
-                    score = min(score, score * decay ** abs(steps))
-                    best = score if best is None else max(best, score)
-        if nearest is not None:
-            distance, rank = nearest
-            found.append(Candidate(chunk, rank, best, max(distance, 1), at))
+        near = [(abs(steps), hit) for steps in steps_away for hit in by_place.get((document_id, at + steps), ())]
+        if scope is not None:
+            near = scope.agreeing(chunk, near)
+        if near:
+            distance, rank = min([(steps, hit.rank) for steps, hit in near])
+            scores = [min(hit.score, hit.score * decay**steps) for steps, hit in near if hit.score is not None]
+            found.append(Candidate(chunk, rank, max(scores, default=None), max(distance, 1), at))
     return tuple(sorted(found, key=lambda c: (c.distance, c.rank, c.chunk.document_id, c.position)))

@@ -24,6 +24,7 @@ from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import Request
+from ctxassembly.scope import Scope
 from ctxassembly.selection import Selector
 from ctxassembly.supplement import Supplement, Supplemented, supplemented
 from ctxassembly.tokens import Counter, counter_for
@@ -46,6 +47,7 @@ def assemble_flow(
     *,
     query: str | None,
     can_fetch: bool,
+    holds_filter: bool | None = None,
     can_embed: bool = False,
     can_compress: bool = False,
     supplement: str | Supplement | None = None,
@@ -55,13 +57,16 @@ def assemble_flow(
 
     Raises:
         ConfigError: semantic deduplication with neither embeddings nor a vector in a hit; compression by a language
-            model without one.
+            model without one; neighbours that have to be filtered, and no filter.
     """
     config = config or AssemblyConfig()
     if not config.enabled:
         config = replace(config, **_PASSED_THROUGH)
     if config.compress == "llm" and not can_compress:
         raise ConfigError("compress", "'none' or 'extractive' where no `llm` is given", config.compress)
+    if config.neighbours == "filtered" and can_fetch and not holds_filter:
+        allowed = "'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
+        raise ConfigError("neighbours", allowed, config.neighbours)
     counter = counter_for(config.encoding)
     log = Log(clock)
 
@@ -73,9 +78,9 @@ def assemble_flow(
         check_vectors((*admitted.candidates, *admitted.empty))
     lineage = Lineage()
     duplicates = Duplicates(config, lineage, log.notes.append)
-    near, usable = yield from gather(
-        admitted, config, config.reach(query), lineage, duplicates, can_fetch, can_embed, log
-    )
+    reach = config.reach(query) if can_fetch else 0
+    scope = Scope(config) if config.neighbours == "auto" and holds_filter is None else None
+    near, usable = yield from gather(admitted, config, reach, scope, lineage, duplicates, can_embed, log)
     seen = (*admitted.candidates, *near)
 
     found = tuple(candidate for candidate in usable if candidate.is_hit)
@@ -102,6 +107,7 @@ def assemble_flow(
         hits=len(hits),
         chunks=sum(decision.reason != BEYOND for decision in decisions),
         round_trips=log.round_trips,
+        unscoped=log.unscoped,
         token_count=layout.token_count if level is Header.FULL else layout.weigh((), level),
         max_tokens=config.token_limit,
         character_count=len(cited.text),

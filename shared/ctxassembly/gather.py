@@ -13,10 +13,11 @@ from ctxassembly.admit import Admitted, admit_fetched
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.duplicates import Duplicates
 from ctxassembly.errors import StoreError
-from ctxassembly.expand import index_refs, link_refs, neighbours, positions
+from ctxassembly.expand import index_refs, is_covered, link_refs, neighbours, positions
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.requests import FetchChunks, Request
+from ctxassembly.scope import Scope
 from ctxassembly.types import Candidate, Chunk
 
 Place = tuple[str, "int | None", "str | None"]
@@ -27,15 +28,16 @@ def gather(
     admitted: Admitted,
     config: AssemblyConfig,
     reach: int,
+    scope: Scope | None,
     lineage: Lineage,
     duplicates: Duplicates,
-    can_fetch: bool,
     can_embed: bool,
     log: Log,
 ) -> Generator[Request, Sequence[Any], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
     """The neighbours of what was admitted, `reach` on each side, and what of both can be used: hits first.
 
-    Following links takes a round trip for each step: there the window is all that is fetched.
+    Following links takes a round trip for each step: there the window is all that is fetched. `scope` says which chunks
+    may be read where nobody knows how the caller filters.
     """
     hits = admitted.candidates
     if not config.enabled:
@@ -44,7 +46,7 @@ def gather(
     if config.dedup != "none":
         found = duplicates.exact(hits)
         log.stage("dedup", len(hits), len(found))
-    placed, near = yield from _expand(found, admitted, config, reach if can_fetch else 0, log)
+    placed, near = yield from _expand(found, admitted, config, reach, scope, log)
     log.stage("expand", len(placed), len(placed) + len(near))
     usable = (*(lineage.change(before, after) for before, after in zip(found, placed, strict=True)), *near)
     if near and config.dedup != "none":
@@ -59,13 +61,13 @@ def gather(
 
 
 def _expand(
-    hits: Sequence[Candidate], admitted: Admitted, config: AssemblyConfig, reach: int, log: Log
+    hits: Sequence[Candidate], admitted: Admitted, config: AssemblyConfig, reach: int, scope: Scope | None, log: Log
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
     """The hits with their place in the document, and their neighbours."""
     chunks = [hit.chunk for hit in hits]
-    fetched = _Fetched([], [], set())
+    fetched = _Fetched([], [], [], set())
     if reach:
-        fetched = yield from _fetch(chunks, admitted, config, reach, log)
+        fetched = yield from _fetch(chunks, admitted, config, reach, scope, log)
     blanks: dict[str, set[int]] = defaultdict(set)
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:
@@ -73,6 +75,9 @@ def _expand(
     by_document: dict[str, list[Chunk]] = defaultdict(list)
     for chunk in (*chunks, *fetched.chunks):
         by_document[chunk.document_id].append(chunk)
+    for chunk in fetched.between:
+        if chunk.prev_id or chunk.next_id or not is_covered(chunk, by_document[chunk.document_id]):
+            by_document[chunk.document_id].append(chunk)
     places = {
         (document_id, chunk_id): place
         for document_id, members in by_document.items()
@@ -81,24 +86,34 @@ def _expand(
     placed = tuple(
         Candidate(hit.chunk, hit.rank, hit.score, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits
     )
-    return placed, neighbours(placed, fetched.chunks, places, reach, config.neighbour_decay)
+    near = neighbours(placed, fetched.chunks, places, reach, config.neighbour_decay, scope)
+    if scope is not None and log.round_trips:
+        log.unscoped = tuple(scope.differing)
+        if scope.left_out:
+            differing = ", ".join(map(repr, scope.differing))
+            log.notes.append(f"store: {scope.left_out:,} left out, not their hit's by their metadata: {differing}")
+    return placed, near
 
 
 class _Fetched(NamedTuple):
     """What the store had: chunks with text and without, and the documents that it was asked for whole."""
 
     chunks: list[Chunk]
+    between: list[Chunk]
+    """Those that may not be read but have a place among those that may, told by their links or offsets."""
     empty: list[Chunk]
     whole: set[str]
 
 
 def _fetch(
-    chunks: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, reach: int, log: Log
+    chunks: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, reach: int, scope: Scope | None, log: Log
 ) -> Generator[FetchChunks, Sequence[Chunk], _Fetched]:
     """What is near `chunks`, in one round trip, or in as many as following links takes."""
     # What was retrieved is never fetched again, copies and empty chunks included.
     known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
-    fetched = _Fetched([], [], set())
+    fetched = _Fetched([], [], [], set())
+    if scope is not None:
+        scope.add_hits(chunks)
     asked: set[Place] = set()
     while True:
         wanted = (*index_refs(chunks, reach, known.values()), *link_refs(chunks, known, config.window))
@@ -116,13 +131,15 @@ def _fetch(
             log.notes.append(f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them")
             return fetched
         log.notes += notes
-        fetched.empty.extend(empty)
+        fetched.empty.extend(chunk for chunk in empty if scope is None or scope.admits(chunk))
         for chunk in answer:
             if not _was_asked_for(chunk, asked):
                 log.notes.append(f"store: chunk {chunk.id!r} was not asked for, left out")
             elif chunk.id not in known:
-                known[chunk.id] = chunk
-                fetched.chunks.append(chunk)
+                may_be_read = scope is None or scope.admits(chunk)
+                if may_be_read or chunk.index is None:
+                    known[chunk.id] = chunk
+                    (fetched.chunks if may_be_read else fetched.between).append(chunk)
 
 
 def _was_asked_for(chunk: Chunk, asked: Container[Place]) -> bool:

@@ -16,6 +16,8 @@ class Log:
     notes: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     round_trips: int = 0
+    unscoped: tuple[str, ...] | None = None
+    """As `Trace` has it."""
     since: float = field(init=False)
 
     def __post_init__(self) -> None:

@@ -38,7 +38,11 @@ Request = FetchChunks | EmbedTexts | CompressTexts
 
 
 class Store(Protocol):
-    """Where neighbours come from, synchronously. One call is one round trip, however many documents it is for."""
+    """Where neighbours come from, synchronously. One call is one round trip, however many documents it is for.
+
+    An attribute `holds_filter` may say how the caller's search filters: True if each chunk that comes back has passed
+    that filter, False if the search is known to have none, None (as good as no attribute) if nobody knows.
+    """
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The chunks that exist among `refs`, in any order."""
@@ -68,6 +72,9 @@ class AsyncEmbedDocuments(Protocol):
 Embeddings = EmbedDocuments | Callable[[list[str]], Sequence[Sequence[float]]]
 """An object with `embed_documents`, or a function from texts to vectors."""
 AsyncEmbeddings = AsyncEmbedDocuments | Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
+OnFetched = Callable[[Sequence[Chunk]], Sequence[Chunk]]
+"""A function over the chunks that a store answered with, before anything else sees them: a mask, a second check."""
+AsyncOnFetched = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]
 LanguageModel = Callable[[str], str]
 """A function from a prompt to an answer. It may be called from several threads at once."""
 AsyncLanguageModel = Callable[[str], Awaitable[str]]

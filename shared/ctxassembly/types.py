@@ -308,6 +308,9 @@ class Trace:
     """Hits and neighbours together, without what was fetched from beyond the window and not needed."""
     round_trips: int = 0
     """Calls to the store."""
+    unscoped: tuple[str, ...] | None = None
+    """Where neighbours were fetched and nobody knew how the caller filters: the keys by which some of them differed
+    from their hits and were left out, maybe none. None where the filter was known or isn't needed."""
     token_count: int = 0
     max_tokens: int = 0
     character_count: int = 0

@@ -47,6 +47,8 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("supplement_threshold", "a number, a function of query and score, or None", ["0.5", float("nan"), True]),
         ("summary_key", "a metadata key", ["", None, 7]),
         ("on_store_error", "one of 'degrade', 'raise'", ["ignore", None]),
+        ("neighbours", "one of 'auto', 'filtered', 'unfiltered'", ["all", None, True]),
+        ("varying_keys", "a tuple of metadata keys", [None, 7, ("",), [1]]),
         ("keys", "a MetadataKeys", [{"page": "p"}, None]),
     ],
 )

@@ -151,7 +151,7 @@ def test_a_cost_that_is_not_known_is_not_said_to_be_nothing():
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_a_file_gets_what_it_can_hold(encoding):
     file = TextIOWrapper(BytesIO(), encoding=encoding)
-    chunks = [words_of("A", 0), words_of("A", 1, metadata={"source": "日本.pdf"})]
+    chunks = [words_of("A", n, metadata={"source": "日本.pdf"}) for n in range(2)]
     context = assemble([Hit(chunks[0])], store=MemoryStore(chunks))
     console = Console(file=file, width=200)
     console.print(context)

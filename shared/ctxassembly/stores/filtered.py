@@ -1,4 +1,4 @@
-"""A store under a filter that it can't apply itself: what the filter excludes never comes in as a neighbour."""
+"""Stores under the caller's filter: what it excludes never comes in as a neighbour."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from ctxassembly.types import Chunk, ChunkRef
 
 @dataclass(frozen=True)
 class FilteredStore:
-    """A store whose answers are filtered after the fetch."""
+    """A store that can't apply the filter itself: its answers are filtered after the fetch."""
 
     store: Any
     passing: Callable[[Iterable[Chunk]], list[Chunk]]
     """Those of the chunks that pass the filter."""
+    holds_filter: bool = True
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter."""
@@ -24,6 +25,29 @@ class FilteredStore:
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited; a store with `fetch` alone is called in a thread."""
-        if hasattr(self.store, "afetch"):
-            return self.passing(await self.store.afetch(refs))
-        return self.passing(await asyncio.to_thread(self.store.fetch, refs))
+        return self.passing(await _afetched(self.store, refs))
+
+
+@dataclass(frozen=True)
+class Scoped:
+    """A store of which its adapter knows how the caller's search filters."""
+
+    store: Any
+    holds_filter: bool | None
+    """As `ctxassembly.requests.Store` says it."""
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        """The chunks that exist among `refs`."""
+        found: Sequence[Chunk] = self.store.fetch(refs)
+        return found
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        """The same, awaited; a store with `fetch` alone is called in a thread."""
+        return await _afetched(self.store, refs)
+
+
+async def _afetched(store: Any, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+    found: Sequence[Chunk] = (
+        await store.afetch(refs) if hasattr(store, "afetch") else await asyncio.to_thread(store.fetch, refs)
+    )
+    return found

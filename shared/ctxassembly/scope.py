@@ -1,0 +1,180 @@
+"""Whose a chunk is: what a neighbour has to share with its hit where nobody knows how the caller filters.
+
+A search is held to a tenant, an access group or a version by metadata, and a neighbour is fetched past that search. A
+filter that is known goes into the store's own query. One that isn't may be on any key, so a neighbour has to agree with
+its hit on all of them but those that `ctxassembly.varying` knows to vary within a document.
+
+Whoever filters by a title, a section or a date has to give the filter: these vary within a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ctxassembly.config import AssemblyConfig
+from ctxassembly.types import Candidate, Chunk, Trace
+from ctxassembly.varying import DEEPEST, Kind, is_number, is_word, kind_of, plain_name
+
+Fixed = frozenset[tuple[str, Hashable]]
+"""The values that chunks have to share, each with its path."""
+MOST_COMPARED = 8
+"""Hits that a chunk is compared with to say by which key it differs from the nearest."""
+_AS_NUMBERS = ("index", "start", "score", "row_number", "start_line")
+"""The particulars of `MetadataKeys` that are numbers."""
+_FIXED = ("document_id", "source", "url")
+"""Those that every chunk of a document has to share; all others vary in any way."""
+
+
+class Signature(NamedTuple):
+    """What of a chunk's metadata its neighbours have to share. Equal where two chunks agree, but for the rank."""
+
+    fixed: Fixed
+    rank: float | None = None
+    """What metadata call `rank`: a retriever writes it into its hits, so it may be missing on one side."""
+
+
+class Scope:
+    """Tells with which hits of their document chunks agree. Chunks are kept alive by whoever asks."""
+
+    def __init__(self, config: AssemblyConfig) -> None:
+        keys = config.keys
+        self._named: dict[str, Kind] = {
+            name: "number" if each in _AS_NUMBERS else "free"
+            for each in (field.name for field in fields(keys))
+            if each not in _FIXED
+            for name in getattr(keys, each)
+            if kind_of(name) == "fixed"
+        }
+        self._named |= dict.fromkeys((*config.varying_keys, config.summary_key), "free")
+        self._document_keys = frozenset(keys.document_id)
+        self._signatures: dict[int, Signature] = {}
+        self._hits: dict[str, dict[Fixed, set[float | None]]] = {}
+        self.differing: dict[str, None] = {}
+        """The keys by which chunks were left out, in the order in which they were met."""
+        self.left_out = 0
+        """How many chunks were."""
+
+    def add_hits(self, hits: Iterable[Chunk]) -> None:
+        """Let chunks agree with `hits`, too."""
+        for hit in hits:
+            signature = self.signature(hit)
+            self._hits.setdefault(hit.document_id, {}).setdefault(signature.fixed, set()).add(signature.rank)
+
+    def admits(self, chunk: Chunk) -> bool:
+        """Whether `chunk` agrees with any hit of its document. One that doesn't is counted as left out."""
+        hits = self._hits.get(chunk.document_id, {})
+        fixed, rank = self.signature(chunk)
+        ranks = hits.get(fixed)
+        if ranks is not None and (rank is None or None in ranks or rank in ranks):
+            return True
+        self._leave_out(fixed, hits)
+        return False
+
+    def agreeing(self, chunk: Chunk, near: Sequence[tuple[int, Candidate]]) -> list[tuple[int, Candidate]]:
+        """Those of the hits `near` a chunk with which it agrees. Without one it is counted as left out."""
+        fixed, rank = self.signature(chunk)
+        found = []
+        for each in near:
+            other = self.signature(each[1].chunk)
+            if fixed == other.fixed and (rank is None or other.rank is None or rank == other.rank):
+                found.append(each)
+        if near and not found:
+            self._leave_out(fixed, (self.signature(hit.chunk).fixed for _, hit in near))
+        return found
+
+    def signature(self, chunk: Chunk) -> Signature:
+        """What neighbours of `chunk` have to share with it."""
+        found = self._signatures.get(id(chunk))
+        if found is None:
+            found = self._signatures[id(chunk)] = self._read(chunk.metadata, chunk.document_id)
+        return found
+
+    def _leave_out(self, fixed: Fixed, hits: Iterable[Fixed]) -> None:
+        self.left_out += 1
+        nearest = min((fixed ^ other for other in islice(hits, MOST_COMPARED)), key=len, default=Fixed())
+        self.differing |= dict.fromkeys(sorted({path for path, _ in nearest} or {"rank"}))
+
+    def _read(self, metadata: Mapping[str, Any], document_id: str) -> Signature:
+        fixed: dict[str, Hashable] = {}
+        parents: dict[str, Hashable] = {}
+        rank: float | None = None
+        is_element = False
+        for path, value in _leaves(metadata, (), DEEPEST):
+            last = path[-1]
+            whole = ".".join(path)
+            kind = self._named.get(whole) or self._named.get(last) or kind_of(last)
+            if kind == "fixed" and path[0] == "loc":
+                kind = "number"
+            is_element |= plain_name(last) == "element_id"
+            if kind == "rank" and isinstance(value, (int, float)):
+                rank = value
+            elif kind == "parent":
+                parents[whole] = _comparable(value, DEEPEST)
+            elif not (_may_vary(kind, last, value) or (whole in self._document_keys and value == document_id)):
+                fixed[whole] = _comparable(value, DEEPEST)
+        return Signature(frozenset((fixed if is_element else fixed | parents).items()), rank)
+
+
+def filter_not_seen(trace: Trace, remedy: str) -> str | None:
+    """The warning that an adapter owes for a run whose filter it couldn't see, or None; `remedy` is what to write."""
+    if trace.unscoped is None:
+        return None
+    differing = ", ".join(map(repr, trace.unscoped))
+    lost = f" Neighbours were left out because these keys differ from their hit's: {differing}." if differing else ""
+    return (
+        "How the search filters could not be seen, so a neighbour is read only if its metadata agree with its hit's."
+        f"{lost} {remedy}, or say neighbours='unfiltered' if every caller may read everything; "
+        "AssemblyConfig(varying_keys=...) names further keys that differ within a document."
+    )
+
+
+def _leaves(metadata: Mapping[str, Any], above: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each value that is there, with its path. None is as good as nothing: some stores drop it."""
+    for key, value in metadata.items():
+        path = (*above, key if isinstance(key, str) else repr(key))
+        if isinstance(value, Mapping) and depth:
+            yield from _leaves(value, path, depth - 1)
+        elif value is not None:
+            yield path, value
+
+
+def _may_vary(kind: Kind, key: str, value: Any) -> bool:
+    if kind == "number":
+        return is_number(value)
+    return kind == "free" or (kind == "words" and is_word(key, value))
+
+
+def _comparable(value: Any, depth: int) -> Hashable:
+    """Something that is equal for equal values: lists are sets, NaN is NaN; what can't be told is only itself."""
+    if type(value) in (str, int, float, bool):
+        return ("NaN",) if value != value else value  # noqa: PLR0124 - the one value that isn't itself
+    try:
+        if isinstance(value, Mapping) and depth:
+            return frozenset((_comparable(key, depth - 1), _comparable(each, depth - 1)) for key, each in value.items())
+        if isinstance(value, (list, tuple, set, frozenset)) and depth:
+            return frozenset(_comparable(each, depth - 1) for each in value)
+        hash(value)
+    except Exception:  # noqa: BLE001 - any object may stand in metadata; one that can't be compared agrees with itself
+        return ("object", id(value))
+    return _Guarded(value)
+
+
+class _Guarded:
+    """A value whose comparison may raise; then it differs."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return isinstance(other, _Guarded) and (self.value is other.value or bool(self.value == other.value))
+        except Exception:  # noqa: BLE001 - see above
+            return False
