@@ -9,23 +9,25 @@ Whoever filters by a title, a section or a date has to give the filter: these va
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
 from typing import Any, NamedTuple
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.types import Candidate, Chunk, Trace
-from ctxassembly.varying import DEEPEST, Kind, is_number, is_word, kind_of, plain_name
+from ctxassembly.varying import DEEPEST, Kind, is_number, is_word, kind_of
 
 Fixed = frozenset[tuple[str, Hashable]]
 """The values that chunks have to share, each with its path."""
 MOST_COMPARED = 8
 """Hits that a chunk is compared with to say by which key it differs from the nearest."""
+_SCALARS = frozenset((str, int, float, bool))
+_NAN = ("NaN",)
 _AS_NUMBERS = ("index", "start", "score", "row_number", "start_line")
 """The particulars of `MetadataKeys` that are numbers."""
-_FIXED = ("document_id", "source", "url")
-"""Those that every chunk of a document has to share; all others vary in any way."""
+_FIXED = ("source", "url")
+"""Those that every chunk of a document has to share, as it has its id; all others vary in any way."""
 
 
 class Signature(NamedTuple):
@@ -42,14 +44,14 @@ class Scope:
     def __init__(self, config: AssemblyConfig) -> None:
         keys = config.keys
         self._named: dict[str, Kind] = {
-            name: "number" if each in _AS_NUMBERS else "free"
+            name: "number" if each in _AS_NUMBERS else "document" if each == "document_id" else "free"
             for each in (field.name for field in fields(keys))
             if each not in _FIXED
             for name in getattr(keys, each)
             if kind_of(name) == "fixed"
         }
         self._named |= dict.fromkeys((*config.varying_keys, config.summary_key), "free")
-        self._document_keys = frozenset(keys.document_id)
+        self._kinds: dict[str, Kind] = {}
         self._signatures: dict[int, Signature] = {}
         self._hits: dict[str, dict[Fixed, set[float | None]]] = {}
         self.differing: dict[str, None] = {}
@@ -89,7 +91,7 @@ class Scope:
         """What neighbours of `chunk` have to share with it."""
         found = self._signatures.get(id(chunk))
         if found is None:
-            found = self._signatures[id(chunk)] = self._read(chunk.metadata, chunk.document_id)
+            found = self._signatures[id(chunk)] = self._read(chunk)
         return found
 
     def _leave_out(self, fixed: Fixed, hits: Iterable[Fixed]) -> None:
@@ -97,25 +99,49 @@ class Scope:
         nearest = min((fixed ^ other for other in islice(hits, MOST_COMPARED)), key=len, default=Fixed())
         self.differing |= dict.fromkeys(sorted({path for path, _ in nearest} or {"rank"}))
 
-    def _read(self, metadata: Mapping[str, Any], document_id: str) -> Signature:
-        fixed: dict[str, Hashable] = {}
-        parents: dict[str, Hashable] = {}
-        rank: float | None = None
-        is_element = False
-        for path, value in _leaves(metadata, (), DEEPEST):
-            last = path[-1]
-            whole = ".".join(path)
-            kind = self._named.get(whole) or self._named.get(last) or kind_of(last)
-            if kind == "fixed" and path[0] == "loc":
-                kind = "number"
-            is_element |= plain_name(last) == "element_id"
-            if kind == "rank" and isinstance(value, (int, float)):
-                rank = value
+    def _read(self, chunk: Chunk) -> Signature:
+        found = _Found({}, {}, {})
+        self._collect(chunk.metadata, "", DEEPEST, chunk.document_id, found)
+        fixed = found.fixed if "element" in found.special else found.fixed | found.parents
+        return Signature(frozenset(fixed.items()), found.special.get("rank"))
+
+    def _collect(self, metadata: Mapping[Any, Any], above: str, depth: int, document_id: str, found: _Found) -> None:
+        """Enter each value that is there under its path. None is as good as nothing: some stores drop it."""
+        for key, value in metadata.items():
+            if value is None:
+                continue
+            path = above + key if type(key) is str else f"{above}{key!r}"
+            is_scalar = type(value) in _SCALARS  # nearly all are, and asking whether one is a Mapping takes its time
+            if not is_scalar and depth and isinstance(value, Mapping):
+                self._collect(value, f"{path}.", depth - 1, document_id, found)
+                continue
+            kind = self._kinds.get(path) or self._kind(path, key)
+            if kind == "fixed" and is_scalar:
+                found.fixed[path] = value if value == value else _NAN  # noqa: PLR0124 - NaN isn't itself
+            elif kind == "free" or (kind == "number" and is_number(value)):
+                continue
+            elif kind == "element" or (kind == "rank" and isinstance(value, (int, float))):
+                found.special[kind] = value
             elif kind == "parent":
-                parents[whole] = _comparable(value, DEEPEST)
-            elif not (_may_vary(kind, last, value) or (whole in self._document_keys and value == document_id)):
-                fixed[whole] = _comparable(value, DEEPEST)
-        return Signature(frozenset((fixed if is_element else fixed | parents).items()), rank)
+                found.parents[path] = _comparable(value, DEEPEST)
+            elif not ((kind == "words" and is_word(key, value)) or (kind == "document" and value == document_id)):
+                found.fixed[path] = _comparable(value, DEEPEST)
+
+    def _kind(self, path: str, key: Any) -> Kind:
+        kind = self._named.get(path) or (self._named.get(key) or kind_of(key) if type(key) is str else "fixed")
+        if kind == "fixed" and path.startswith("loc."):
+            kind = "number"
+        self._kinds[path] = kind
+        return kind
+
+
+class _Found(NamedTuple):
+    """What was read of one chunk's metadata, by path."""
+
+    fixed: dict[str, Hashable]
+    parents: dict[str, Hashable]
+    special: dict[Kind, Any]
+    """The element that it is and its rank, where it has them."""
 
 
 def filter_not_seen(trace: Trace, remedy: str) -> str | None:
@@ -131,26 +157,10 @@ def filter_not_seen(trace: Trace, remedy: str) -> str | None:
     )
 
 
-def _leaves(metadata: Mapping[str, Any], above: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each value that is there, with its path. None is as good as nothing: some stores drop it."""
-    for key, value in metadata.items():
-        path = (*above, key if isinstance(key, str) else repr(key))
-        if isinstance(value, Mapping) and depth:
-            yield from _leaves(value, path, depth - 1)
-        elif value is not None:
-            yield path, value
-
-
-def _may_vary(kind: Kind, key: str, value: Any) -> bool:
-    if kind == "number":
-        return is_number(value)
-    return kind == "free" or (kind == "words" and is_word(key, value))
-
-
 def _comparable(value: Any, depth: int) -> Hashable:
     """Something that is equal for equal values: lists are sets, NaN is NaN; what can't be told is only itself."""
-    if type(value) in (str, int, float, bool):
-        return ("NaN",) if value != value else value  # noqa: PLR0124 - the one value that isn't itself
+    if type(value) in _SCALARS:
+        return value if value == value else _NAN  # noqa: PLR0124 - see above
     try:
         if isinstance(value, Mapping) and depth:
             return frozenset((_comparable(key, depth - 1), _comparable(each, depth - 1)) for key, each in value.items())

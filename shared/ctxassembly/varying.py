@@ -10,9 +10,10 @@ import re
 from functools import lru_cache
 from typing import Any, Literal
 
-Kind = Literal["fixed", "number", "free", "words", "rank", "parent"]
-"""Not at all; as a number; in any way; within the words of the tools that write it. `rank` may be a number that only
-one of two chunks has, and `parent` names another element where the chunks are elements themselves."""
+Kind = Literal["fixed", "document", "number", "free", "words", "rank", "element", "parent"]
+"""Not at all; not if it isn't the document's own id; as a number; in any way; within the words of the tools that write
+it. `rank` may be a number that only one of two chunks has; where chunks say which `element` they are, their `parent`
+is one, too."""
 
 DEEPEST = 16
 """Lists inside lists that are looked into."""
@@ -46,6 +47,7 @@ _ELEMENT = r"""
 """
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("rank", re.compile("rank")),
+    ("element", re.compile("element_id")),
     ("parent", re.compile("parent_id")),
     ("words", re.compile("category|(element_|chunk_)?type|tag|content_type")),
     ("number", re.compile(_NUMBERS, re.VERBOSE)),
@@ -81,6 +83,8 @@ def is_word(key: str, value: Any) -> bool:
 
 def is_number(value: Any, depth: int = DEEPEST) -> bool:
     """Whether `value` is a number however it is kept: JSON columns have "7" for 7, boxes have lists of lists."""
+    if type(value) is int:
+        return True
     if isinstance(value, (list, tuple)):
         return depth > 0 and all(is_number(each, depth - 1) for each in value)
     if isinstance(value, str):

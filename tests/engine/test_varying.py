@@ -31,7 +31,7 @@ def test_what_anybody_may_filter_by_does_not_vary(key: str):
             "number",
             "split_idx_start _distance heading_level category_depth start_char_idx end_char_idx total_word_count",
         ),
-        ("free", "id _id pk uuid chunk_id node_id element_id split_id chunk_hash content_hash page_label sheet title"),
+        ("free", "id _id pk uuid chunk_id node_id point_id split_id chunk_hash content_hash page_label sheet title"),
         ("free", "Header_1 h2 headings section subsection section_id toc_title parent_headers doc_items text window"),
         (
             "free",
@@ -39,6 +39,7 @@ def test_what_anybody_may_filter_by_does_not_vary(key: str):
         ),
         ("words", "category type element_type chunk_type tag content_type"),
         ("rank", "rank _rank"),
+        ("element", "element_id elementId"),
         ("parent", "parent_id parentId"),
     ],
 )
