@@ -14,7 +14,7 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.ask import check_llm
+from ctxassembly.ask import asking, check_llm
 from ctxassembly.config import AssemblyConfig, Neighbours
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
@@ -113,6 +113,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def assembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
         """The context of `given`, in the run that `config` belongs to; `search` is what found it, if that is known."""
+        asking(self.store, None, None)  # one that can only be awaited is an error, and still is so when it is wrapped
         context = assemble(
             **self._read(given),
             store=self.held(search),

@@ -29,14 +29,15 @@ def held(store: Any, condition: Any, search: Search | None) -> Any:
     if store is None or search is None:
         return store
     holds_its_own = getattr(store, "holds_filter", None) is True
-    if not is_filter(search.filter):
-        return store if holds_its_own else Scoped(store, holds_filter=False)
     try:
-        return filtered(store, search.filter, search.vectorstore)
+        found = filtered(store, search.filter, search.vectorstore)
     except ConfigError:
         if holds_its_own:
             return store
         raise
+    if holds_its_own:
+        return found
+    return Scoped(found, holds_filter=is_filter(search.filter) if search.is_all else None)
 
 
 def filtered(store: Any, condition: Any, vectorstore: Any = None) -> Any:

@@ -163,7 +163,10 @@ class ContextAssemblyRetriever(BaseRetriever):
         """This call's search, looked for before it is made: what comes back was found under no later filter."""
         search = search_of(self.retriever, config, arguments)
         if arguments and search is None:
-            raise InputError("a call can have a filter only where the retriever's search can be seen to take it")
+            kind = type(self.retriever).__name__
+            raise InputError(
+                f"filter can be given to a call only where the search can be seen to take it, not to {kind}"
+            )
         return search
 
     def _input(self, documents: list[Document], query: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ WRAPPERS: Mapping[str, tuple[str, bool]] = {
     "ContextualCompressionRetriever": ("base_retriever", True),
     "MultiQueryRetriever": ("retriever", False),
 }
-"""LangChain's retrievers that search by one other: where it stands, and whether a call's arguments reach it."""
+"""LangChain's retrievers that search by one other: where it stands, and whether it gets a call's arguments."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Search:
     vectorstore: Any
     filter: Any = None
     """In the vector store's own form; None says that there is none."""
+    is_all: bool = True
+    """Whether nothing but the filter excludes documents, as far as that can be told."""
 
 
 def search_of(
@@ -44,18 +46,19 @@ def search_of(
 
     Nothing is called but what LangChain itself calls to make up configs. A vector store's retriever is seen through
     retries, bound arguments, configurable fields and alternatives, and through `WRAPPERS`. None where the search can't
-    be told: any other runnable, a retriever or vector store of one's own that may filter by itself, an argument that
-    might filter in a way unknown here.
+    be told: any other runnable, or a retriever of one's own that may filter by itself. A vector store of one's own may,
+    too, and so may an argument that isn't known: then the filter isn't all.
     """
     found = _found(retriever, config, arguments)
-    if found is None or unknown(found[1]):
+    if found is None:
         return None
     vectorstore, options = found
     condition = options.get("filter")
+    is_all = is_langchains(vectorstore) and not unknown(options)
     if not is_filter(condition):
-        return Search(vectorstore) if is_langchains(vectorstore) else None
+        return Search(vectorstore, None, is_all)
     # As it stands now: whoever changes it later means another call.
-    return Search(vectorstore, deepcopy(condition) if isinstance(condition, (dict, list)) else condition)
+    return Search(vectorstore, deepcopy(condition) if isinstance(condition, (dict, list)) else condition, is_all)
 
 
 @contextmanager
@@ -81,8 +84,10 @@ def _found(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str,
         prepared, config = runnable.prepare(config)
         return _found(prepared, config, arguments)
     if kind.__name__ in WRAPPERS and kind.__module__.partition(".")[0] in ("langchain", "langchain_classic"):
-        name, handed_on = WRAPPERS[kind.__name__]
-        return _whatever_the_config(getattr(runnable, name), config, arguments if handed_on else NONE)
+        name, takes_arguments = WRAPPERS[kind.__name__]
+        if arguments and not takes_arguments:
+            return None
+        return _whatever_the_config(getattr(runnable, name), config, arguments)
     return None
 
 

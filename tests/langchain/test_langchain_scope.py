@@ -33,6 +33,7 @@ from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from sqlalchemy import create_engine
 
 from ctxassembly import AssemblyConfig, FilterNotSeenWarning
+from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -465,3 +466,135 @@ def test_no_neighbour_comes_in_past_the_filter_and_all_others_do(kind: Kind, cha
             assert {index for index in range(9) if f"{tenant}-A-{index} " in text} == expected
             assert not [word for word in (*TENANTS, "-B-") if word != tenant and word in text]
             assert "secret" not in text
+
+
+# One warning an object, and the lines that make it unneeded
+
+
+def corpus_of(*acls: str) -> InMemoryVectorStore:
+    store = InMemoryVectorStore(WordEmbeddings())
+    store.add_documents([chunk("ours", "A", index, acl) for index, acl in enumerate(acls)])
+    return store
+
+
+MIXED = ("open", "secret", "open", "secret", "open")
+
+
+def by_name(document_id: str, index: int) -> str:
+    return f"ours-{document_id}-{index}"
+
+
+def warned(caught: list[warnings.WarningMessage]) -> list[str]:
+    return [str(each.message) for each in caught if issubclass(each.category, FilterNotSeenWarning)]
+
+
+async def test_each_object_warns_once_and_says_which_line_gives_the_filter() -> None:
+    corpus = corpus_of(*MIXED)
+    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    hits = [chunk("ours", "A", 2, "open")]
+    configurable_one = ContextAssembler(store=store).configurable_fields(filter=ConfigurableField(id="filter"))
+    many: list[Any] = [
+        ContextAssembler(store=store),
+        ContextAssembler(store=store).as_context(),
+        configurable_one,
+        configurable_one.as_context(),
+        around_lambda(corpus, store),
+    ]
+    for each in many:
+        given: Any = hits if each is not many[-1] else hits[0].page_content
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                each.invoke(given)
+                await each.ainvoke(given)
+        # What is made of one object in two ways is one object.
+        assert len(warned(caught)) == (0 if each is many[3] else 1)
+        for message in warned(caught):
+            assert "ContextAssembler(filter=...)" in message
+            assert "neighbours='unfiltered'" in message
+            assert "'acl'" in message
+
+
+def around_lambda(corpus: Any, store: Any) -> ContextAssemblyRetriever:
+    inside = corpus.as_retriever(search_kwargs={"k": 1}) | RunnableLambda(lambda found: found)
+    return ContextAssemblyRetriever(retriever=inside, assembler=ContextAssembler(store=store))
+
+
+async def test_who_has_one_tenant_says_so_in_one_word() -> None:
+    corpus = corpus_of(*MIXED)
+    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    for assembler in (
+        ContextAssembler(store=store, neighbours="unfiltered"),
+        ContextAssembler(store=store, config=AssemblyConfig(neighbours="unfiltered")),
+        ContextAssembler(store=store, config=AssemblyConfig(neighbours="filtered"), neighbours="unfiltered"),
+    ):
+        for (found,) in (
+            assembler.invoke([chunk("ours", "A", 2, "open")]),
+            await assembler.ainvoke([chunk("ours", "A", 2, "open")]),
+        ):
+            assert found.metadata["chunk_ids"] == ["ours-A-1", "ours-A-2", "ours-A-3"]
+    with pytest.raises(ValueError, match="neighbours"):
+        ContextAssembler(store=store, neighbours="none")  # type: ignore[arg-type]
+
+
+def test_from_a_vector_store_whoever_has_one_tenant_says_nothing() -> None:
+    corpus = InMemoryVectorStore(WordEmbeddings())
+    corpus.add_documents([each.model_copy(update={"id": f"A#{each.metadata['chunk_index']}"}) for each in OWN[:9]])
+    (found,) = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1).invoke(query_for("ours"))
+    assert found.metadata["chunk_ids"] == ["A#3", "A#4", "A#5"]
+
+
+async def test_filtered_refuses_to_run_without_a_filter() -> None:
+    corpus = corpus_of(*MIXED)
+    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    hits = [chunk("ours", "A", 2, "open")]
+
+    def is_open(found: Document) -> bool:
+        return bool(found.metadata["acl"] == "open")
+
+    retriever = ContextAssemblyRetriever.from_vectorstore(
+        corpus, store=store, neighbours="filtered", hits=1, config=AssemblyConfig(window=2)
+    )
+    for refused in (
+        lambda: retriever.invoke(hits[0].page_content),
+        lambda: asyncio.run(retriever.ainvoke(hits[0].page_content)),
+        lambda: ContextAssembler(store=store, neighbours="filtered").invoke(hits),
+        lambda: around_lambda(corpus, store).model_copy(
+            update={"assembler": ContextAssembler(store=store, neighbours="filtered", filter=None)}
+        ).invoke(hits[0].page_content),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match="neighbours must be"):
+            await asyncio.to_thread(refused)
+    (found,) = retriever.invoke(hits[0].page_content, filter=is_open)
+    assert found.metadata["chunk_ids"] == ["ours-A-0", "ours-A-2", "ours-A-4"]
+    (found,) = ContextAssembler(store=store, neighbours="filtered", filter=is_open).invoke(hits)
+    assert found.metadata["chunk_ids"] == ["ours-A-2"]
+
+
+async def test_as_context_follows_the_config_in_every_form_of_a_configurable_assembler() -> None:
+    corpus = corpus_of(*MIXED)
+
+    def keeps(acl: str) -> Any:
+        return lambda found: found.metadata["acl"] == acl
+
+    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    made = ContextAssembler(store=store, filter=keeps("nobody's"), config=AssemblyConfig(window=2))
+    field_of = {"filter": ConfigurableField(id="filter")}
+    strict = ContextAssembler(store=store, filter=keeps("open"), config=AssemblyConfig(window=2))
+    config: RunnableConfig = {"configurable": {"filter": keeps("open"), "mode": "strict"}}
+    hits = [chunk("ours", "A", 2, "open")]
+    for each in (
+        made.configurable_fields(**field_of),
+        made.configurable_alternatives(ConfigurableField("mode"), strict=strict),
+        made.configurable_fields(**field_of).configurable_alternatives(ConfigurableField("mode"), strict=strict),
+        made.configurable_alternatives(ConfigurableField("mode"), strict=strict).configurable_fields(**field_of),
+        made.configurable_alternatives(ConfigurableField("mode"), strict=lambda: strict),
+    ):
+        context: Any = each.as_context()  # type: ignore[attr-defined]
+        for found in (context.invoke(hits, config), await context.ainvoke(hits, config)):
+            assert found.citations[0].chunk_ids == ("ours-A-0", "ours-A-2", "ours-A-4")
+        assert context.invoke(hits).citations[0].chunk_ids == ("ours-A-2",)
+        fixed: Any = each.with_config(config)
+        assert fixed.as_context().invoke(hits).citations[0].chunk_ids == ("ours-A-0", "ours-A-2", "ours-A-4")
+        (document,) = each.invoke(hits, config)
+        assert document.metadata["chunk_ids"] == ["ours-A-0", "ours-A-2", "ours-A-4"]
