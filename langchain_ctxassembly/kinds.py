@@ -116,7 +116,7 @@ def _faiss_passes(vectorstore: Any, condition: Any) -> Test:
         raise ConfigError("filter", "one that this FAISS can evaluate; give store= a filter of its own", condition)
     try:
         test = read(condition)
-    except (ValueError, TypeError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise ConfigError("filter", "a function of the metadata, or a mapping as FAISS reads it", condition) from error
     return lambda document: bool(test(document.metadata))
 

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
-from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
@@ -111,8 +111,9 @@ class ContextAssemblyRetriever(BaseRetriever):
 
     @model_validator(mode="after")
     def _can_hold_neighbours_to_the_filter(self) -> Self:
-        """An error now if it is one already; each call looks for the filter anew."""
-        self.assembler.held(search_of(self.retriever))
+        """An error now if it is one whatever the call; each call looks for the filter anew."""
+        if isinstance(self.retriever, (VectorStoreRetriever, ScoredRetriever)):
+            self.assembler.held(search_of(self.retriever))
         return self
 
     @override

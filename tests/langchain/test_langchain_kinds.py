@@ -171,7 +171,7 @@ def test_qdrants_own_conditions_are_decided_as_it_decides_them() -> None:
 # Forms that can't be applied
 
 
-@pytest.mark.parametrize("condition", ["tenant = 'ours'", 3, ["tenant"], {"tenant": {"$like": "o%"}}])
+@pytest.mark.parametrize("condition", ["tenant = 'ours'", 3, ["tenant"], {"tenant": {"$like": "o%"}}, {3: 4}])
 @pytest.mark.parametrize("make", [lambda: vector_store(CORPUS), faiss])
 def test_a_form_that_cannot_be_applied_is_an_error_at_construction(make: Any, condition: Any) -> None:
     corpus = make()

@@ -28,6 +28,8 @@ METADATA = {
         ({"tenant": {"$ne": "theirs"}}, True),
         ({"tenant": {"$ne": "ours"}}, False),
         ({"open": False}, True),
+        ({"open": 0}, False),
+        ({"open": {"$in": [0, 1]}}, False),
         ({"level": {"$gt": 2, "$lt": 4}}, True),
         ({"level": {"$gt": 3}}, False),
         ({"level": {"$gte": 3, "$lte": 3}}, True),

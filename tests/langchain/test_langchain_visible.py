@@ -197,3 +197,15 @@ def test_a_filter_given_to_a_call_that_would_ignore_it_is_an_error() -> None:
     for inside in (vectorstore.as_retriever() | RunnableLambda(lambda found: found), dropping):
         with pytest.raises(InputError, match="filter can be given to a call only where the search can be seen"):
             over(inside).invoke(QUERY, filter=ours)
+
+
+def test_a_config_that_only_a_call_can_make_is_not_asked_for_at_construction() -> None:
+    vectorstore = vector_store(CORPUS)
+    by_user: Any = {"us": {"k": 1, "filter": ours}}
+    inside = RunnableBinding(
+        bound=vectorstore.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search")),
+        config_factories=[lambda config: {"configurable": {"search": by_user[config["configurable"]["user"]]}}],
+    )
+    assert chunk_ids(over(inside).invoke(QUERY, {"configurable": {"user": "us"}})) == ["A#4"]
+    with pytest.raises(KeyError):
+        over(inside).invoke(QUERY)
