@@ -151,7 +151,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         Raises:
             ConfigError: a filter has a form that can't be applied.
         """
-        return held(self.store, self.filter, None if self.effective.neighbours == "unfiltered" else search)
+        needs_none = (self.neighbours or self.config.neighbours) == "unfiltered"
+        return held(self.store, self.filter, None if needs_none else search)
 
     @override
     def configurable_fields(self, **kwargs: AnyConfigurableField) -> RunnableSerializable[Any, list[Document]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -209,3 +210,28 @@ def test_a_config_that_only_a_call_can_make_is_not_asked_for_at_construction() -
     assert chunk_ids(over(inside).invoke(QUERY, {"configurable": {"user": "us"}})) == ["A#4"]
     with pytest.raises(KeyError):
         over(inside).invoke(QUERY)
+
+
+async def test_users_who_ask_at_the_same_time_get_their_own() -> None:
+    vectorstore = vector_store(CORPUS)
+    slow = RunnableLambda(lambda query: query, afunc=later)
+    made = slow | over(vectorstore.as_retriever().configurable_fields(search_kwargs=ConfigurableField(id="search")))
+    users = ["ours", "theirs"] * 10
+
+    def options(user: str) -> Any:
+        return {"k": 1, "filter": lambda each: each.metadata["tenant"] == user}
+
+    configs: list[Any] = [{"configurable": {"search": options(user)}} for user in users]
+    found = await asyncio.gather(*(made.ainvoke(QUERY, config) for config in configs))
+    assert {len(each) for each in found} == {1}
+    assert [each[0].metadata["tenant"] for each in found] == users
+    assert all(
+        int(chunk_id[-1]) % 2 == (user == "theirs")
+        for user, each in zip(users, found, strict=True)
+        for chunk_id in chunk_ids(each)
+    )
+
+
+async def later(query: str) -> str:
+    await asyncio.sleep(0)
+    return query
