@@ -29,6 +29,9 @@ class VectorStoreNeighbours:
     `vectorstore.add_documents(documents, ids=[...])`. Their metadata must say the same: what comes back as a chunk of
     another document or place is left out of the context, and the trace says so. A whole document can't be asked for
     by id; such references stay unanswered.
+
+    Without a `filter` of its own it brings whatever stands under an id, held to the filter of the search by the adapter
+    that asks it, or to its hit where that filter isn't known.
     """
 
     vectorstore: VectorStore

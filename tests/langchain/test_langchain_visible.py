@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langchain_classic.retrievers import ContextualCompressionRetriever, MultiQueryRetriever
 from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda, RunnablePassthrough
 from langchain_core.runnables.retry import RunnableRetry
-from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
 
-from ctxassembly.errors import InputError
+from ctxassembly import AssemblyConfig
+from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
 from langchain_ctxassembly.scored import ScoredRetriever
 from langchain_ctxassembly.visible import Search, ambient, search_of
@@ -235,3 +242,108 @@ async def test_users_who_ask_at_the_same_time_get_their_own() -> None:
 async def later(query: str) -> str:
     await asyncio.sleep(0)
     return query
+
+
+# Whatever is built: what was predicted is what the vector store was asked
+
+
+class Asked(VectorStore):
+    """Finds one document, and notes the filter of each search."""
+
+    def __init__(self) -> None:
+        self.filters: list[Any] = []
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        self.filters.append(kwargs.get("filter"))
+        return [CORPUS[4]]
+
+    @classmethod
+    def from_texts(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+Asked.__module__ = "langchain_core.vectorstores"  # one of one's own might filter by itself
+
+
+@dataclass(frozen=True)
+class Noting:
+    """A store that applies a filter itself, and notes with which it was asked."""
+
+    vectorstore: Any
+    asked: list[Any]
+    filter: Any = None
+
+    def fetch(self, refs: Any) -> list[Any]:
+        self.asked.append(self.filter)
+        return []
+
+
+FILTERS = [None, {"tenant": "a"}, {"tenant": "b"}, {"tenant": "c"}]
+IDS = ["one", "two"]
+filters = st.sampled_from(FILTERS)
+configs = st.dictionaries(st.sampled_from(IDS), filters.map(lambda each: {"filter": each}), max_size=2).map(
+    lambda each: {"configurable": each}
+)
+
+
+plain_wrappers = st.sampled_from(
+    [
+        lambda made: made.with_retry(),
+        lambda made: made.with_types(),
+        compressing,
+        lambda made: (
+            MultiQueryRetriever(retriever=made, llm_chain=RunnableLambda(lambda given: [given["question"]]))
+            if isinstance(made, BaseRetriever)
+            else made
+        ),
+    ]
+)
+wrappers = st.lists(
+    st.one_of(
+        plain_wrappers,
+        filters.map(lambda each: lambda made: made.bind(filter=each)),
+        configs.map(lambda each: lambda made: made.with_config(each)),
+        configs.map(lambda each: lambda made: RunnableBinding(bound=made, config_factories=[lambda _: each])),
+    ),
+    max_size=6,
+)
+leaves = st.builds(
+    lambda condition, name: (
+        lambda corpus: (
+            VectorStoreRetriever(vectorstore=corpus, search_kwargs={"filter": condition}).configurable_fields(
+                search_kwargs=ConfigurableField(id=name)
+            )
+            if name
+            else VectorStoreRetriever(vectorstore=corpus, search_kwargs={"filter": condition})
+        )
+    ),
+    filters,
+    st.sampled_from([None, *IDS]),
+)
+
+
+def test_neighbours_are_asked_for_under_the_filter_that_the_search_had() -> None:
+    seen = []
+
+    @given(leaf=leaves, wraps=wrappers, config=configs, outer=configs)
+    @settings(max_examples=100, deadline=None)
+    def check(leaf: Any, wraps: Any, config: Any, outer: Any) -> None:
+        corpus = Asked()
+        store = Noting(corpus, [])
+        made: Any = ContextAssemblyRetriever(
+            retriever=reduce(lambda inner, wrap: wrap(inner), wraps, leaf(corpus)),
+            assembler=ContextAssembler(store=store, config=AssemblyConfig(neighbours="filtered")),
+        )
+        chain = RunnablePassthrough() | made.with_config(outer)
+        for run in (lambda: chain.invoke(QUERY, config), lambda: asyncio.run(chain.ainvoke(QUERY, config))):
+            corpus.filters.clear()
+            store.asked.clear()
+            with suppress(ConfigError):  # where the search can't be seen or has no filter
+                run()
+            (had,) = corpus.filters
+            assert store.asked in ([had], [])
+            if had:
+                seen.append(bool(store.asked))
+
+    check()
+    assert sum(seen) > len(seen) / 2
