@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
@@ -63,8 +63,12 @@ def search_of(
 
 @contextmanager
 def ambient(config: RunnableConfig) -> Iterator[None]:
-    """`config` as that of what runs inside: retrievers that call others hand theirs on in no other way."""
-    token = var_child_runnable_config.set(config)
+    """`config` as that of what runs inside: retrievers that call others hand theirs on in no other way.
+
+    The name and id are of one run alone, and no run inside is that one.
+    """
+    inner = {name: value for name, value in config.items() if name not in ("run_name", "run_id")}
+    token = var_child_runnable_config.set(cast(RunnableConfig, inner))
     try:
         yield
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
 from langchain_ctxassembly.scored import ScoredRetriever
 from langchain_ctxassembly.visible import Search, ambient, search_of
-from langchain_samples import WordEmbeddings, document, memory_store, vector_store
+from langchain_samples import Recorder, WordEmbeddings, document, memory_store, vector_store
 
 STORE = vector_store([])
 FILTER = {"tenant": "ours"}
@@ -347,3 +348,32 @@ def test_neighbours_are_asked_for_under_the_filter_that_the_search_had() -> None
 
     check()
     assert sum(seen) > len(seen) / 2
+
+
+class OnesOwn(BaseRetriever):
+    """Calls another without a word about the config, as many do."""
+
+    inside: Any
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        found: list[Document] = self.inside.invoke(query)
+        return found
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        found: list[Document] = await self.inside.ainvoke(query)
+        return found
+
+
+async def test_the_name_and_id_of_a_run_are_its_own() -> None:
+    made = over(OnesOwn(inside=vector_store(CORPUS).as_retriever(search_kwargs={"k": 1})), neighbours="unfiltered")
+    for is_async in (False, True):
+        recorder, run_id = Recorder(), uuid.uuid4()
+        config: Any = {"callbacks": [recorder], "run_name": "outer", "run_id": run_id}
+        if is_async:
+            await made.ainvoke(QUERY, config)
+        else:
+            made.invoke(QUERY, config)
+        assert run_id not in {each for each, (name, _) in recorder.runs.items() if name != "outer"}
+        assert recorder.parents() == {
+            "outer": None, "OnesOwn": "outer", "VectorStoreRetriever": "outer", "ContextAssembler": "outer"
+        }  # fmt: skip
