@@ -121,7 +121,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             llm=model(self.llm, config),
             on_fetched=self.on_fetched,
         )
-        dispatch_custom_event(EVENT, _event(self._warned(context)), config=config)
+        self._warn(context)
+        dispatch_custom_event(EVENT, _event(context), config=config)
         return context
 
     async def aassembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
@@ -133,7 +134,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             llm=async_model(self.llm, config),
             on_fetched=self.on_fetched,
         )
-        await adispatch_custom_event(EVENT, _event(self._warned(context)), config=config)
+        self._warn(context)
+        await adispatch_custom_event(EVENT, _event(context), config=config)
         return context
 
     def knows_what_was_told(self, other: ContextAssembler) -> None:
@@ -209,13 +211,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     ) -> list[Document]:
         return documents_from(await self.aassembled(given, config, search))
 
-    def _warned(self, context: Context) -> Context:
-        """`context`, after the warning that it owes, which is given once."""
+    def _warn(self, context: Context) -> None:
+        """Give the warning that `context` owes, once."""
         message = filter_not_seen(context.trace, REMEDY)
         if message and id(self.store) not in self._told:
             self._told.add(id(self.store))
             warnings.warn(message, FilterNotSeenWarning, stacklevel=3)
-        return context
 
     def _read(self, given: Any) -> dict[str, Any]:
         """What the engine is handed, out of either form of input. It checks the supplement itself."""
