@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
-from pydantic import ConfigDict, Field, InstanceOf, model_validator
+from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
+from langchain_core.runnables.utils import AnyConfigurableField
+from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.ask import check_llm
-from ctxassembly.config import AssemblyConfig
+from ctxassembly.ask import asking, check_llm
+from ctxassembly.config import AssemblyConfig, Neighbours
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError
 from ctxassembly.plain import plain, plain_trace
+from ctxassembly.scope import filter_not_seen
+from ctxassembly.types import Chunk
+from langchain_ctxassembly.configurable import NAME, following
 from langchain_ctxassembly.documents import documents_from, hit_from
-from langchain_ctxassembly.filtered import filtered
+from langchain_ctxassembly.filtered import held
 from langchain_ctxassembly.llm import async_model, model
+from langchain_ctxassembly.visible import Search
 
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
 
+REMEDY = (
+    "Give the filter, ContextAssembler(filter=...), or let ContextAssemblyRetriever(retriever=...) read it from a "
+    "vector store's own retriever"
+)
 FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
 
 
@@ -32,6 +43,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     Takes a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, the last two optional.
     A supplement (text or a `Supplement`) is what no document holds: facts from a graph or a database.
+
+    Neighbours are fetched past the search that found the documents. They are held to `filter`, or to the filter of
+    `store`; in a `ContextAssemblyRetriever` to that of its search, too. Behind a pipe, `retriever | assembler`, the
+    search can't be seen: without a filter given, a neighbour has to agree with its hit on all metadata but what varies
+    within a document, and the first run warns with a `FilterNotSeenWarning`. Whoever has one tenant says
+    `neighbours="unfiltered"`.
+
+    What another step masked or removed in the documents is not masked in their neighbours: give that step as
+    `on_fetched`, too.
 
     Gives one document per label, in order, as `documents_from` describes them; no documents give none. Inputs are never
     changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
@@ -47,7 +67,16 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     A Runnable's runs stand below the assembler's, and get its config."""
     filter: Any = None
-    """What the retriever filters by (tenant, access group): no neighbour comes in that it excludes."""
+    """What the retriever filters by (tenant, access group), in the form of the vector store of `store`: no neighbour
+    comes in that it excludes. May be configurable: `configurable_fields(filter=ConfigurableField(id="filter"))`."""
+    neighbours: Neighbours | None = None
+    """In place of the config's: "auto", "filtered" (no run without a filter) or "unfiltered" (none is needed)."""
+    on_fetched: Callable[[Sequence[Chunk]], Any] | None = None
+    """A function over the chunks that `store` answered with, before anything else sees them, to chunks: a mask, say.
+    May be async, for the async methods."""
+
+    _told: set[int] = PrivateAttr(default_factory=set)
+    """The stores for which the warning was given. Copies share it, and so do those that a call's config makes."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -61,7 +90,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             # Documents carry no vectors, so this can't work whatever is retrieved.
             raise ConfigError("embeddings", "given where dedup is 'semantic'", None)
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
-        filtered(self.store, self.filter)
+        held(self.store, self.filter, None)
         return self
 
     @override
@@ -80,7 +109,62 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def as_context(self) -> Runnable[Any, Context]:
         """A runnable with the same inputs that gives the `Context`, whose `str()` is its text."""
-        return RunnableLambda(self._context, self._acontext, name="ContextAssembler.as_context")
+        return RunnableLambda(self.assembled, self.aassembled, name=NAME)
+
+    def assembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
+        """The context of `given`, in the run that `config` belongs to; `search` is what found it, if that is known."""
+        asking(self.store, None, None)  # one that can only be awaited is an error, and still is so when it is wrapped
+        context = assemble(
+            **self._read(given),
+            store=self.held(search),
+            embeddings=self.embeddings,
+            llm=model(self.llm, config),
+            on_fetched=self.on_fetched,
+        )
+        self._warn(context)
+        dispatch_custom_event(EVENT, _event(context), config=config)
+        return context
+
+    async def aassembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
+        """The same as `assembled`, awaited."""
+        context = await aassemble(
+            **self._read(given),
+            store=self.held(search),
+            embeddings=self.embeddings,
+            llm=async_model(self.llm, config),
+            on_fetched=self.on_fetched,
+        )
+        self._warn(context)
+        await adispatch_custom_event(EVENT, _event(context), config=config)
+        return context
+
+    def knows_what_was_told(self, other: ContextAssembler) -> None:
+        """Don't repeat the warnings that `other` gave: this is what the config of a call made of it."""
+        self._told = other._told
+
+    @property
+    def effective(self) -> AssemblyConfig:
+        """The config, with `neighbours` in it."""
+        return self.config if self.neighbours is None else replace(self.config, neighbours=self.neighbours)
+
+    def held(self, search: Search | None) -> Any:
+        """The store of neighbours, held to `filter` and to the filter of `search`.
+
+        Raises:
+            ConfigError: a filter has a form that can't be applied.
+        """
+        needs_none = (self.neighbours or self.config.neighbours) == "unfiltered"
+        return held(self.store, self.filter, None if needs_none else search)
+
+    @override
+    def configurable_fields(self, **kwargs: AnyConfigurableField) -> RunnableSerializable[Any, list[Document]]:
+        return following(super().configurable_fields(**kwargs))
+
+    @override
+    def configurable_alternatives(
+        self, which: ConfigurableField, **kwargs: Any
+    ) -> RunnableSerializable[Any, list[Document]]:
+        return following(super().configurable_alternatives(which, **kwargs))
 
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:
@@ -109,21 +193,30 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     # LangChain hands over the config of child runs where a parameter is called `config`. The type that it expects of
     # `invoke` has the run manager beside it.
 
-    def _documents(self, given: Any, run_manager: Any, config: RunnableConfig) -> list[Document]:  # noqa: ARG002
-        return documents_from(self._context(given, config))
+    def _documents(
+        self,
+        given: Any,
+        run_manager: Any,  # noqa: ARG002
+        config: RunnableConfig,
+        search: Search | None = None,
+    ) -> list[Document]:
+        return documents_from(self.assembled(given, config, search))
 
-    async def _adocuments(self, given: Any, run_manager: Any, config: RunnableConfig) -> list[Document]:  # noqa: ARG002
-        return documents_from(await self._acontext(given, config))
+    async def _adocuments(
+        self,
+        given: Any,
+        run_manager: Any,  # noqa: ARG002
+        config: RunnableConfig,
+        search: Search | None = None,
+    ) -> list[Document]:
+        return documents_from(await self.aassembled(given, config, search))
 
-    def _context(self, given: Any, config: RunnableConfig) -> Context:
-        context = assemble(**self._read(given), llm=model(self.llm, config))
-        dispatch_custom_event(EVENT, _event(context), config=config)
-        return context
-
-    async def _acontext(self, given: Any, config: RunnableConfig) -> Context:
-        context = await aassemble(**self._read(given), llm=async_model(self.llm, config))
-        await adispatch_custom_event(EVENT, _event(context), config=config)
-        return context
+    def _warn(self, context: Context) -> None:
+        """Give the warning that `context` owes, once."""
+        message = filter_not_seen(context.trace, REMEDY)
+        if message and id(self.store) not in self._told:
+            self._told.add(id(self.store))
+            warnings.warn(message, FilterNotSeenWarning, stacklevel=3)
 
     def _read(self, given: Any) -> dict[str, Any]:
         """What the engine is handed, out of either form of input. It checks the supplement itself."""
@@ -139,11 +232,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             raise InputError(f"the query must be a string, got {query!r:.200}")
         return {
             "hits": [hit_from(document, self.config.keys) for document in documents],
-            "config": self.config,
+            "config": self.effective,
             "query": query,
-            "store": filtered(self.store, self.filter),
             "supplement": supplement,
-            "embeddings": self.embeddings,
         }
 
 

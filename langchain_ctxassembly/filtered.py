@@ -1,4 +1,4 @@
-"""A store under a filter: what the filter excludes never comes in as a neighbour."""
+"""A store held to filters: what they exclude never comes in as a neighbour."""
 
 from __future__ import annotations
 
@@ -9,42 +9,70 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from ctxassembly.stores.filtered import FilteredStore
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.filtered import FilteredStore, Scoped
 from ctxassembly.types import Chunk
-from langchain_ctxassembly.filters import Filter, as_predicate
+from langchain_ctxassembly.kinds import Test, both, is_filter, kind_of, passes
+from langchain_ctxassembly.visible import Search
 
 
-def filtered(store: Any, condition: Filter | None) -> Any:
-    """`store` under `condition`, on top of a filter of its own.
+def held(store: Any, condition: Any, search: Search | None) -> Any:
+    """`store` held to `condition`, in its own form, and to the filter of `search`: all must hold.
 
-    A store that is a dataclass with a field `filter` applies the condition itself, in its query. For another it is
-    applied to what it answers, and must have a form that `as_predicate` can evaluate.
+    Without a `search` nobody knows how the caller filters, and `store` stays as it is, held to `condition` alone.
 
     Raises:
-        ConfigError: `condition` has a form that can't be evaluated.
+        ConfigError: a filter has a form that can't be applied. That of `search` is passed over where the store has a
+            filter of its own, which then stands for it.
     """
-    if not condition or store is None:
+    store = filtered(store, condition, getattr(store, "vectorstore", None))
+    if store is None or search is None:
         return store
+    holds_its_own = getattr(store, "holds_filter", None) is True
+    try:
+        found = filtered(store, search.filter, search.vectorstore)
+    except ConfigError:
+        if holds_its_own:
+            return store
+        raise
+    if holds_its_own:
+        return found
+    return Scoped(found, holds_filter=is_filter(search.filter) if search.is_all else None)
+
+
+def filtered(store: Any, condition: Any, vectorstore: Any = None) -> Any:
+    """`store` under `condition`, on top of a filter of its own; the form is that of `vectorstore`.
+
+    A store that is a dataclass with a field `filter` applies the condition itself, in its query, if it is over a vector
+    store of the same kind. For another it is applied to what it answers, as the vector store would.
+
+    Raises:
+        ConfigError: `condition` has a form that can't be applied.
+    """
+    if store is None or not is_filter(condition):
+        return store
+    if not _reads_it_itself(store, vectorstore):
+        return _after_the_fetch(store, passes(vectorstore, condition))
+    if not is_filter(store.filter):
+        return replace(store, filter=condition)
+    together = both(store.filter, condition)
+    if together is not None:
+        return replace(store, filter=together)
+    return _after_the_fetch(store, passes(vectorstore, condition))
+
+
+def _reads_it_itself(store: Any, vectorstore: Any) -> bool:
     names = {each.name for each in fields(store)} if is_dataclass(store) else set()
     if "filter" not in names:
-        return _after_the_fetch(store, condition)
-    own = store.filter
-    if not own:
-        return replace(store, filter=condition)
-    if isinstance(own, dict) and isinstance(condition, dict):
-        return replace(store, filter={"$and": [own, condition]})
-    return _after_the_fetch(store, condition)
+        return False
+    return "vectorstore" not in names or vectorstore is None or kind_of(store.vectorstore) is kind_of(vectorstore)
 
 
-def _after_the_fetch(store: Any, condition: Filter) -> FilteredStore:
-    as_predicate(condition)  # a form that it can't evaluate is an error now, not at the first fetch
-    return FilteredStore(store, partial(_passing, condition))
+def _after_the_fetch(store: Any, test: Test) -> FilteredStore:
+    return FilteredStore(store, partial(_passing, test))
 
 
-def _passing(condition: Filter, chunks: Iterable[Chunk]) -> list[Chunk]:
-    passes = as_predicate(condition)
+def _passing(test: Test, chunks: Iterable[Chunk]) -> list[Chunk]:
     return [
-        chunk
-        for chunk in chunks
-        if passes(Document(id=chunk.id, page_content=chunk.text, metadata=dict(chunk.metadata)))
+        chunk for chunk in chunks if test(Document(id=chunk.id, page_content=chunk.text, metadata=dict(chunk.metadata)))
     ]

@@ -68,6 +68,11 @@ def _operator(key: str, name: Any, operand: Any) -> Callable[[Any, Any], bool]:
     return OPERATORS[name]
 
 
+def _equal(value: Any, operand: Any) -> bool:
+    """Whether two values are the same, True not being 1: no vector store takes them for that."""
+    return bool(value == operand) and isinstance(value, bool) == isinstance(operand, bool)
+
+
 def _if_known(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return lambda value, operand: value is not None and compare(value, operand)
 
@@ -83,13 +88,13 @@ def _if_ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], boo
 
 
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$eq": _if_known(operator.eq),
+    "$eq": _if_known(_equal),
     "$ne": _if_known(operator.ne),
     "$gt": _if_ordered(operator.gt),
     "$gte": _if_ordered(operator.ge),
     "$lt": _if_ordered(operator.lt),
     "$lte": _if_ordered(operator.le),
-    "$in": _if_known(lambda value, operand: any(value == each for each in operand)),
+    "$in": _if_known(lambda value, operand: any(_equal(value, each) for each in operand)),
     "$nin": _if_known(lambda value, operand: all(value != each for each in operand)),
     "$exists": lambda value, operand: (value is not None) == operand,
 }

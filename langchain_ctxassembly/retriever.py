@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.vectorstores import VectorStore
+from langchain_core.runnables.config import ensure_config, patch_config
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.config import AssemblyConfig
-from ctxassembly.errors import ConfigError
+from ctxassembly.config import AssemblyConfig, Neighbours
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.supplement import Given, supplement_for
+from ctxassembly.types import Chunk
 from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.filtered import filtered
 from langchain_ctxassembly.neighbours import neighbours_of
-from langchain_ctxassembly.scored import ScoredRetriever, SearchType
+from langchain_ctxassembly.scored import ScoredRetriever, SearchType, check_known
+from langchain_ctxassembly.visible import Search, ambient, search_of
 
 
 class ContextAssemblyRetriever(BaseRetriever):
     """Retrieves with `retriever`, assembles with `assembler`, and gives one document per label.
 
-    The query reaches both, and so do the callbacks, as children of this retriever's run. A `filter` in the
-    `search_kwargs` of `retriever` holds for the neighbours too.
+    The query reaches both, and so does the config of the call, with the callbacks as children of this retriever's run.
+
+    The filter of each call's search holds for the neighbours too, in the vector store's own form, where it can be seen:
+    in a vector store's retriever, with the `search_kwargs` that it has at that moment, below any number of
+    `with_retry()`, `bind()`, `with_config()`, configurable fields and alternatives, ContextualCompressionRetriever and
+    MultiQueryRetriever, or given to the call: `invoke(query, filter=...)`. Where it can't be seen (a lambda, an
+    ensemble, a retriever of one's own) the assembler does as it says for a pipe: neighbours have to agree with their
+    hit, and the first run warns. A filter that can't be applied to the neighbours is an error, unless the store has its
+    own.
 
     `supplement` is what no document holds, facts from a graph or a database: text, a `Supplement`, or a function from
     the query to one of them or None. It is a document of its own, as `documents_from` describes it.
@@ -54,59 +63,112 @@ class ContextAssemblyRetriever(BaseRetriever):
         hits: int = 8,
         k: int | None = None,
         supplement: Given = None,
+        neighbours: Neighbours | None = None,
+        on_fetched: Callable[[Sequence[Chunk]], Any] | None = None,
     ) -> Self:
         """A retriever over `vectorstore` that keeps the scores of its search.
 
         Args:
             vectorstore: searched for `hits` chunks, unless `search_kwargs` has a `k`.
-            assembler: how to assemble; in its place `config` and `store` may be given.
+            assembler: how to assemble; in its place `config`, `store`, `neighbours` and `on_fetched` may be given.
             config: as for `ContextAssembler`.
             store: where neighbours come from; None means the vector store itself, as `neighbours_of` describes it.
             search_type: as in `vectorstore.as_retriever()`; "mmr" has no scores.
-            search_kwargs: for every search.
+            search_kwargs: for every search. Its `filter` holds for the neighbours too; another argument that may
+                filter, `where_document` or `namespace`, needs a `store` that has a filter of its own.
             hits: the number of chunks to retrieve.
             k: the most labels to return.
             supplement: as for the class.
+            neighbours: as for `ContextAssembler`.
+            on_fetched: as for `ContextAssembler`.
 
         Raises:
-            ValueError: both `assembler` and `config` or `store` are given, or the search filters in a way that the
+            ValueError: `assembler` is given and with it what is its own, or the search filters in a way that the
                 neighbours can't be held to.
         """
-        if assembler is not None and not (config is None and store is None):
-            raise ConfigError("assembler", "given without config and store, which are its own", assembler)
-        assembler = assembler or ContextAssembler(config=config or AssemblyConfig(), store=store)
+        own = (config, store, neighbours, on_fetched)
+        if assembler is not None and any(each is not None for each in own):
+            raise ConfigError("assembler", "given without config and store, neighbours and on_fetched", assembler)
+        assembler = assembler or ContextAssembler(
+            config=config or AssemblyConfig(), store=store, neighbours=neighbours, on_fetched=on_fetched
+        )
         options = {"k": hits, **(search_kwargs or {})}
-        if assembler.store is None:
-            neighbours = neighbours_of(vectorstore, options, assembler.config.keys)
-            assembler = assembler.model_copy(update={"store": neighbours})
+        derived = assembler.store is None
+        if derived:
+            found = neighbours_of(vectorstore, assembler.config.keys)
+            assembler = assembler.model_copy(update={"store": found})
+        known_only = derived and assembler.store is not None and assembler.effective.neighbours != "unfiltered"
+        if known_only:
+            check_known(options)
         retriever = ScoredRetriever(
-            vectorstore=vectorstore, search_type=search_type, search_kwargs=options, keys=assembler.config.keys
+            vectorstore=vectorstore,
+            search_type=search_type,
+            search_kwargs=options,
+            keys=assembler.config.keys,
+            known_only=known_only,
         )
         return cls(retriever=retriever, assembler=assembler, k=k, supplement=supplement)
 
     @model_validator(mode="after")
-    def _hold_neighbours_to_the_filter(self) -> Self:
-        options = getattr(self.retriever, "search_kwargs", None)
-        if isinstance(options, Mapping):
-            store = filtered(self.assembler.store, options.get("filter"))
-            self.assembler = self.assembler.model_copy(update={"store": store})
+    def _can_hold_neighbours_to_the_filter(self) -> Self:
+        """An error now if it is one whatever the call; each call looks for the filter anew."""
+        if isinstance(self.retriever, (VectorStoreRetriever, ScoredRetriever)):
+            self.assembler.held(search_of(self.retriever))
         return self
 
     @override
+    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """The assembled documents for a query. `k` and `filter` may be given for this call."""
+        with ambient(ensure_config(config)):
+            return super().invoke(input, config, **kwargs)
+
+    @override
+    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+        """The same as `invoke`, awaited."""
+        with ambient(ensure_config(config)):
+            return await super().ainvoke(input, config, **kwargs)
+
+    @override
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: Any = None,
     ) -> list[Document]:
-        config = RunnableConfig(callbacks=run_manager.get_child())
-        documents = self.retriever.invoke(query, config)
-        return self._within(k, self.assembler.invoke(self._input(documents, query), config))
+        config = patch_config(None, callbacks=run_manager.get_child())
+        arguments = {} if filter is None else {"filter": filter}
+        with ambient(config):
+            search = self._search(config, arguments)
+            documents = self.retriever.invoke(query, config, **arguments)
+        return self._within(k, self.assembler.invoke(self._input(documents, query), config, search=search))
 
     @override
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        filter: Any = None,
     ) -> list[Document]:
-        config = RunnableConfig(callbacks=run_manager.get_child())
-        documents = await self.retriever.ainvoke(query, config)
-        return self._within(k, await self.assembler.ainvoke(self._input(documents, query), config))
+        config = patch_config(None, callbacks=run_manager.get_child())
+        arguments = {} if filter is None else {"filter": filter}
+        with ambient(config):
+            search = self._search(config, arguments)
+            documents = await self.retriever.ainvoke(query, config, **arguments)
+        return self._within(k, await self.assembler.ainvoke(self._input(documents, query), config, search=search))
+
+    def _search(self, config: RunnableConfig, arguments: Mapping[str, Any]) -> Search | None:
+        """This call's search, looked for before it is made: what comes back was found under no later filter."""
+        search = search_of(self.retriever, config, arguments)
+        if arguments and search is None:
+            kind = type(self.retriever).__name__
+            raise InputError(
+                f"filter can be given to a call only where the search can be seen to take it, not to {kind}"
+            )
+        return search
 
     def _input(self, documents: list[Document], query: str) -> dict[str, Any]:
         return {"documents": documents, "query": query, "supplement": supplement_for(query, self.supplement)}

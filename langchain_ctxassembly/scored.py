@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf
 from typing_extensions import override
 
+from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
 from langchain_ctxassembly.detect import unwrapped
 
@@ -27,34 +28,42 @@ METHODS: dict[SearchType, str] = {
 SCORE_KEY = "relevance_score"
 """Where LangChain's rerankers write theirs."""
 
+KNOWN = frozenset({"filter", "k", "fetch_k", "lambda_mult", "score_threshold", "hybrid_search_config"})
+"""Arguments of a search of which only the filter excludes documents by what they are."""
+
 Scored = Sequence[tuple[Document, float | None]]
 
 
 class ScoredRetriever(BaseRetriever):
     """The documents that a vector store's search finds, each with its score in its metadata.
 
-    Higher is better, whatever the store's number means: `as_scores` tells the two apart.
+    Higher is better, whatever the store's number means: `as_scores` tells the two apart. A call's arguments are added
+    to those of every search, as `VectorStoreRetriever` adds them.
     """
 
     vectorstore: InstanceOf[VectorStore]
     search_type: SearchType = "similarity"
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     keys: InstanceOf[MetadataKeys] = Field(default_factory=MetadataKeys)
+    known_only: bool = False
+    """Whether an argument that might filter in a way unknown here is an error, given when it may be."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     @override
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
+    ) -> list[Document]:
         method, scored = self._method("")
-        found = getattr(self.vectorstore, method)(query, **self._options())
+        found = getattr(self.vectorstore, method)(query, **self._options(kwargs))
         return self._with_scores(found) if scored else found
 
     @override
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
     ) -> list[Document]:
         method, scored = self._method("a")
-        found = await getattr(self.vectorstore, method)(query, **self._options())
+        found = await getattr(self.vectorstore, method)(query, **self._options(kwargs))
         return self._with_scores(found) if scored else found
 
     def _method(self, prefix: str) -> tuple[str, bool]:
@@ -68,11 +77,14 @@ class ScoredRetriever(BaseRetriever):
             return f"{prefix}similarity_search", False
         return prefix + METHODS[self.search_type], self.search_type != "mmr"
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The search's arguments. A hybrid config keeps the first query it sees, so each search gets a copy."""
+        options = self.search_kwargs | arguments
+        if self.known_only:
+            check_known(options)
         hybrid = getattr(unwrapped(self.vectorstore), "hybrid_search_config", None)
-        hybrid = self.search_kwargs.get("hybrid_search_config", hybrid)
-        return self.search_kwargs | ({"hybrid_search_config": deepcopy(hybrid)} if hybrid else {})
+        hybrid = options.get("hybrid_search_config", hybrid)
+        return options | ({"hybrid_search_config": deepcopy(hybrid)} if hybrid else {})
 
     def _with_scores(self, found: Scored) -> list[Document]:
         scores = as_scores([number for _, number in found])
@@ -83,6 +95,18 @@ class ScoredRetriever(BaseRetriever):
             document.model_copy(update={"metadata": {**document.metadata, key: score}})
             for (document, _), score in zip(found, scores, strict=True)
         ]
+
+
+def unknown(arguments: Iterable[str]) -> list[str]:
+    """Those of a search's arguments that might filter in a way unknown here, by name."""
+    return sorted(set(arguments) - KNOWN)
+
+
+def check_known(arguments: Iterable[str]) -> None:
+    """Raise a ConfigError if any of a search's arguments might filter in a way unknown here."""
+    if names := unknown(arguments):
+        allowed = f"out of {', '.join(sorted(KNOWN))} unless store= is given, since others may filter"
+        raise ConfigError("search_kwargs", allowed, names)
 
 
 def as_scores(numbers: Sequence[Any]) -> list[float] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
@@ -12,7 +13,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.types import Chunk, ChunkRef
 from langchain_ctxassembly.documents import chunk_from
-from langchain_ctxassembly.filters import Filter, as_predicate
+from langchain_ctxassembly.kinds import agot, check, got, is_filter
 
 
 def document_and_index(document_id: str, index: int) -> str:
@@ -28,13 +29,19 @@ class VectorStoreNeighbours:
     `vectorstore.add_documents(documents, ids=[...])`. Their metadata must say the same: what comes back as a chunk of
     another document or place is left out of the context, and the trace says so. A whole document can't be asked for
     by id; such references stay unanswered.
+
+    Without a `filter` of its own it brings whatever stands under an id, held to the filter of the search by the adapter
+    that asks it, or to its hit where that filter isn't known.
     """
 
     vectorstore: VectorStore
-    id_of: Callable[[str, int], str] = document_and_index
-    """The id of the chunk at a place of a document."""
-    filter: Filter | None = None
-    """What a neighbour must satisfy, as `langchain_ctxassembly.filters.as_predicate` describes it."""
+    id_of: Callable[[str, int], str | Sequence[str]] = document_and_index
+    """The id of the chunk at a place of a document; several where tenants have documents of the same id, of which the
+    filter leaves the caller's."""
+    filter: Any = None
+    """What a neighbour must satisfy, in the vector store's own form: a mapping for Chroma, a `models.Filter` for
+    Qdrant, both applied in its own query; a function of the metadata or a mapping for FAISS, of the document for
+    `InMemoryVectorStore`. For others a mapping or function as `langchain_ctxassembly.filters.as_predicate` has it."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:
@@ -42,30 +49,36 @@ class VectorStoreNeighbours:
             raise ConfigError("vectorstore", "a vector store with get_by_ids", type(self.vectorstore).__name__)
         if not callable(self.id_of):
             raise ConfigError("id_of", "a function (document_id, index) -> id", self.id_of)
-        as_predicate(self.filter)
+        check(self.vectorstore, self.filter)
 
     @property
     def holds_filter(self) -> bool | None:
         """True with a filter of its own; without one nobody knows how the caller filters."""
-        return True if self.filter else None
+        return True if is_filter(self.filter) else None
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter, in any order."""
         ids = self._ids(refs)
-        return self._chunks(self.vectorstore.get_by_ids(ids)) if ids else []
+        return self._chunks(got(self.vectorstore, ids, self.filter)) if ids else []
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
         ids = self._ids(refs)
-        return self._chunks(await self.vectorstore.aget_by_ids(ids)) if ids else []
+        return self._chunks(await agot(self.vectorstore, ids, self.filter)) if ids else []
 
     def _ids(self, refs: Sequence[ChunkRef]) -> list[str]:
-        named = (ref.chunk_id or (ref.index is not None and self.id_of(ref.document_id, ref.index)) for ref in refs)
-        return list(dict.fromkeys(name for name in named if name))
+        return list(dict.fromkeys(name for ref in refs for name in self._named(ref)))
+
+    def _named(self, ref: ChunkRef) -> Sequence[str]:
+        if ref.chunk_id:
+            return (ref.chunk_id,)
+        if ref.index is None:
+            return ()
+        named = self.id_of(ref.document_id, ref.index)
+        return (named,) if isinstance(named, str) else named
 
     def _chunks(self, documents: Iterable[Document]) -> list[Chunk]:
-        passes = as_predicate(self.filter)
-        return [chunk_from(document, self.keys) for document in documents if passes(document)]
+        return [chunk_from(document, self.keys) for document in documents]
 
 
 def can_get_by_ids(vectorstore: VectorStore) -> bool:

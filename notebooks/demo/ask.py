@@ -13,7 +13,7 @@ from langchain_ctxassembly import ContextAssemblyRetriever
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 HITS = 8
-CONFIG = AssemblyConfig(max_tokens=4_000)
+CONFIG = AssemblyConfig(max_tokens=4_000, neighbours="unfiltered")  # the demo has one reader
 
 
 @dataclass(frozen=True)

@@ -275,7 +275,7 @@ async def test_a_fetch_that_takes_too_long_is_cancelled_on_the_server_too(databa
                 await fetch()
             assert time.perf_counter() - began < 3
         assert running_queries(database.url) == 0
-        (found,) = await ContextAssembler(store=neighbours).ainvoke([document("A", 4)])
+        (found,) = await ContextAssembler(store=neighbours, neighbours="unfiltered").ainvoke([document("A", 4)])
         assert found.metadata["chunk_ids"] == ["A#4"]
         assert "TimeoutError" in found.metadata["trace"]["notes"][0]
     assert len(await neighbours.afetch(REFS)) == 3

@@ -28,6 +28,8 @@ METADATA = {
         ({"tenant": {"$ne": "theirs"}}, True),
         ({"tenant": {"$ne": "ours"}}, False),
         ({"open": False}, True),
+        ({"open": 0}, False),
+        ({"open": {"$in": [0, 1]}}, False),
         ({"level": {"$gt": 2, "$lt": 4}}, True),
         ({"level": {"$gt": 3}}, False),
         ({"level": {"$gte": 3, "$lte": 3}}, True),
@@ -108,7 +110,7 @@ def test_what_is_not_the_chunk_that_the_id_promises_stays_out() -> None:
     stored[4] = Document(id="A#4", page_content="another document", metadata={"document_id": "B", "chunk_index": 4})
     stored[6] = Document(id="A#6", page_content="another place", metadata={"document_id": "A", "chunk_index": 16})
     store = VectorStoreNeighbours(vector_store(stored))
-    (found,) = ContextAssembler(store=store).invoke([document("A", 5)])
+    (found,) = ContextAssembler(store=store, neighbours="unfiltered").invoke([document("A", 5)])
     assert found.metadata["chunk_ids"] == ["A#5"]
     assert len(found.metadata["trace"]["notes"]) == 2
 

@@ -1,0 +1,64 @@
+"""A `ContextAssembler` with configurable fields or alternatives, whose `as_context()` follows the config of the call.
+
+LangChain's own would hand out that of the default, and a filter given in the config would not hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
+from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
+
+from ctxassembly.context import Context
+
+if TYPE_CHECKING:
+    from langchain_ctxassembly.assembler import ContextAssembler
+
+NAME = "ContextAssembler.as_context"
+
+
+# With type arguments pydantic would take none but the very class of runnables of those arguments as the default.
+
+
+class ConfigurableFields(RunnableConfigurableFields):  # type: ignore[type-arg]
+    """An assembler that the config of the call makes."""
+
+    def as_context(self) -> Runnable[Any, Context]:
+        """As `ContextAssembler.as_context`."""
+        return _as_context(self)
+
+    def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> RunnableSerializable[Any, Any]:
+        """As for any runnable."""
+        return following(super().configurable_alternatives(which, **kwargs))
+
+    def _prepare(self, config: RunnableConfig | None = None) -> tuple[Runnable[Any, Any], RunnableConfig]:
+        made, config = super()._prepare(config)
+        cast(Any, made).knows_what_was_told(self.default)
+        return made, config
+
+
+class ConfigurableAlternatives(RunnableConfigurableAlternatives):  # type: ignore[type-arg]
+    """One of several assemblers, which the config of the call chooses."""
+
+    def as_context(self) -> Runnable[Any, Context]:
+        """As `ContextAssembler.as_context`."""
+        return _as_context(self)
+
+
+def following(made: RunnableSerializable[Any, Any]) -> RunnableSerializable[Any, Any]:
+    """What LangChain made of an assembler, as one of the classes above."""
+    kind = ConfigurableFields if isinstance(made, RunnableConfigurableFields) else ConfigurableAlternatives
+    return kind(**made.__dict__)
+
+
+def _as_context(configurable: ConfigurableFields | ConfigurableAlternatives) -> Runnable[Any, Context]:
+    def run(given: Any, config: RunnableConfig) -> Context:
+        assembler, config = configurable.prepare(config)
+        return cast("ContextAssembler", assembler).assembled(given, config)
+
+    async def arun(given: Any, config: RunnableConfig) -> Context:
+        assembler, config = configurable.prepare(config)
+        return await cast("ContextAssembler", assembler).aassembled(given, config)
+
+    return RunnableLambda(run, arun, name=NAME)

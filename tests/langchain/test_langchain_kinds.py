@@ -1,0 +1,278 @@
+"""A filter means what the vector store that it belongs to takes it for, wherever the neighbours come from."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+import warnings
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
+from qdrant_client import models
+
+from ctxassembly import AssemblyConfig, ChunkRef, FilterNotSeenWarning, MemoryStore
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
+from langchain_ctxassembly.kinds import passes
+from langchain_samples import WordEmbeddings, document, memory_store, vector_store
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # langchain-community's, of the package as a whole
+    from langchain_chroma import Chroma
+    from langchain_community.vectorstores import FAISS
+    from langchain_qdrant import QdrantVectorStore
+
+CORPUS = [document("A", at, tenant="theirs" if at % 2 else "ours", level=at) for at in range(9)]
+QUERY = CORPUS[4].page_content
+REFS = [ChunkRef("A", at) for at in range(2, 7)]
+
+
+def uuid_of(document_id: str, index: int) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{document_id}#{index}"))
+
+
+def matching(**wanted: Any) -> models.Filter:
+    return models.Filter(
+        must=[
+            models.FieldCondition(key=f"metadata.{key}", match=models.MatchValue(value=value))
+            for key, value in wanted.items()
+        ]
+    )
+
+
+def above(level: int) -> models.Filter:
+    return models.Filter(must=[models.FieldCondition(key="metadata.level", range=models.Range(gt=level))])
+
+
+def qdrant(**options: Any) -> Any:
+    ids = [uuid_of("A", at) for at in range(9)]
+    return QdrantVectorStore.from_documents(
+        CORPUS, WordEmbeddings(), ids=ids, location=":memory:", collection_name="chunks", **options
+    )
+
+
+def chroma() -> Any:
+    store = Chroma(collection_name=f"test-{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
+    store.add_documents(CORPUS)
+    return store
+
+
+def faiss() -> Any:
+    return FAISS.from_documents(CORPUS, WordEmbeddings())
+
+
+def over(corpus: Any, condition: Any = None) -> VectorStoreNeighbours:
+    if isinstance(corpus, QdrantVectorStore):
+        return VectorStoreNeighbours(corpus, id_of=uuid_of, filter=condition)
+    return VectorStoreNeighbours(corpus, filter=condition)
+
+
+def indexes(found: Any) -> list[int]:
+    return sorted(chunk.index for chunk in found)
+
+
+# Its own form, and two at once
+
+FORMS = [
+    pytest.param(
+        lambda: vector_store(CORPUS), lambda each: each.metadata["tenant"] == "ours",
+        lambda each: each.metadata["level"] > 3, id="memory",
+    ),
+    pytest.param(chroma, {"tenant": "ours"}, {"level": {"$gt": 3}}, id="chroma"),
+    pytest.param(faiss, {"tenant": "ours"}, {"level": {"$gt": 3}}, id="faiss"),
+    pytest.param(faiss, lambda each: each["tenant"] == "ours", {"$not": {"level": [2, 3]}}, id="faiss-function"),
+    pytest.param(faiss, {"tenant": ["ours"]}, lambda each: each["level"] > 3, id="faiss-list"),
+    pytest.param(qdrant, matching(tenant="ours"), above(3), id="qdrant"),
+    pytest.param(
+        lambda: qdrant(content_payload_key="text", metadata_payload_key="metadata"),
+        matching(tenant="ours"), above(3), id="qdrant-keys",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "condition", "second"), FORMS)
+async def test_neighbours_are_held_to_a_filter_in_the_vector_stores_own_form(
+    make: Any, condition: Any, second: Any
+) -> None:
+    corpus = make()
+    store = over(corpus, condition)
+    assert store.holds_filter is True
+    assert indexes(store.fetch(REFS)) == [2, 4, 6]
+    assert indexes(await store.afetch(REFS)) == [2, 4, 6]
+    assert over(corpus).holds_filter is None
+    assert indexes(over(corpus).fetch(REFS)) == [2, 3, 4, 5, 6]
+    # The store's own, the assembler's and the search's: all hold.
+    options = {"k": 1, "filter": condition}
+    config = AssemblyConfig(window=2)
+    for assembler in (
+        ContextAssembler(store=over(corpus), filter=second, config=config),
+        ContextAssembler(store=over(corpus, second), config=config),
+        ContextAssembler(store=over(corpus, second), filter=second, config=config),
+    ):
+        made = ContextAssemblyRetriever(retriever=corpus.as_retriever(search_kwargs=options), assembler=assembler)
+        for (found,) in (made.invoke(QUERY), await made.ainvoke(QUERY)):
+            assert found.metadata["chunk_ids"] == ["A#4", "A#6"]
+
+
+@pytest.mark.parametrize(("make", "condition", "second"), FORMS)
+async def test_so_are_neighbours_from_any_other_store(make: Any, condition: Any, second: Any) -> None:
+    corpus = make()
+    for store in (memory_store(CORPUS), VectorStoreNeighbours(InMemory(CORPUS)), over(faiss())):
+        made = ContextAssemblyRetriever(
+            retriever=corpus.as_retriever(search_kwargs={"k": 1, "filter": condition}),
+            assembler=ContextAssembler(store=store, config=AssemblyConfig(window=2)),
+        )
+        for (found,) in (made.invoke(QUERY), await made.ainvoke(QUERY)):
+            assert found.metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]
+
+
+class InMemory(InMemoryVectorStore):
+    def __init__(self, corpus: list[Document]) -> None:
+        super().__init__(WordEmbeddings())
+        self.add_documents(corpus)
+
+
+async def test_chroma_and_qdrant_apply_it_in_their_own_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    for corpus, condition in ((chroma(), {"tenant": "ours"}), (qdrant(), matching(tenant="ours"))):
+        store = over(corpus, condition)
+        monkeypatch.setattr(type(corpus), "get_by_ids", None)
+        assert indexes(store.fetch(REFS)) == [2, 4, 6]
+        assert indexes(await store.afetch(REFS)) == [2, 4, 6]
+        monkeypatch.undo()
+
+
+def test_qdrants_documents_are_the_same_with_and_without_a_filter() -> None:
+    corpus = qdrant()
+    everything = {chunk.index: chunk for chunk in over(corpus).fetch(REFS)}
+    for chunk in over(corpus, matching(tenant="ours")).fetch(REFS):
+        assert chunk == everything[chunk.index]
+
+
+def test_qdrants_own_conditions_are_decided_as_it_decides_them() -> None:
+    corpus = qdrant()
+    day = dt.date(2024, 5, 1)
+    found = Document(id="x", page_content="the text", metadata={"tags": ["a", "b"], "level": 3, "day": day.isoformat()})
+    for condition, expected in (
+        (models.Filter(must=[models.FieldCondition(key="metadata.tags", match=models.MatchAny(any=["b"]))]), True),
+        (
+            models.Filter(must_not=[models.FieldCondition(key="metadata.tags", match=models.MatchValue(value="b"))]),
+            False,
+        ),
+        (models.Filter(must=[models.IsEmptyCondition(is_empty=models.PayloadField(key="metadata.none"))]), True),
+        (models.Filter(should=[above(2), above(9)]), True),
+        (models.Filter(must=[models.FieldCondition(key="page_content", match=models.MatchText(text="text"))]), True),
+        (models.Filter(must=[models.HasIdCondition(has_id=["y"])]), False),
+    ):
+        assert passes(corpus, condition)(found) is expected
+
+
+# Forms that can't be applied
+
+
+@pytest.mark.parametrize("condition", ["tenant = 'ours'", 3, ["tenant"], {"tenant": {"$like": "o%"}}, {3: 4}])
+@pytest.mark.parametrize("make", [lambda: vector_store(CORPUS), faiss])
+def test_a_form_that_cannot_be_applied_is_an_error_at_construction(make: Any, condition: Any) -> None:
+    corpus = make()
+    with pytest.raises(ConfigError, match=r"^filter"):
+        over(corpus, condition)
+    with pytest.raises(ValueError, match="filter"):
+        ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs={"filter": condition})
+
+
+class Answering(InMemoryVectorStore):
+    """Takes any filter."""
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> Any:
+        return [(CORPUS[4], 1.0)]
+
+
+async def test_or_when_a_call_gives_it() -> None:
+    corpus = Answering(WordEmbeddings())
+    for store in (None, memory_store(CORPUS)):
+        made = ContextAssemblyRetriever.from_vectorstore(corpus, store=store)
+        made.retriever.search_kwargs["filter"] = {"tenant": {"$like": "o%"}}  # type: ignore[attr-defined]
+        with pytest.raises(ConfigError, match=r"filter\['tenant'\] must be a value or operators"):
+            made.invoke(QUERY)
+        with pytest.raises(ConfigError, match=r"filter\['tenant'\] must be a value or operators"):
+            await made.ainvoke(QUERY)
+
+
+def test_a_filter_of_the_stores_own_stands_for_one_that_cannot_be_applied() -> None:
+    corpus = Answering(WordEmbeddings())
+    options = {"filter": "tenant = 'ours'", "k": 1}
+    for store in (
+        VectorStoreNeighbours(vector_store(CORPUS), filter=lambda each: each.metadata["tenant"] == "ours"),
+        over(chroma(), {"tenant": "ours"}),
+    ):
+        made = ContextAssemblyRetriever.from_vectorstore(
+            corpus, store=store, search_kwargs=options, config=AssemblyConfig(window=2)
+        )
+        (found,) = made.invoke(QUERY)
+        assert found.metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]
+
+
+# What else excludes
+
+
+def test_an_argument_that_may_filter_is_an_error_at_construction_and_at_the_call() -> None:
+    made = ContextAssemblyRetriever.from_vectorstore(chroma(), hits=1)
+    with pytest.raises(ConfigError, match=r"search_kwargs must be .* unless store= is given.*\['where_document'\]"):
+        ContextAssemblyRetriever.from_vectorstore(chroma(), search_kwargs={"where_document": {"$contains": "granite"}})
+    made.retriever.search_kwargs["where_document"] = {"$contains": "granite"}  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match=r"unless store= is given.*\['where_document'\]"):
+        made.invoke(QUERY)
+
+
+async def test_with_a_store_that_is_given_neighbours_have_to_agree_beside_what_is_known() -> None:
+    corpus = chroma()
+    options = {"k": 1, "where_document": {"$contains": "thistle"}, "filter": {"level": {"$gt": 3}}}
+    made = ContextAssemblyRetriever(
+        retriever=corpus.as_retriever(search_kwargs=options),
+        assembler=ContextAssembler(store=over(corpus), config=AssemblyConfig(window=2, varying_keys=("level",))),
+    )
+    with pytest.warns(FilterNotSeenWarning, match="'tenant'"):
+        (found,) = made.invoke(QUERY)
+    assert found.metadata["chunk_ids"] == ["A#4", "A#6"]
+    (found,) = await made.ainvoke(QUERY)  # the warning was given
+    assert found.metadata["chunk_ids"] == ["A#4", "A#6"]
+
+
+def test_an_id_may_be_one_of_several() -> None:
+    corpus = [
+        Document(id=f"{tenant}-{at}", page_content=f"{tenant} {at}", metadata={**CORPUS[at].metadata, "tenant": tenant})
+        for tenant in ("ours", "theirs")
+        for at in range(3)
+    ]
+    store = VectorStoreNeighbours(
+        vector_store(corpus), id_of=lambda _, index: [f"ours-{index}", f"theirs-{index}"], filter={"tenant": "theirs"}
+    )
+    assert [chunk.id for chunk in store.fetch([ChunkRef("A", 1), ChunkRef("A", 7)])] == ["theirs-1"]
+
+
+def test_an_async_store_in_a_sync_chain_is_an_error_all_the_same() -> None:
+    class Awaited(MemoryStore):
+        fetch = None
+
+        def __getattribute__(self, name: str) -> Any:
+            if name == "fetch":
+                raise AttributeError(name)
+            return super().__getattribute__(name)
+
+    made = ContextAssemblyRetriever(
+        retriever=vector_store(CORPUS).as_retriever(), assembler=ContextAssembler(store=Awaited([]))
+    )
+    with pytest.raises(TypeError, match="a store with afetch alone needs aassemble"):
+        made.invoke(QUERY)
+
+
+async def test_a_filter_of_the_stores_own_is_one_whatever_the_search_has() -> None:
+    corpus = chroma()
+    config = AssemblyConfig(window=2, neighbours="filtered")
+    for options in ({}, {"where_document": {"$contains": "thistle"}}):
+        made = ContextAssemblyRetriever.from_vectorstore(
+            corpus, hits=1, store=over(corpus, {"tenant": "ours"}), search_kwargs=options, config=config
+        )
+        for (found,) in (made.invoke(QUERY), await made.ainvoke(QUERY)):
+            assert found.metadata["chunk_ids"] == ["A#2", "A#4", "A#6"]

@@ -1,0 +1,621 @@
+"""A caller's filter holds for neighbours: every chain x every vector store x how it is filtered.
+
+Two tenants have documents of the same ids and file names. Even chunks are open, odd ones secret: with a window of two
+the neighbours of chunk 4 that may be read are 2 and 6, and they have to come in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from langchain_classic.retrievers import (
+    ContextualCompressionRetriever,
+    EnsembleRetriever,
+    MergerRetriever,
+    MultiQueryRetriever,
+    ParentDocumentRetriever,
+    SelfQueryRetriever,
+)
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import ConfigurableField, RunnableConfig, RunnableLambda, RunnablePassthrough
+from langchain_core.stores import InMemoryStore
+from langchain_core.structured_query import StructuredQuery, Visitor
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
+from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
+from langchain_text_splitters import CharacterTextSplitter
+from sqlalchemy import create_engine
+
+from ctxassembly import AssemblyConfig, FilterNotSeenWarning
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    PGVectorNeighbours,
+    VectorStoreNeighbours,
+)
+from langchain_samples import WORDS, WordEmbeddings
+
+TENANTS = ("ours", "theirs")
+CONFIG = AssemblyConfig(window=2, varying_keys=("_collection_name",))
+"""Qdrant's own chunks have that key, parents from another store don't."""
+
+
+def chunk(tenant: str, document_id: str, index: int, acl: str) -> Document:
+    name = f"{tenant}-{document_id}-{index}"
+    return Document(
+        id=name,
+        page_content=f"{name} is {acl} and tells of {WORDS[index]}.",
+        metadata={
+            "document_id": document_id, "chunk_index": index, "source": f"{document_id}.pdf", "page": index,
+            "tenant": tenant, "acl": acl, "chunk_id": name,
+        },
+    )  # fmt: skip
+
+
+SHARED = [
+    chunk(tenant, document_id, index, "secret" if index % 2 else "open")
+    for tenant in TENANTS
+    for document_id in ("A", "B")
+    for index in range(9)
+]
+OWN = [chunk("ours", document_id, index, "open") for document_id in ("A", "B") for index in range(9)]
+"""Of the one tenant there is."""
+
+
+def query_for(tenant: str) -> str:
+    return chunk(tenant, "A", 4, "open").page_content
+
+
+def names(document_id: str, index: int) -> list[str]:
+    """The ids that a place may have: which tenant's is whose, the filter says."""
+    return [f"{tenant}-{document_id}-{index}" for tenant in TENANTS]
+
+
+def uuids(document_id: str, index: int) -> list[str]:
+    return [uuid_of(name) for name in names(document_id, index)]
+
+
+def uuid_of(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+
+
+# The vector stores
+
+
+@dataclass
+class Kind:
+    """A vector store with everybody's chunks, one with those of one tenant, and its own form of a filter."""
+
+    shared: Any
+    own: Any
+    condition: Callable[[str], Any]
+    """The filter for a tenant's open chunks."""
+    neighbours: Callable[[Any], Any] = lambda corpus: VectorStoreNeighbours(corpus, id_of=names)
+    is_async: bool = True
+
+
+def mapping(tenant: str) -> Any:
+    return {"tenant": tenant, "acl": "open"}
+
+
+def memory() -> Kind:
+    def filled(corpus: list[Document]) -> InMemoryVectorStore:
+        store = InMemoryVectorStore(WordEmbeddings())
+        store.add_documents(corpus)
+        return store
+
+    def condition(tenant: str) -> Any:
+        return lambda document: document.metadata["tenant"] == tenant and document.metadata["acl"] == "open"
+
+    return Kind(filled(SHARED), filled(OWN), condition)
+
+
+def faiss(condition: Callable[[str], Any]) -> Kind:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of the package, as a whole
+        from langchain_community.vectorstores import FAISS
+
+    return Kind(*(FAISS.from_documents(corpus, WordEmbeddings()) for corpus in (SHARED, OWN)), condition)
+
+
+def chroma() -> Kind:
+    from langchain_chroma import Chroma
+
+    def filled(corpus: list[Document]) -> Any:
+        store = Chroma(collection_name=f"test-{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
+        store.add_documents(corpus)
+        return store
+
+    return Kind(filled(SHARED), filled(OWN), lambda tenant: {"$and": [{"tenant": tenant}, {"acl": "open"}]})
+
+
+def qdrant() -> Kind:
+    from langchain_qdrant import QdrantVectorStore
+    from qdrant_client import models
+
+    def filled(corpus: list[Document]) -> Any:
+        return QdrantVectorStore.from_documents(
+            corpus, WordEmbeddings(), ids=[uuid_of(each.id or "") for each in corpus], location=":memory:",
+            collection_name="chunks",
+        )  # fmt: skip
+
+    def condition(tenant: str) -> Any:
+        wanted = {"metadata.tenant": tenant, "metadata.acl": "open"}
+        return models.Filter(
+            must=[models.FieldCondition(key=key, match=models.MatchValue(value=value)) for key, value in wanted.items()]
+        )
+
+    return Kind(filled(SHARED), filled(OWN), condition, lambda corpus: VectorStoreNeighbours(corpus, id_of=uuids))
+
+
+@pytest.fixture(scope="module")
+def postgres(module_database_url: str) -> Iterator[Callable[[str], Kind]]:
+    engine = PGEngine.from_connection_string(module_database_url)
+    connection = create_engine(module_database_url)
+
+    def filled(kind: str, name: str, corpus: list[Document]) -> Any:
+        if kind == "pgvector":
+            store: Any = PGVector(WordEmbeddings(), connection=connection, collection_name=name)
+        else:
+            columns = [Column("document_id", "text"), Column("chunk_index", "integer")]
+            engine.init_vectorstore_table(name, 64, id_column=Column("id", "text"), metadata_columns=list(columns))
+            store = PGVectorStore.create_sync(
+                engine, WordEmbeddings(), name, id_column="id", metadata_columns=["document_id", "chunk_index"]
+            )
+        # The old tables keep one row an id, whatever the collection.
+        store.add_documents(corpus, ids=[f"{name}-{each.id}" for each in corpus])
+        return store
+
+    def made(kind: str) -> Kind:
+        stores = (filled(kind, name, corpus) for name, corpus in (("shared", SHARED), ("own", OWN)))
+        return Kind(*stores, mapping, PGVectorNeighbours, is_async=kind != "pgvector")
+
+    yield made
+    asyncio.run(engine.close())
+    connection.dispose()
+
+
+KINDS = ["memory", "faiss", "faiss-function", "chroma", "qdrant", "pgvectorstore", "pgvector"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    if request.param.startswith("pgvector"):
+        made: Kind = request.getfixturevalue("postgres")(request.param)
+        return made
+    by_name: dict[str, Callable[[], Kind]] = {
+        "memory": memory,
+        "faiss": lambda: faiss(mapping),
+        "faiss-function": lambda: faiss(lambda tenant: lambda each: each["tenant"] == tenant and each["acl"] == "open"),
+        "chroma": chroma,
+        "qdrant": qdrant,
+    }
+    return by_name[request.param]()
+
+
+# How a search is filtered
+
+
+@dataclass
+class Searching:
+    """A vector store's retriever as one of the modes filters it, and how it is called for a tenant."""
+
+    kind: Kind
+    mode: str
+    tenant: str = "ours"
+    config: RunnableConfig = field(default_factory=RunnableConfig)
+
+    @property
+    def vectorstore(self) -> Any:
+        return self.kind.own if self.mode == "unfiltered" else self.kind.shared
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of the search."""
+        return {"k": 1} if self.mode == "unfiltered" else {"k": 1, "filter": self.kind.condition(self.tenant)}
+
+    def fixed(self) -> VectorStoreRetriever:
+        """The filter stands in the retriever."""
+        retriever: VectorStoreRetriever = self.vectorstore.as_retriever(search_kwargs=self.options)
+        return retriever
+
+    def base(self) -> Any:
+        """The filter stands in the retriever, or in the config of the call."""
+        if self.mode != "per-user":
+            return self.fixed()
+        self.config = {"configurable": {"search": self.options}}
+        return configurable(self.vectorstore)
+
+    def assembler(self, **options: Any) -> ContextAssembler:
+        return ContextAssembler(config=CONFIG, store=self.kind.neighbours(self.vectorstore), **options)
+
+
+def configurable(vectorstore: Any) -> Any:
+    """Filters nothing, unless the config of the call says so."""
+    retriever = vectorstore.as_retriever(search_kwargs={"k": 1})
+    return retriever.configurable_fields(search_kwargs=ConfigurableField(id="search"))
+
+
+# The chains
+
+
+class Unchanged(BaseDocumentCompressor):
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        return documents
+
+
+class OnesOwn(BaseRetriever):
+    inside: Any
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        found: list[Document] = self.inside.invoke(query)
+        return found
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        found: list[Document] = await self.inside.ainvoke(query)
+        return found
+
+
+class Derived(VectorStoreRetriever):
+    """Filters by itself, past its `search_kwargs`."""
+
+    condition: Any = None
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any, **kwargs: Any) -> list[Document]:
+        own = {"filter": self.condition} if self.condition else {}
+        return super()._get_relevant_documents(query, run_manager=run_manager, **own)
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any, **kwargs: Any) -> list[Document]:
+        own = {"filter": self.condition} if self.condition else {}
+        return await super()._aget_relevant_documents(query, run_manager=run_manager, **own)
+
+
+class Asked(Visitor):
+    """Has a language model's filter be a vector store's own: it is handed over as it is."""
+
+    condition: Any = None
+
+    def visit_structured_query(self, structured_query: StructuredQuery) -> tuple[str, dict[str, Any]]:
+        return structured_query.query, {"filter": self.condition} if self.condition else {}
+
+    visit_comparison = visit_operation = None  # type: ignore[assignment]
+
+
+Asked.__abstractmethods__ = frozenset()  # type: ignore[attr-defined]
+
+
+def around(searching: Searching, retriever: Any, **options: Any) -> Any:
+    return ContextAssemblyRetriever(retriever=retriever, assembler=searching.assembler(), **options)
+
+
+def from_vectorstore(searching: Searching) -> Any:
+    return ContextAssemblyRetriever.from_vectorstore(
+        searching.vectorstore, search_kwargs=searching.options, config=CONFIG,
+        store=searching.kind.neighbours(searching.vectorstore),
+    )  # fmt: skip
+
+
+def given_to_the_call(searching: Searching) -> Any:
+    made = ContextAssemblyRetriever.from_vectorstore(
+        searching.vectorstore, hits=1, config=CONFIG, store=searching.kind.neighbours(searching.vectorstore)
+    )
+    return made.bind(**({"filter": searching.options["filter"]} if "filter" in searching.options else {}))
+
+
+def bound(searching: Searching) -> Any:
+    return around(searching, searching.vectorstore.as_retriever().bind(**searching.options))
+
+
+def bound_scored(searching: Searching) -> Any:
+    made = from_vectorstore(Searching(searching.kind, "unfiltered"))
+    scored = made.retriever.model_copy(update={"vectorstore": searching.vectorstore})
+    return around(searching, scored.bind(**searching.options))
+
+
+def bound_config(searching: Searching) -> Any:
+    with_config = configurable(searching.vectorstore).with_config(configurable={"search": searching.options})
+    return around(searching, with_config.with_retry())
+
+
+def alternatives(searching: Searching) -> Any:
+    searching.config = {"configurable": {"whose": searching.tenant}}
+    made = {tenant: Searching(searching.kind, searching.mode, tenant).fixed() for tenant in TENANTS}
+    default = VectorStoreRetriever(vectorstore=searching.vectorstore, search_kwargs={"k": 1})
+    return around(searching, default.configurable_alternatives(ConfigurableField(id="whose"), **made))
+
+
+def compressed_inside(searching: Searching) -> Any:
+    return around(
+        searching, ContextualCompressionRetriever(base_compressor=Unchanged(), base_retriever=searching.base())
+    )
+
+
+def many_queries(searching: Searching) -> Any:
+    model = RunnableLambda(lambda given: [given["question"]])
+    return around(searching, MultiQueryRetriever(retriever=searching.fixed(), llm_chain=model))
+
+
+def changed_later(searching: Searching) -> Any:
+    made = around(searching, VectorStoreRetriever(vectorstore=searching.vectorstore))
+    made.retriever.search_kwargs.update(searching.options)
+    return made
+
+
+def assigned_later(searching: Searching) -> Any:
+    made = around(searching, VectorStoreRetriever(vectorstore=searching.vectorstore))
+    made.retriever = searching.base()
+    return made
+
+
+def copied(searching: Searching) -> Any:
+    made = around(searching, VectorStoreRetriever(vectorstore=searching.vectorstore))
+    return made.model_copy(update={"retriever": searching.base()})
+
+
+def assembler_filter(searching: Searching) -> Any:
+    return searching.base() | searching.assembler(filter=searching.options.get("filter"))
+
+
+def configured_assembler(searching: Searching, context: bool = False) -> Any:
+    base = searching.base()
+    searching.config = {
+        "configurable": {**searching.config.get("configurable", {}), "filter": searching.options.get("filter")}
+    }
+    assembler: Any = searching.assembler().configurable_fields(filter=ConfigurableField(id="filter"))
+    return base | (assembler.as_context() if context else assembler)
+
+
+def in_the_store(searching: Searching) -> Any:
+    store = searching.kind.neighbours(searching.vectorstore)
+    store = replace(store, filter=searching.options.get("filter"))
+    return searching.base() | ContextAssembler(config=CONFIG, store=store)
+
+
+def self_query(searching: Searching) -> Any:
+    asked = Asked()
+    asked.condition = searching.options.get("filter")
+    return SelfQueryRetriever(
+        query_constructor=RunnableLambda(lambda given: StructuredQuery(query=given["query"], filter=None, limit=None)),
+        vectorstore=searching.vectorstore, search_kwargs={"k": 1}, structured_query_translator=asked,
+    )  # fmt: skip
+
+
+def parents(searching: Searching) -> Any:
+    docstore = InMemoryStore()
+    corpus = OWN if searching.mode == "unfiltered" else SHARED
+    docstore.mset([(each.metadata["chunk_id"], each) for each in corpus])
+    return ParentDocumentRetriever(
+        vectorstore=searching.vectorstore, docstore=docstore, id_key="chunk_id", search_kwargs=searching.options,
+        child_splitter=CharacterTextSplitter(),
+    )  # fmt: skip
+
+
+SEEN: dict[str, Callable[[Searching], Any]] = {
+    "from_vectorstore": from_vectorstore,
+    "a vector store's retriever": lambda searching: around(searching, searching.base()),
+    "filter given to the call": given_to_the_call,
+    "with_retry": lambda searching: around(searching, searching.base().with_retry()),
+    "bind": bound,
+    "bind on a scored retriever": bound_scored,
+    "with_config": bound_config,
+    "configurable alternatives": alternatives,
+    "contextual compression inside": compressed_inside,
+    "multi-query": many_queries,
+    "search_kwargs changed later": changed_later,
+    "retriever assigned later": assigned_later,
+    "model_copy": copied,
+}
+GIVEN: dict[str, Callable[[Searching], Any]] = {
+    "filter of the assembler": assembler_filter,
+    "configurable filter of the assembler": configured_assembler,
+    "the same as_context": lambda searching: configured_assembler(searching, context=True),
+    "filter of the store": in_the_store,
+}
+UNSEEN: dict[str, Callable[[Searching], Any]] = {
+    "pipe": lambda searching: searching.base() | searching.assembler(),
+    "pipe with the query": lambda searching: (
+        {"documents": searching.base(), "query": RunnablePassthrough()} | RunnableLambda(dict) | searching.assembler()
+    ),
+    "pipe to as_context": lambda searching: searching.base() | searching.assembler().as_context(),
+    "contextual compression around": lambda searching: ContextualCompressionRetriever(
+        base_compressor=searching.assembler(), base_retriever=searching.base()
+    ),
+    "lambda": lambda searching: around(searching, searching.base() | RunnableLambda(lambda found: found)),
+    "ensemble": lambda searching: around(searching, EnsembleRetriever(retrievers=[searching.base()] * 2)),
+    "merger": lambda searching: around(searching, MergerRetriever(retrievers=[searching.fixed()] * 2)),
+    "self-query": lambda searching: around(searching, self_query(searching)),
+    "parents": lambda searching: around(searching, parents(searching)),
+    "a retriever of one's own": lambda searching: around(searching, OnesOwn(inside=searching.base())),
+    "a derived retriever": lambda searching: around(
+        searching,
+        Derived(vectorstore=searching.vectorstore, search_kwargs={"k": 1}, condition=searching.options.get("filter")),
+    ),
+    "fallbacks": lambda searching: around(searching, searching.base().with_fallbacks([searching.base()])),
+}
+
+
+FOR_ALL_USERS = {
+    "a vector store's retriever", "with_retry", "configurable alternatives", "contextual compression inside",
+    "retriever assigned later", "model_copy", "configurable filter of the assembler", "the same as_context", "pipe",
+    "pipe with the query", "pipe to as_context", "contextual compression around", "lambda", "ensemble",
+    "a retriever of one's own", "fallbacks",
+}  # fmt: skip
+"""Chains of which one object serves them all: who asks stands in the config of the call."""
+
+
+def text_of(result: Any) -> str:
+    return "\n\n".join(each.page_content for each in result) if isinstance(result, list) else str(result)
+
+
+MODES = ["filtered", "per-user", "unfiltered"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("chain", [*SEEN, *GIVEN, *UNSEEN])
+def test_no_neighbour_comes_in_past_the_filter_and_all_others_do(kind: Kind, chain: str, mode: str) -> None:
+    build = (SEEN | GIVEN | UNSEEN)[chain]
+    silent = chain in SEEN or (chain in GIVEN and mode != "unfiltered")
+    made = None
+    for tenant in TENANTS if mode == "per-user" else TENANTS[:1]:
+        searching = Searching(kind, mode, tenant)
+        built = build(searching)
+        if made is None or chain not in FOR_ALL_USERS:
+            made = built
+            if chain == "contextual compression around":
+                # It hands no config on; in a chain the search gets it all the same.
+                made = RunnablePassthrough() | made
+            first = True
+        for is_async in (False, True) if kind.is_async else (False,):
+            with nullcontext() if silent or not first else pytest.warns(FilterNotSeenWarning, match="ContextAssembler"):
+                query = query_for(tenant)
+                result = (
+                    asyncio.run(made.ainvoke(query, searching.config))
+                    if is_async
+                    else made.invoke(query, searching.config)
+                )
+            first = False
+            text = text_of(result)
+            expected = {2, 3, 4, 5, 6} if mode == "unfiltered" else {2, 4, 6}
+            assert {index for index in range(9) if f"{tenant}-A-{index} " in text} == expected
+            assert not [word for word in (*TENANTS, "-B-") if word != tenant and word in text]
+            assert "secret" not in text
+
+
+# One warning an object, and the lines that make it unneeded
+
+
+def corpus_of(*acls: str) -> InMemoryVectorStore:
+    store = InMemoryVectorStore(WordEmbeddings())
+    store.add_documents([chunk("ours", "A", index, acl) for index, acl in enumerate(acls)])
+    return store
+
+
+MIXED = ("open", "secret", "open", "secret", "open")
+
+
+def by_name(document_id: str, index: int) -> str:
+    return f"ours-{document_id}-{index}"
+
+
+def warned(caught: list[warnings.WarningMessage]) -> list[str]:
+    return [str(each.message) for each in caught if issubclass(each.category, FilterNotSeenWarning)]
+
+
+async def test_each_object_warns_once_and_says_which_line_gives_the_filter() -> None:
+    corpus = corpus_of(*MIXED)
+    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    hits = [chunk("ours", "A", 2, "open")]
+    configurable_one = ContextAssembler(store=store).configurable_fields(filter=ConfigurableField(id="filter"))
+    many: list[Any] = [
+        ContextAssembler(store=store),
+        ContextAssembler(store=store).as_context(),
+        configurable_one,
+        configurable_one.as_context(),
+        around_lambda(corpus, store),
+    ]
+    for each in many:
+        given: Any = hits if each is not many[-1] else hits[0].page_content
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                each.invoke(given)
+                await each.ainvoke(given)
+        # What is made of one object in two ways is one object.
+        assert len(warned(caught)) == (0 if each is many[3] else 1)
+        for message in warned(caught):
+            assert "ContextAssembler(filter=...)" in message
+            assert "neighbours='unfiltered'" in message
+            assert "'acl'" in message
+
+
+def around_lambda(corpus: Any, store: Any) -> ContextAssemblyRetriever:
+    inside = corpus.as_retriever(search_kwargs={"k": 1}) | RunnableLambda(lambda found: found)
+    return ContextAssemblyRetriever(retriever=inside, assembler=ContextAssembler(store=store))
+
+
+async def test_who_has_one_tenant_says_so_in_one_word() -> None:
+    corpus = corpus_of(*MIXED)
+    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    for assembler in (
+        ContextAssembler(store=store, neighbours="unfiltered"),
+        ContextAssembler(store=store, config=AssemblyConfig(neighbours="unfiltered")),
+        ContextAssembler(store=store, config=AssemblyConfig(neighbours="filtered"), neighbours="unfiltered"),
+    ):
+        for (found,) in (
+            assembler.invoke([chunk("ours", "A", 2, "open")]),
+            await assembler.ainvoke([chunk("ours", "A", 2, "open")]),
+        ):
+            assert found.metadata["chunk_ids"] == ["ours-A-1", "ours-A-2", "ours-A-3"]
+    with pytest.raises(ValueError, match="neighbours"):
+        ContextAssembler(store=store, neighbours="none")  # type: ignore[arg-type]
+
+
+def test_from_a_vector_store_whoever_has_one_tenant_says_nothing() -> None:
+    corpus = InMemoryVectorStore(WordEmbeddings())
+    corpus.add_documents([each.model_copy(update={"id": f"A#{each.metadata['chunk_index']}"}) for each in OWN[:9]])
+    (found,) = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1).invoke(query_for("ours"))
+    assert found.metadata["chunk_ids"] == ["A#3", "A#4", "A#5"]
+
+
+async def test_filtered_refuses_to_run_without_a_filter() -> None:
+    corpus = corpus_of(*MIXED)
+    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    hits = [chunk("ours", "A", 2, "open")]
+
+    def is_open(found: Document) -> bool:
+        return bool(found.metadata["acl"] == "open")
+
+    retriever = ContextAssemblyRetriever.from_vectorstore(
+        corpus, store=store, neighbours="filtered", hits=1, config=AssemblyConfig(window=2)
+    )
+    for refused in (
+        lambda: retriever.invoke(hits[0].page_content),
+        lambda: asyncio.run(retriever.ainvoke(hits[0].page_content)),
+        lambda: ContextAssembler(store=store, neighbours="filtered").invoke(hits),
+        lambda: around_lambda(corpus, store).model_copy(
+            update={"assembler": ContextAssembler(store=store, neighbours="filtered", filter=None)}
+        ).invoke(hits[0].page_content),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match="neighbours must be"):
+            await asyncio.to_thread(refused)
+    (found,) = retriever.invoke(hits[0].page_content, filter=is_open)
+    assert found.metadata["chunk_ids"] == ["ours-A-0", "ours-A-2", "ours-A-4"]
+    (found,) = ContextAssembler(store=store, neighbours="filtered", filter=is_open).invoke(hits)
+    assert found.metadata["chunk_ids"] == ["ours-A-2"]
+
+
+async def test_as_context_follows_the_config_in_every_form_of_a_configurable_assembler() -> None:
+    corpus = corpus_of(*MIXED)
+
+    def keeps(acl: str) -> Any:
+        return lambda found: found.metadata["acl"] == acl
+
+    store = VectorStoreNeighbours(corpus, id_of=by_name)
+    made = ContextAssembler(store=store, filter=keeps("nobody's"), config=AssemblyConfig(window=2))
+    field_of = {"filter": ConfigurableField(id="filter")}
+    strict = ContextAssembler(store=store, filter=keeps("open"), config=AssemblyConfig(window=2))
+    config: RunnableConfig = {"configurable": {"filter": keeps("open"), "mode": "strict"}}
+    hits = [chunk("ours", "A", 2, "open")]
+    for each in (
+        made.configurable_fields(**field_of),
+        made.configurable_alternatives(ConfigurableField("mode"), strict=strict),
+        made.configurable_fields(**field_of).configurable_alternatives(ConfigurableField("mode"), strict=strict),
+        made.configurable_alternatives(ConfigurableField("mode"), strict=strict).configurable_fields(**field_of),
+        made.configurable_alternatives(ConfigurableField("mode"), strict=lambda: strict),
+    ):
+        context: Any = each.as_context()  # type: ignore[attr-defined]
+        for found in (context.invoke(hits, config), await context.ainvoke(hits, config)):
+            assert found.citations[0].chunk_ids == ("ours-A-0", "ours-A-2", "ours-A-4")
+        assert context.invoke(hits).citations[0].chunk_ids == ("ours-A-2",)
+        fixed: Any = each.with_config(config)
+        assert fixed.as_context().invoke(hits).citations[0].chunk_ids == ("ours-A-0", "ours-A-2", "ours-A-4")
+        (document,) = each.invoke(hits, config)
+        assert document.metadata["chunk_ids"] == ["ours-A-0", "ours-A-2", "ours-A-4"]
