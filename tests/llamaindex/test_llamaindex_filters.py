@@ -169,7 +169,13 @@ def filters_of(*among: FilterCondition) -> st.SearchStrategy[MetadataFilters]:
     def groups(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[MetadataFilters]:
         return st.builds(MetadataFilters, filters=st.lists(inner, max_size=3), condition=st.sampled_from(among))
 
-    return st.one_of(groups(some), groups(st.recursive(some, groups, max_leaves=6)))
+    return st.one_of(groups(some), groups(st.recursive(some, groups, max_leaves=6))).filter(says_something)
+
+
+def says_something(filters: MetadataFilters) -> bool:
+    """Whether each group is empty or holds a condition: of empty groups in a group Qdrant makes all or nothing."""
+    inner = [each for each in filters.filters if isinstance(each, MetadataFilters)]
+    return all(map(says_something, inner)) and (not filters.filters or conditions(filters) is not None)
 
 
 WITH_NOT = filters_of(FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT)

@@ -16,6 +16,9 @@ from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbo
 from llamaindex_ctxassembly.nodes import to_chunk
 from llamaindex_samples import TextVectorStore, bare, document, scored
 
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
 
 class CountingDocstore(SimpleDocumentStore):
     """Keeps what each `get_nodes` asked for."""
@@ -229,7 +232,7 @@ MINE = MetadataFilters(filters=[MetadataFilter(key="tenant", value="mine")])
 async def test_what_the_filter_excludes_does_not_come_in_as_a_neighbour(kind: Any, run: Any) -> None:
     nodes = tenants("mine", "mine", "other")
 
-    without = await run(ContextAssemblyPostprocessor(**kind(nodes)), scored(nodes[1]))
+    without = await run(ContextAssemblyPostprocessor(neighbours="unfiltered", **kind(nodes)), scored(nodes[1]))
     labelled = await run(ContextAssemblyPostprocessor(filter=MINE, **kind(nodes)), scored(nodes[1]))
 
     assert ids(without) == ["A-0", "A-1", "A-2"]
