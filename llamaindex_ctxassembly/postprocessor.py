@@ -74,7 +74,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     Without a filter a neighbour has to agree with its hit on all metadata but those known to vary within a document
     (`AssemblyConfig.varying_keys` adds to them), and the first run in which that matters gives a FilterNotSeenWarning.
     `neighbours="unfiltered"` says that everybody may read everything, `neighbours="filtered"` refuses to run without a
-    filter; both set the same field of `config`.
+    filter; both set the same field of `config`. What a retriever holds by `node_ids` or `vector_store_kwargs` is held
+    for neighbours in `on_fetched`.
 
     `supplement` is what no node holds, facts from a graph or a database: text, a `Supplement`, or a function from the
     query (None if there is none) to one of them or None.
