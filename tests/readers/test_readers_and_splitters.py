@@ -7,6 +7,7 @@ owner or version passes.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -171,7 +172,7 @@ def _extractors(files: Path) -> Any:
         extractors.QuestionsAnsweredExtractor(llm=MockLLM()),
         extractors.KeywordExtractor(llm=MockLLM()),
     ):
-        nodes = extractor.process_nodes(nodes, show_progress=False)
+        nodes = asyncio.run(extractor.aprocess_nodes(nodes, show_progress=False))
     return nodes
 
 
@@ -278,6 +279,10 @@ WRITTEN: dict[str, tuple[Metadata, Metadata]] = {
         {"source": "a.md"},
     ),
     "LangChain Cohere rerank, over the hits alone": ({"source": "a.md", "relevance_score": 0.99}, {"source": "a.md"}),
+    "LangChain TimeWeightedVectorStoreRetriever, of the hits": (
+        {"source": "a.md", "buffer_idx": 0, "created_at": 1.0, "last_accessed_at": 9.5},
+        {"source": "a.md", "buffer_idx": 1, "created_at": 2.0},
+    ),
     "LangChain QdrantVectorStore": (
         {"source": "a.md", "_id": "6f1c", "_collection_name": "docs"},
         {"source": "a.md", "_id": "93ab", "_collection_name": "docs"},
@@ -292,6 +297,28 @@ WRITTEN: dict[str, tuple[Metadata, Metadata]] = {
         PAGE
         | {"category": "NarrativeText", "element_id": "c0", "parent_id": "f1", "coordinates": CORNERS | {"points": []}},
     ),
+    "Unstructured elements with links, emphasis and pictures": (
+        PAGE
+        | {
+            "category": "NarrativeText",
+            "element_id": "f1",
+            "link_texts": ["here"],
+            "link_urls": ["https://a.example"],
+            "link_start_indexes": [7],
+            "emphasized_text_contents": ["wool"],
+            "emphasized_text_tags": ["b"],
+            "is_continuation": True,
+        },
+        PAGE
+        | {
+            "category": "Image",
+            "element_id": "c0",
+            "image_path": "/in/figure-1.jpg",
+            "image_mime_type": "image/jpeg",
+            "detection_class_prob": 0.93,
+            "header_footer_type": "primary",
+        },
+    ),
     "LangChain DoclingLoader": (
         {"source": "a.pdf", "dl_meta": DOCLING | {"headings": ["1 Wool"], "doc_items": [{"self_ref": "#/texts/1"}]}},
         {
@@ -300,6 +327,8 @@ WRITTEN: dict[str, tuple[Metadata, Metadata]] = {
         },
     ),
     "LlamaIndex PDF readers": (FILE | {"page_label": "iv"}, FILE | {"page_label": "1"}),
+    "LlamaIndex SentenceTransformerRerank, of the hits": (FILE | {"retrieval_score": 0.6}, FILE),
+    "LlamaIndex EntityExtractor": (FILE | {"entities": ["Alida", "Berend"]}, FILE | {"entities": []}),
     "LlamaIndex HTMLNodeParser": ({"tag": "h1", "url": "https://a.example"}, {"tag": "p", "url": "https://a.example"}),
     "Haystack DocumentSplitter": (
         {"source_id": "5e", "page_number": 1, "split_id": 0, "split_idx_start": 0, "_split_overlap": []},
@@ -336,6 +365,8 @@ def test_no_index_loses_neighbours_by_what_other_tools_write(tool: str) -> None:
         ("doc_id", {"doc_id": "one parent"}, {"doc_id": "the next one"}),
         # LangChain's ExperimentalMarkdownSyntaxTextSplitter, of a fenced block.
         ("Code", {"Header 1": "Wool", "Code": "python"}, {"Header 1": "Wool"}),
+        # LlamaIndex's DocumentContextExtractor, under the key that it has if it is given none.
+        ("context", {"context": "On wool."}, {"context": "On dyers."}),
         ("madde_no", {"madde_no": 4}, {"madde_no": 5}),
     ],
 )
