@@ -36,7 +36,7 @@ dispatcher = get_dispatcher(__name__)
 FilterOfCall = Callable[[str | None], MetadataFilters | None]
 """From the query of a call to the filter that its retriever has, or None."""
 
-REMEDY = "Say ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filter=a function that returns this call's"
+REMEDY = "Say ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filter=function, asked at each call"
 
 
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
