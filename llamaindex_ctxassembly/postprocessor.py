@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -15,23 +16,27 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from ctxassembly.ask import check_llm
+from ctxassembly.calls import is_async
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, FilterNotSeenWarning
 from ctxassembly.plain import plain, plain_trace
-from ctxassembly.stores.filtered import FilteredStore
+from ctxassembly.scope import filter_not_seen
 from ctxassembly.supplement import Given, supplement_for
-from llamaindex_ctxassembly.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.embeddings import as_embeddings
 from llamaindex_ctxassembly.events import ContextAssembledEvent
-from llamaindex_ctxassembly.filters import allowed
 from llamaindex_ctxassembly.labelled import labelled_nodes, unread
 from llamaindex_ctxassembly.llm import async_model, model
+from llamaindex_ctxassembly.neighbours import neighbours_of, under
 from llamaindex_ctxassembly.nodes import is_media, to_hit
-from llamaindex_ctxassembly.vectorstore import VectorStoreNeighbours
 
 dispatcher = get_dispatcher(__name__)
+
+FilterOfCall = Callable[[str | None], MetadataFilters | None]
+"""From the query of a call to the filter that its retriever has, or None."""
+
+REMEDY = "Say ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filter=function, asked at each call"
 
 
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
@@ -42,11 +47,35 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     Joined by a blank line, as `compact` does it, the nodes are `Context.text` exactly, whatever their metadata, which
     hold the citation, the chunk ids, the scores and the trace. It must be the last postprocessor, and what splits or
-    numbers nodes again (CitationQueryEngine) must not follow.
+    numbers nodes again (CitationQueryEngine) must not follow. Those before it have seen the hits and not their
+    neighbours: a mask isn't on these, and a node that was dropped comes back if it stands next to one that wasn't.
+    What masks or drops nodes therefore has to do the same to chunks, in `on_fetched`:
+
+        def mask(text): return re.sub(NAMES, "[NAME]", text)
+
+        def mask_chunks(chunks): return [replace(chunk, text=mask(chunk.text)) for chunk in chunks if not secret(chunk)]
+
+        ContextAssemblyPostprocessor(docstore=index.docstore, on_fetched=mask_chunks)
 
     Neighbours come from one of `docstore`, `vector_store` (which has to store text) and `store` (any object with
-    fetch(refs) or afetch(refs)); without one of them the hits stand alone. `filter` is the retriever's: no neighbour
-    that it excludes gets into the context, and from Postgres none is read.
+    fetch(refs) or afetch(refs)); without one of them the hits stand alone. `on_fetched` is a function over the chunks
+    that it answered with, which returns those that may be used; sync, or async for `apostprocess_nodes`.
+
+    A postprocessor can't see how the retriever filters. `filter` tells it: the retriever's MetadataFilters, or, if they
+    differ from call to call, a function from the query (None if there is none) to this call's, or to None if it has
+    none. No neighbour that they exclude gets into the context, and from Postgres none is read.
+
+        user = ContextVar("user")
+
+        def mine(query): return MetadataFilters(filters=[MetadataFilter(key="tenant", value=user.get())])
+
+        ContextAssemblyPostprocessor(vector_store=vector_store, filter=mine)
+
+    Without a filter a neighbour has to agree with its hit on all metadata but those known to vary within a document
+    (`AssemblyConfig.varying_keys` adds to them), and the first run in which that matters gives a FilterNotSeenWarning.
+    `neighbours="unfiltered"` says that everybody may read everything, `neighbours="filtered"` refuses to run without a
+    filter; both set the same field of `config`. What a retriever holds by `node_ids` or `vector_store_kwargs` is held
+    for neighbours in `on_fetched`.
 
     `supplement` is what no node holds, facts from a graph or a database: text, a `Supplement`, or a function from the
     query (None if there is none) to one of them or None.
@@ -59,30 +88,42 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer.
 
-    Stores, models and the supplement are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
+    Stores, models, the hook and the supplement are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
+    A function as filter can't be written as JSON.
 
     Raises:
-        ConfigError: more than one store, a store, embeddings or an llm that aren't, `compress="llm"` without `llm`, or
-            a filter that can't be translated.
+        ConfigError: more than one store, a store, a hook, embeddings or an llm that aren't, `compress="llm"` without
+            `llm`, or a filter that can't be translated; in a run, no filter where `neighbours` is "filtered".
     """
 
     model_config = ConfigDict(extra="forbid")
 
     config: AssemblyConfig = Field(default_factory=AssemblyConfig, frozen=True)
-    filter: MetadataFilters | None = Field(default=None, frozen=True)
+    filter: MetadataFilters | FilterOfCall | None = Field(default=None, frozen=True)
     docstore: BaseDocumentStore | None = Field(default=None, exclude=True, frozen=True)
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
     store: Any = Field(default=None, exclude=True, frozen=True)
     embeddings: Any = Field(default=None, exclude=True, frozen=True)
     llm: Any = Field(default=None, exclude=True, frozen=True)
     supplement: Given = Field(default=None, exclude=True, frozen=True)
+    on_fetched: Any = Field(default=None, exclude=True, frozen=True)
 
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
+    _is_warned: bool = PrivateAttr(default=False)
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
-        self._neighbours = self._store_of_neighbours()
+        if neighbours is not None:
+            # The field is frozen to others.
+            self.__dict__["config"] = replace(self.config, neighbours=neighbours)
+        if not (self.on_fetched is None or callable(self.on_fetched)):
+            raise ConfigError("on_fetched", "a function from chunks to chunks", self.on_fetched)
+        self._neighbours = neighbours_of(self.docstore, self.vector_store, self.store, self.config.keys)
+        if not callable(self.filter):
+            self._neighbours = under(self.filter, self._neighbours)
+        elif is_async(self.filter):
+            raise ConfigError("filter", "MetadataFilters or a function that needn't be awaited", self.filter)
         self._embeddings = as_embeddings(self.embeddings)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
 
@@ -95,26 +136,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         # LlamaIndex's own drops what can't be pickled: the copy would have the default config or no store.
         return BaseModel.__getstate__(self)
 
-    def _store_of_neighbours(self) -> Any:
-        given = [name for name in ("docstore", "vector_store", "store") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ConfigError("store, docstore and vector_store", "one of the three at most", " and ".join(given))
-        if self.vector_store is not None and _is_postgres(self.vector_store):
-            from llamaindex_ctxassembly.postgres import PGVectorNeighbours
-
-            return PGVectorNeighbours(self.vector_store, filter=self.filter, keys=self.config.keys)
-        store = self.store
-        if self.docstore is not None:
-            store = DocstoreNeighbours(self.docstore, keys=self.config.keys)
-        elif self.vector_store is not None:
-            store = VectorStoreNeighbours(self.vector_store, keys=self.config.keys)
-        elif store is not None and not (hasattr(store, "fetch") or hasattr(store, "afetch")):
-            raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", store)
-        return store if store is None or self.filter is None else FilteredStore(store, partial(allowed, self.filter))
-
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """What `postprocess_nodes` makes its nodes of, with its decisions: for a look at them."""
-        return assemble(**self._given(nodes, query_str), llm=model(self.llm))
+        return self._warned(assemble(**self._given(nodes, query_str), llm=model(self.llm)))
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
@@ -126,17 +150,34 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         given = self._given(nodes, _words(query_bundle))
-        return _answer(nodes, await aassemble(**given, llm=async_model(self.llm)))
+        return _answer(nodes, self._warned(await aassemble(**given, llm=async_model(self.llm))))
 
     def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         return {
             "hits": [to_hit(each, self.config.keys) for each in nodes if not is_media(each)],
             "config": self.config,
             "query": query,
-            "store": self._neighbours,
+            "store": self._store(query),
             "supplement": supplement_for(query, self.supplement),
             "embeddings": self._embeddings,
+            "on_fetched": self.on_fetched,
         }
+
+    def _store(self, query: str | None) -> Any:
+        """The store of neighbours under this call's filter."""
+        if not callable(self.filter):
+            return self._neighbours
+        filters = self.filter(query)
+        if not (filters is None or isinstance(filters, MetadataFilters)):
+            raise ConfigError("what filter(query) returns", "MetadataFilters or None", filters)
+        return under(filters, self._neighbours)
+
+    def _warned(self, context: Context) -> Context:
+        message = filter_not_seen(context.trace, REMEDY)
+        if message is not None and not self._is_warned:
+            self._is_warned = True
+            warnings.warn(message, FilterNotSeenWarning, stacklevel=3)
+        return context
 
 
 def _words(query_bundle: QueryBundle | None) -> str | None:
@@ -149,9 +190,3 @@ def _answer(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithSc
     )
     media = [NodeWithScore(node=unread(each.node), score=each.score) for each in nodes if is_media(each)]
     return labelled_nodes(context, [each.node for each in nodes]) + media
-
-
-def _is_postgres(vector_store: BasePydanticVectorStore) -> bool:
-    """Whether it is LlamaIndex's PGVectorStore, told by name: who doesn't use it needn't have its package."""
-    kinds = {(kind.__module__, kind.__name__) for kind in type(vector_store).__mro__}
-    return ("llama_index.vector_stores.postgres.base", "PGVectorStore") in kinds

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Numeric, Text, all_, and_, any_, case, cas
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from ctxassembly.errors import ConfigError
+from llamaindex_ctxassembly.filters import conditions
 
 Metadata = ColumnElement[Any]
 
@@ -23,15 +24,23 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$"
 
 
 def where(filters: MetadataFilters | None, metadata: Metadata) -> ColumnElement[bool]:
-    """The condition that `filters` are on the JSON column `metadata`; true if there are none.
+    """The condition that `filters` are on the JSON column `metadata`; true if no condition stands in them.
 
     Raises:
         ConfigError: an operator, a condition or a value's type has no translation.
     """
-    if filters is None or not filters.filters:
-        return true()
+    kept = conditions(filters)
+    return true() if kept is None else _group(kept, metadata)
+
+
+def text_at(metadata: Metadata, key: str) -> ColumnElement[Any]:
+    """The value under `key` as text; SQL's NULL if there is none."""
+    return metadata.op("->>")(literal(key, Text))
+
+
+def _group(filters: MetadataFilters, metadata: Metadata) -> ColumnElement[bool]:
     clauses = [
-        where(each, metadata) if isinstance(each, MetadataFilters) else _clause(each, metadata)
+        _group(each, metadata) if isinstance(each, MetadataFilters) else _clause(each, metadata)
         for each in filters.filters
     ]
     if filters.condition is FilterCondition.OR:
@@ -41,19 +50,12 @@ def where(filters: MetadataFilters | None, metadata: Metadata) -> ColumnElement[
     raise ConfigError("filter.condition", "AND or OR for a PGVectorStore", filters.condition)
 
 
-def text_at(metadata: Metadata, key: str) -> ColumnElement[Any]:
-    """The value under `key` as text; SQL's NULL if there is none."""
-    return metadata.op("->>")(literal(key, Text))
-
-
 def _clause(condition: MetadataFilter, metadata: Metadata) -> ColumnElement[bool]:
     operator, value = condition.operator, condition.value
     text = text_at(metadata, condition.key)
     if operator is FilterOperator.IS_EMPTY:
         return text.is_(None)
-    if operator in _OF_MANY:
-        if not isinstance(value, list):
-            raise ConfigError(f"filter on {condition.key!r}", f"a list for {operator.name}", value)
+    if operator in _OF_MANY and isinstance(value, list):
         return _OF_MANY[operator](text, cast(metadata, JSONB)[condition.key], [str(each) for each in value])
     if operator not in _OF_ONE:
         known = ", ".join(known.name for known in (*_OF_ONE, *_OF_MANY, FilterOperator.IS_EMPTY))

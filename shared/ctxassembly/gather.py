@@ -6,7 +6,7 @@ The part of the flow that asks for I/O: chunks from the store, and vectors where
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Generator, Sequence
+from collections.abc import Container, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ctxassembly.admit import Admitted, admit_fetched
@@ -135,11 +135,21 @@ def _fetch(
         for chunk in answer:
             if not _was_asked_for(chunk, asked):
                 log.notes.append(f"store: chunk {chunk.id!r} was not asked for, left out")
-            elif chunk.id not in known:
-                may_be_read = scope is None or scope.admits(chunk)
-                if may_be_read or chunk.index is None:
-                    known[chunk.id] = chunk
-                    (fetched.chunks if may_be_read else fetched.between).append(chunk)
+        _keep((chunk for chunk in answer if _was_asked_for(chunk, asked)), known, fetched, scope)
+
+
+def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: _Fetched, scope: Scope | None) -> None:
+    """Add what is new in `answer` to what is `known`, and to what was `fetched` by whether it may be read."""
+    between: list[Chunk] = []
+    for chunk in answer:
+        if chunk.id not in known:
+            if scope is None or scope.admits(chunk):
+                known[chunk.id] = chunk
+                fetched.chunks.append(chunk)
+            elif chunk.index is None:
+                between.append(chunk)
+    # Another tenant's chunk may have the id of one that may be read: it comes after.
+    fetched.between.extend(known.setdefault(chunk.id, chunk) for chunk in between if chunk.id not in known)
 
 
 def _was_asked_for(chunk: Chunk, asked: Container[Place]) -> bool:

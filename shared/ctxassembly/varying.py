@@ -26,7 +26,7 @@ _NUMBERS = rf"""
     |(start|end)_(index|idx|pos|char|char_idx|offset|line|page|row|seconds)
     |(.+_)?(word|char|token|sentence)_count
     |category_depth|heading_level|coordinates|points|bbox|layout_width|layout_height
-    |score|(rerank|reranker|relevance)_score|similarity|distance
+    |score|(rerank|reranker|relevance|retrieval)_score|similarity|distance|detection_class_prob
 """
 _FREE = r"""
     id|pk|uuid|(chunk|node|element|point|split)_(id|hash)|content_hash
@@ -35,8 +35,10 @@ _FREE = r"""
     |(section|chapter|article|heading|header|toc)_(id|no|number|name|title|path)|parent_headers|doc_items|captions
     |text|content|chunk_text|window|original_text|text_as_html|orig_elements|split_overlap|embedding
     |.*summary|questions.*|keywords|excerpt_keywords
-    |links|images|tables|matched_terms|highlights
-    |(ingested|indexed|fetched|crawled|created|updated)_at|(start_)?timestamp
+    |links|images|tables|matched_terms|highlights|entities
+    |link_(texts|urls|start_indexes)|emphasized_text_(contents|tags)|image_(path|base64|mime_type)|table_as_cells
+    |is_continuation|header_footer_type
+    |(last_accessed|ingested|indexed|fetched|crawled|created|updated)_at|(start_)?timestamp
 """
 # Unstructured's and Docling's names for the parts of a page, in either of their spellings.
 _ELEMENT = r"""

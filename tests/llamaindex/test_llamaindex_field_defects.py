@@ -21,6 +21,9 @@ from ctxassembly import AssemblyConfig
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import Fixed, RecordingLLM, document, scored
 
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
 
 class CountedDocstore(SimpleDocumentStore):
     """Counts what is asked of it from outside."""

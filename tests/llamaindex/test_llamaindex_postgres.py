@@ -18,6 +18,9 @@ from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbours
 from llamaindex_samples import document, scored
 
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
 
 @pytest.fixture
 def store(database_url: str, request: pytest.FixtureRequest) -> PGVectorStore:

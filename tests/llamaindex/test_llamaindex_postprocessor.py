@@ -19,6 +19,9 @@ from ctxassembly.errors import ConfigError, InputError, StoreError
 from llamaindex_ctxassembly import ContextAssembledEvent, ContextAssemblyPostprocessor
 from llamaindex_samples import HOSTILE, TEXTS, TextVectorStore, bare, document, scored
 
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
 
 def read_by_llm(nodes: Sequence[NodeWithScore]) -> str:
     """What `compact` makes of the nodes."""
@@ -126,7 +129,7 @@ def test_a_label_has_the_best_hits_id_and_metadata_its_document_and_the_best_sco
     # A reranker's order stands: the best hit is the first, even with a lower score.
     hits = [NodeWithScore(node=nodes[2], score=0.4), NodeWithScore(node=nodes[5], score=0.7)]
 
-    (labelled,) = ContextAssemblyPostprocessor(docstore=stored(*nodes)).postprocess_nodes(hits)
+    (labelled,) = ContextAssemblyPostprocessor(docstore=stored(*nodes), neighbours="unfiltered").postprocess_nodes(hits)
 
     node = labelled.node
     assert labelled.score == 0.7

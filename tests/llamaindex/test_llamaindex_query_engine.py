@@ -27,6 +27,9 @@ from llamaindex_samples import (
     scored,
 )
 
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
 
 def engine(
     retriever: BaseRetriever, *postprocessors: Any, **settings: Any

@@ -15,6 +15,9 @@ from langchain_ctxassembly import ContextAssembler
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import TEXTS
 
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
 
 def metadata(document_id: str, index: int) -> dict[str, Any]:
     return {

@@ -1,0 +1,122 @@
+"""What masked or dropped nodes before the postprocessor holds for their neighbours by `on_fetched`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from llama_index.core import VectorStoreIndex
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import NodeWithScore
+
+from ctxassembly import AssemblyConfig, Chunk
+from ctxassembly.errors import ConfigError, InputError
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
+from llamaindex_samples import RecordingLLM, WordEmbedding, document
+
+NAMES = ("Alida", "Berend", "Cornelis", "Dirkje", "Evert", "Femke", "Gerrit", "Hilda")
+CRAFTS = ("weaver", "miller", "carder", "dyer", "smith", "ferryman", "potter", "cooper")
+PEOPLE = [f"{name} was a {craft}, {craft} and nothing else." for name, craft in zip(NAMES, CRAFTS, strict=True)]
+ANY_NAME = re.compile("|".join(NAMES))
+
+
+def mask(text: str) -> str:
+    return ANY_NAME.sub("[NAME]", text)
+
+
+def mask_chunks(chunks: Sequence[Chunk]) -> list[Chunk]:
+    return [replace(chunk, text=mask(chunk.text)) for chunk in chunks]
+
+
+async def mask_chunks_by_a_service(chunks: Sequence[Chunk]) -> list[Chunk]:
+    await asyncio.sleep(0)
+    return mask_chunks(chunks)
+
+
+class Mask(BaseNodePostprocessor):
+    """Takes names out of what was retrieved, as PIINodePostprocessor does."""
+
+    def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: Any = None) -> list[NodeWithScore]:
+        copies = [each.model_copy(deep=True) for each in nodes]
+        for each in copies:
+            each.node.set_content(mask(each.text))
+        return copies
+
+
+class Without(BaseNodePostprocessor):
+    """Drops what speaks of a thing."""
+
+    thing: str
+
+    def _postprocess_nodes(self, nodes: list[NodeWithScore], query_bundle: Any = None) -> list[NodeWithScore]:
+        return [each for each in nodes if self.thing not in each.text]
+
+
+def index() -> VectorStoreIndex:
+    return VectorStoreIndex(document("A", PEOPLE, metadata={"file_name": "people.txt"}), embed_model=WordEmbedding())
+
+
+def prompt_of(index: VectorStoreIndex, *postprocessors: Any, by: str = "query") -> str:
+    """What the LLM read of a question whose hits are the fourth chunk and the fifth."""
+    llm = RecordingLLM()
+    retriever = index.as_retriever(similarity_top_k=2)
+    engine = RetrieverQueryEngine.from_args(retriever, llm=llm, node_postprocessors=list(postprocessors))
+    question = "dyer, smith"
+    engine.query(question) if by == "query" else asyncio.run(engine.aquery(question))
+    return llm.prompts[-1]
+
+
+def assembling(index: VectorStoreIndex, **settings: Any) -> ContextAssemblyPostprocessor:
+    return ContextAssemblyPostprocessor(
+        docstore=index.docstore, config=AssemblyConfig(window=2), neighbours="unfiltered", **settings
+    )
+
+
+def named(prompt: str) -> list[str]:
+    return ANY_NAME.findall(prompt)
+
+
+@pytest.mark.parametrize(
+    ("hook", "by"), [(mask_chunks, "query"), (mask_chunks, "aquery"), (mask_chunks_by_a_service, "aquery")]
+)
+def test_a_mask_holds_for_neighbours_too(hook: Callable[[Any], Any], by: str) -> None:
+    people = index()
+    assert named(prompt_of(people, Mask(), by=by)) == []
+    undone = prompt_of(people, Mask(), assembling(people), by=by)
+    assert len(named(undone)) == 4
+
+    masked = prompt_of(people, Mask(), assembling(people, on_fetched=hook), by=by)
+
+    assert named(masked) == []
+    assert masked.count("[NAME]") == 6  # of two hits with two neighbours on each side
+
+
+def test_a_node_that_was_dropped_stays_out() -> None:
+    people = index()
+    dropping = Without(thing="smith")
+
+    def drop(chunks: Sequence[Chunk]) -> list[Chunk]:
+        return [chunk for chunk in chunks if "smith" not in chunk.text]
+
+    came_back = prompt_of(people, dropping, assembling(people))
+    stayed_out = prompt_of(people, dropping, assembling(people, on_fetched=drop))
+
+    assert "Evert" in came_back
+    assert "Evert" not in stayed_out
+    assert set(named(stayed_out)) >= {"Cornelis", "Dirkje"}
+
+
+def test_a_hook_that_can_only_be_awaited_is_an_error_where_nothing_awaits() -> None:
+    people = index()
+    with pytest.raises(InputError, match="on_fetched can only be awaited"):
+        prompt_of(people, assembling(people, on_fetched=mask_chunks_by_a_service))
+
+
+def test_a_hook_that_is_no_function_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="on_fetched must be a function from chunks to chunks, got 'mask'"):
+        ContextAssemblyPostprocessor(on_fetched="mask")
