@@ -5,6 +5,7 @@ CtxAssemblyError
 ├── InputError (TypeError)         hits, a store, embeddings or an llm of the wrong type
 ├── StoreError                     neighbours not fetched or texts not embedded, and on_store_error="raise"
 ├── VocabularyError                the tokenizer's vocabulary can't be had
+├── EmbeddedServerError            the embedded PostgreSQL can't be made, started or stopped
 └── MissingExtraError (ImportError)   an optional dependency is not installed
 
 FilterNotSeenWarning (UserWarning)    an adapter couldn't see how the search filters; see AssemblyConfig.neighbours
@@ -15,6 +16,7 @@ from __future__ import annotations
 __all__ = [
     "ConfigError",
     "CtxAssemblyError",
+    "EmbeddedServerError",
     "FilterNotSeenWarning",
     "InputError",
     "MissingExtraError",
@@ -45,6 +47,10 @@ class StoreError(CtxAssemblyError):
 
 class VocabularyError(CtxAssemblyError):
     """A tokenizer's vocabulary is neither on this machine nor to be downloaded in time."""
+
+
+class EmbeddedServerError(CtxAssemblyError):
+    """The embedded server could not be created, started or stopped; the message holds its own words."""
 
 
 class FilterNotSeenWarning(UserWarning):

