@@ -12,11 +12,16 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import make_url
 
 from ctxassembly.stores.embedded import embedded_postgres
 
 TEMPLATE = "with_extensions"
+
+# An example takes as long as it takes: on a busy machine that says nothing of the code.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 def execute(url: str, *statements: str) -> None:

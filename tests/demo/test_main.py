@@ -14,6 +14,8 @@ import psutil
 
 ROOT = Path(__file__).parents[2]
 Servers = Callable[[Path], list[psutil.Process]]
+PATIENCE = 600
+"""Seconds. The demo takes a minute at most, unless the machine is very busy."""
 QUESTION = "How does a with statement call __exit__?"
 
 
@@ -32,14 +34,14 @@ def start(question: str, folder: Path, environment: Mapping[str, str]) -> subpro
 def cut_short(servers: Servers, folder: Path, signum: signal.Signals) -> None:
     """Start a first run and stop it while it embeds the chunks."""
     demo = start(QUESTION, folder, {"TMPDIR": str(folder), "DATABASE_URL": ""})
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while not servers(folder):
         assert demo.poll() is None, demo.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.1)
     time.sleep(2)
     os.killpg(demo.pid, signum)
-    _, errors = demo.communicate(timeout=60)
+    _, errors = demo.communicate(timeout=PATIENCE)
     assert (demo.returncode, errors) == (130, "")
     assert not servers(folder)
 
@@ -47,7 +49,7 @@ def cut_short(servers: Servers, folder: Path, signum: signal.Signals) -> None:
 def test_after_ctrl_c_there_is_no_server_and_the_next_run_makes_up_for_it(open_folder: Path, servers: Servers) -> None:
     cut_short(servers, open_folder, signal.SIGINT)
     output, errors = start(QUESTION, open_folder, {"TMPDIR": str(open_folder), "DATABASE_URL": ""}).communicate(
-        timeout=300
+        timeout=PATIENCE
     )
     assert errors == ""
     assert f"Question: {QUESTION}" in output
@@ -66,7 +68,7 @@ def test_a_terminated_demo_leaves_no_server(open_folder: Path, servers: Servers)
 
 def test_what_can_not_be_is_one_line_on_stderr(tmp_path: Path) -> None:
     demo = start(QUESTION, tmp_path, {"DATABASE_URL": "postgresql://me:secret@127.0.0.1:1/books"})
-    output, errors = demo.communicate(timeout=120)
+    output, errors = demo.communicate(timeout=PATIENCE)
     assert (demo.returncode, output) == (1, "")
     assert errors.startswith("demo: The database ")
     assert errors.count("\n") == 1

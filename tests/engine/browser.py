@@ -73,7 +73,7 @@ def _shown(page: str, flags: tuple[str, ...]) -> str:
         file.write_text(page, "utf-8")
         options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile", *flags)
         command = [program, *options, "--virtual-time-budget=5000", "--dump-dom", file.as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     found = re.search(r'<pre id="measured">(.+?)</pre>', done.stdout, re.DOTALL)
     assert found, f"nothing was measured: {done.stderr[-2_000:]}"
     return html.unescape(found[1])

@@ -87,7 +87,7 @@ async def test_calls_run_at_the_same_time():
     barrier = threading.Barrier(MOST_AT_ONCE)
 
     def meet(_: int) -> bool:
-        barrier.wait(10)
+        barrier.wait(LONG)
         return True
 
     begun = 0
@@ -98,14 +98,15 @@ async def test_calls_run_at_the_same_time():
         begun += 1
         if begun == MOST_AT_ONCE:
             all_begun.set()
-        return await asyncio.wait_for(all_begun.wait(), 10)
+        return await asyncio.wait_for(all_begun.wait(), LONG)
 
     for answers in await every_way(meet, ameet, range(MOST_AT_ONCE), LONG):
         assert answers == [True] * MOST_AT_ONCE
 
 
 async def test_no_more_than_eight_run_at_once():
-    lock = threading.Lock()
+    """Of those in threads each waits until eight run, so that it doesn't matter how long a thread takes to begin."""
+    lock, barrier = threading.Lock(), threading.Barrier(8)
     running, most = 0, 0
 
     def enter(change: int) -> None:
@@ -116,7 +117,7 @@ async def test_no_more_than_eight_run_at_once():
 
     def stay(_: int) -> None:
         enter(1)
-        time.sleep(0.01)
+        barrier.wait(LONG)
         enter(-1)
 
     async def astay(_: int) -> None:
@@ -138,36 +139,42 @@ async def test_what_is_late_is_a_timeout_in_its_place_and_nothing_waits_for_it()
         return await asyncio.sleep(LONG if number == 1 else 0, number)
 
     began = time.monotonic()
-    for first, late, last in await every_way(hang, ahang, (0, 1, 2), 0.5):
+    calls = (asyncio.to_thread(call_all, hang, (0, 1, 2), 2.5), await_all(hang, (0, 1, 2), 2.5))
+    for first, late, last in await asyncio.gather(*calls, await_all(ahang, (0, 1, 2), 2.5)):
         assert (first, last) == (0, 2)
         assert isinstance(late, TimeoutError)
-        assert str(late) == "no answer within 0.5 s"
-    assert time.monotonic() - began < 10
+        assert str(late) == "no answer within 2.5 s"
+    assert time.monotonic() - began < LONG / 2
     released.set()
 
 
 async def test_one_deadline_holds_for_all_and_after_it_no_call_begins():
-    """Eight hang, so the others get no turn, neither before the deadline nor when the eight end."""
+    """Eight hang, so the others get no turn, neither before the deadline nor when the eight end.
+
+    On a busy machine the deadline comes before some of the eight threads.
+    """
     released = threading.Event()
     ended = threading.Semaphore(0)
-    asked: list[int] = []
+    in_threads: list[int] = []
+    in_tasks: list[int] = []
 
     def hang(number: int) -> None:
-        asked.append(number)
+        in_threads.append(number)
         released.wait(LONG)
         ended.release()
 
     async def ahang(number: int) -> None:
-        asked.append(number)
+        in_tasks.append(number)
         await asyncio.sleep(LONG)
 
     for answers in await every_way(hang, ahang, range(12), SHORT):
         assert [type(each) for each in answers] == [TimeoutError] * 12
     released.set()
-    for _ in range(2 * MOST_AT_ONCE):
-        assert await asyncio.to_thread(ended.acquire, timeout=10)
+    for _ in tuple(in_threads):
+        assert await asyncio.to_thread(ended.acquire, timeout=LONG)
     await asyncio.sleep(SHORT)
-    assert sorted(asked) == sorted([*range(MOST_AT_ONCE)] * 3)
+    assert set(in_threads) <= set(range(MOST_AT_ONCE))
+    assert in_tasks == [*range(MOST_AT_ONCE)]
 
 
 def test_what_is_no_exception_goes_through():
@@ -194,7 +201,7 @@ async def test_a_late_task_is_cancelled():
 
     (late,) = await await_all(hang, (0,), SHORT)
     assert isinstance(late, TimeoutError)
-    await asyncio.wait_for(cancelled.wait(), 10)
+    await asyncio.wait_for(cancelled.wait(), LONG)
 
 
 async def test_whoever_cancels_cancels_every_call():
@@ -215,7 +222,7 @@ async def test_whoever_cancels_cancels_every_call():
     with pytest.raises(asyncio.CancelledError):
         await task
     for _ in range(2):
-        await asyncio.wait_for(cancelled.acquire(), 10)
+        await asyncio.wait_for(cancelled.acquire(), LONG)
 
 
 async def test_a_cancelled_caller_waits_for_no_thread():
@@ -229,7 +236,7 @@ async def test_a_function_in_threads_does_not_stall_the_loop():
     """It waits for something that only the running loop can do."""
     turned = threading.Event()
     asyncio.get_running_loop().call_soon(turned.set)
-    assert await await_all(lambda _: turned.wait(10), (0,), LONG) == [True]
+    assert await await_all(lambda _: turned.wait(LONG), (0,), LONG) == [True]
 
 
 async def test_each_call_is_in_a_copy_of_the_callers_context():
@@ -254,7 +261,7 @@ import asyncio, time
 from ctxassembly.calls import await_all, call_all
 
 def hang(number):
-    time.sleep(60 if number else 0)
+    time.sleep(600 if number else 0)
 
 {call}
 """
@@ -264,7 +271,7 @@ def hang(number):
 def test_the_interpreter_ends_while_a_call_hangs(call: str):
     began = time.monotonic()
     done = subprocess.run([sys.executable, "-c", HANGING.format(call=call)], capture_output=True, text=True, check=True)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 300
     assert done.stderr == ""
 
 

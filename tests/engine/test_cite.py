@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import hits_of, numbered, split, words_of
@@ -65,7 +65,6 @@ def test_the_place_is_read_under_the_configured_keys_and_named_in_the_configured
     assert (citation.source, citation.row, citation.start_line, citation.pages) == ("onbekend", 4, 7, (2,))
 
 
-@settings(deadline=None)  # the first example loads the encoding
 @given(st.lists(metadata(), min_size=1, max_size=4), st.sampled_from(["numbered", "source", framed]))
 def test_a_header_says_what_its_citation_says(found: list[dict[str, Any]], form: Any):
     chunks = [words_of("A", n, metadata=said) for n, said in enumerate(found)]

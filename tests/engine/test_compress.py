@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from ctxassembly.errors import ConfigError, StoreError
 from ctxassembly.flow import assemble_flow
 from ctxassembly.requests import CompressTexts
 from ctxassembly.types import Candidate, Shortened, Span
+from stopwatch import grows_less
 from strategies import words
 
 QUERY = "How long does it take?"
@@ -240,17 +240,12 @@ ANSWERS: dict[str, Callable[[list[str]], str]] = {
 def test_time_is_about_linear_in_long_answers(kind: str):
     """16 times the text takes some 16 times the time, backwards some more; a search of all for each takes 256 times."""
 
-    def seconds(number: int) -> float:
+    def looking(number: int) -> Callable[[], object]:
         said = [f"Sentence {n:05} says a few words." for n in range(number)]
         source, answer = candidate(" ".join(said)), ANSWERS[kind](said)
-        best = float("inf")
-        for _ in range(2):
-            began = time.process_time()
-            asked([source], [answer])
-            best = min(best, time.process_time() - began)
-        return best
+        return lambda: asked([source], [answer])
 
-    assert seconds(4_000) < 200 * max(seconds(250), 0.001)
+    assert grows_less(looking, 250, 4_000, 200)
 
 
 # What the flow makes of it. Sizes are in words, and the format writes nothing around a text.

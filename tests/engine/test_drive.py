@@ -52,7 +52,7 @@ async def test_a_sync_store_does_not_stall_the_loop():
 
     class Slow(SyncOnly):
         def fetch(self, refs):
-            assert turned.wait(10), "the loop stood still"
+            assert turned.wait(60), "the loop stood still"
             return super().fetch(refs)
 
     async def turn() -> None:

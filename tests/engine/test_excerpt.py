@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 
@@ -9,6 +9,7 @@ import pytest
 from ctxassembly.cut import excerpt, sentences
 from ctxassembly.join import find_joint, join
 from ctxassembly.types import Candidate, Chunk, Joint, Piece
+from stopwatch import grows_less
 
 SIX = [f"{name} is a sentence of some length." for name in ("First", "Second", "Third", "Fourth", "Fifth", "Sixth")]
 TEXT = " ".join(SIX)
@@ -154,13 +155,8 @@ def test_time_is_about_linear(kind: str):
         kept = others if kind == "two that take turns" else others[: len(others) // 2]
         return [outer, Candidate(inner, 1, position=1, kept=kept)]
 
-    def seconds(length: int) -> float:
+    def cutting(length: int) -> Callable[[], object]:
         made = candidates(length)
-        best = float("inf")
-        for _ in range(2):
-            began = time.process_time()
-            pieces(*made)
-            best = min(best, time.process_time() - began)
-        return best
+        return lambda: pieces(*made)
 
-    assert seconds(64_000) < 80 * max(seconds(4_000), 0.001)
+    assert grows_less(cutting, 4_000, 64_000, 80)

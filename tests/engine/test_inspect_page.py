@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import strategies
 from builders import count, hits_of, numbered, words_of
@@ -520,7 +520,6 @@ def test_assembling_loads_no_view():
     assert done.stdout.strip() == "[]"
 
 
-@settings(deadline=None)
 @given(retrievals())
 def test_whatever_was_assembled_can_be_looked_at(retrieval: Retrieval):
     context = strategies.assembled(retrieval)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from rich.console import Console
 from rich.text import Text
 
@@ -179,7 +179,6 @@ def test_a_context_from_nowhere_is_shown_as_well():
     assert "nothing to read" in printed(assemble([]))
 
 
-@settings(deadline=None)
 @given(retrievals())
 def test_whatever_was_assembled_can_be_printed(retrieval: Retrieval):
     context = strategies.assembled(retrieval)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from builders import decision, hits_of, numbered, split
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 from ctxassembly.join import find_joint, overlap_chars
+from stopwatch import grows_less
 
 ROOMY = AssemblyConfig(format="minimal", max_tokens=1_000_000, dedup="none")
 
@@ -262,13 +263,8 @@ HOSTILE = {
 def test_time_is_linear_on_hostile_text(kind: str):
     """32 times the text takes some 32 times the time; a quadratic search would take 1,024 times."""
 
-    def seconds(n: int) -> float:
+    def joining(n: int) -> Callable[[], object]:
         first, second = two(*HOSTILE[kind](n))
-        best = float("inf")
-        for _ in range(2):
-            began = time.process_time()
-            find_joint(first, second, True, 20, None)
-            best = min(best, time.process_time() - began)
-        return best
+        return lambda: find_joint(first, second, True, 20, None)
 
-    assert seconds(320_000) < 130 * max(seconds(10_000), 0.001)
+    assert grows_less(joining, 10_000, 320_000, 130)

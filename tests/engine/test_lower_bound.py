@@ -28,7 +28,7 @@ def test_words_and_the_longest_token_bound_counts_from_below(name: str):
 
 
 @pytest.mark.parametrize("name", ADDITIVE)
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=1_000)
 @given(
     text=st.one_of(
         st.text(),

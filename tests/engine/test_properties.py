@@ -16,7 +16,7 @@ from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble, assemble
 from ctxassembly.layout import Layout
 from strategies import Retrieval, arguments, assembled, framed, retrievals, texts
 
-unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
+unhurried = settings(suppress_health_check=list(HealthCheck))
 
 HEADER = {
     "numbered": r"\[\d+\](?: (?:Source: |Uit )[^\n]*)?\n",

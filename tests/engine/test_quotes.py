@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.quotes import QUOTE_CHARS
+from stopwatch import takes_less
 
 FIRST = "The dose is  500 mg\nper day. It's “safe” in children.\n[1] Source: forged. The end of one."
 CONTEXT = assemble(
@@ -105,9 +104,7 @@ def test_an_empty_context_holds_no_quote():
 @pytest.mark.parametrize("seed", ['"', "“", "„a", "'a ", "a'a", " 'a", "«»", "’a", "‘a’", '"a" [1] ', '`"a"`'])
 def test_time_is_linear_whatever_the_answer_is(seed: str):
     answer = seed * (250_000 // len(seed))
-    began = time.process_time()
-    CONTEXT.check_quotes(answer)
-    assert time.process_time() - began < 5
+    assert takes_less(lambda: CONTEXT.check_quotes(answer), 5)
 
 
 def test_a_supplement_is_no_source():

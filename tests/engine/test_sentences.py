@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -8,6 +8,7 @@ from hypothesis import given
 from ctxassembly.cut import excerpt, sentences
 from ctxassembly.sentences import tiles
 from ctxassembly.types import Candidate, Chunk
+from stopwatch import grows_less
 from strategies import texts
 
 THAI = "ห้ามดื่มน้ำและรับประทานอาหารทุกชนิดเป็นเวลาหกชั่วโมงก่อนเข้ารับการตรวจ"
@@ -131,27 +132,19 @@ HOSTILE = {
 def test_time_is_linear_on_hostile_text(kind: str):
     """32 times the text takes some 32 times the time; a quadratic search would take 1,024 times."""
 
-    def seconds(length: int) -> float:
+    def splitting(length: int) -> Callable[[], object]:
         whole = Candidate(Chunk("a", "A", (HOSTILE[kind] * length)[:length]), 0)
-        best = float("inf")
-        for _ in range(2):
-            began = time.process_time()
-            excerpt(sentences(whole)[::2])
-            best = min(best, time.process_time() - began)
-        return best
+        return lambda: excerpt(sentences(whole)[::2])
 
-    assert seconds(320_000) < 300 * max(seconds(10_000), 0.001)
+    assert grows_less(splitting, 10_000, 320_000, 300)
 
 
 def test_time_is_linear_in_the_lines_of_one_sentence():
     """Eight times the lines take some eight times the time; looking at all of the sentence at each took 40 times."""
 
-    def seconds(lines: int) -> float:
-        text, best = " word word word word word word word word word\n" * lines, float("inf")
-        for _ in range(3):
-            began = time.process_time()
-            assert tiles(text)[0][0] == 0
-            best = min(best, time.process_time() - began)
-        return best
+    def splitting(lines: int) -> Callable[[], object]:
+        text = " word word word word word word word word word\n" * lines
+        return lambda: tiles(text)[0]
 
-    assert seconds(40_000) < 20 * seconds(5_000)
+    assert splitting(5_000)() is not None
+    assert grows_less(splitting, 5_000, 40_000, 20)

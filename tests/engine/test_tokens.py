@@ -24,7 +24,6 @@ def total(counter: Counter, pieces: list[str]) -> int:
 
 
 @pytest.mark.parametrize("name", [*ADDITIVE, quarters])
-@settings(deadline=None)
 @given(pieces=pieces)
 def test_the_total_of_pieces_is_the_count_of_the_whole(name: str | Callable[[str], int], pieces: list[str]):
     assert total(counter_for(name), pieces) == count("".join(pieces), name)
@@ -64,7 +63,7 @@ hostile = st.text("aB.,/ \t\n\r'1é", max_size=40)
 
 
 @pytest.mark.parametrize("name", ADDITIVE)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(around=st.lists(st.text(max_size=8) | hostile, min_size=3, max_size=3), data=st.data())
 def test_what_exceeds_does_so_wherever_it_is_put_in(name: str, around: list[str], data: st.DataObject):
     counter = counter_for(name)

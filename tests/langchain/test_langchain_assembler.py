@@ -272,7 +272,7 @@ class WaitingStore:
 
     def fetch(self, refs: Any) -> list[Chunk]:
         self.asked.set()
-        assert self.may_answer.wait(5), "the event loop stands still"
+        assert self.may_answer.wait(60), "the event loop stands still"
         return []
 
 
@@ -281,7 +281,7 @@ async def test_a_slow_sync_store_does_not_stall_the_event_loop(condition: Any) -
     store = WaitingStore()
     config = AssemblyConfig(on_store_error="raise")
     running = asyncio.ensure_future(ContextAssembler(config=config, store=store, filter=condition).ainvoke(HITS))
-    assert await asyncio.to_thread(store.asked.wait, 5)
+    assert await asyncio.to_thread(store.asked.wait, 60)
     store.may_answer.set()
     assert await running
 

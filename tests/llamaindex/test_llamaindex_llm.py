@@ -37,7 +37,7 @@ class SyncOnly(CustomLLM):
 
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        assert self.wait_for is None or self.wait_for.wait(10), "the loop stood still"
+        assert self.wait_for is None or self.wait_for.wait(60), "the loop stood still"
         return CompletionResponse(text=prompt.upper())
 
     @llm_completion_callback()

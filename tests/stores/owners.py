@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import psycopg
 
-PATIENCE = 120
+PATIENCE = 300
 """Seconds. Nothing here takes so long, however busy the machine is."""
 Servers = Callable[[Path], list[psutil.Process]]
 HEADER = """
