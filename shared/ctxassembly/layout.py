@@ -114,8 +114,8 @@ class Layout:
             yield max(length, 0)
 
     def text_tokens(self, candidate: Candidate) -> int:
-        """The tokens of the candidate's text alone."""
-        return self._counter.tokens(self._counter.measure(candidate.text))
+        """The tokens of the candidate's text alone; estimated where even its beginning is too much."""
+        return self._counter.about(candidate.text, self.max_tokens)
 
     def fits(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
         """Whether the whole context keeps within `max_tokens` and `max_characters` if `candidates` join it."""

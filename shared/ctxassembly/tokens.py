@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ctxassembly.accelerated import accelerated
 from ctxassembly.errors import ConfigError
-from ctxassembly.lower_bound import at_least
+from ctxassembly.lower_bound import MOST_CHARS_PER_TOKEN, at_least
 from ctxassembly.remembered import Remembered
 from ctxassembly.vocabulary import load_encoding
 
@@ -91,6 +91,13 @@ class Counter:
     def tokens(self, piece: Measured) -> int:
         """The tokens of a measured text."""
         return sum(self.count(end) for end in (piece.head, piece.tail) if end) + piece.inner
+
+    def about(self, text: str, most: int) -> int:
+        """The tokens of `text`; of one that has more than `most` in its beginning already, estimated from that."""
+        begun = text[: max(most, 1) * MOST_CHARS_PER_TOKEN]
+        if len(begun) < len(text) and (counted := self.tokens(self.measure(begun))) > most:
+            return round(counted * len(text) / len(begun))
+        return self.tokens(self.measure(text))
 
     def exceed(self, texts: Sequence[str], most: int) -> bool:
         """Whether `texts` are sure to bring more than `most` tokens, wherever each of them is put in.
