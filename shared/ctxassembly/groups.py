@@ -15,6 +15,8 @@ from ctxassembly.types import GAP, Candidate, Chunk, Header, Joint, Label, Part,
 Joints = Callable[[Chunk, Chunk, bool], "Joint | None"]
 """How a chunk continues another one, which may stand right before it; None if there is a gap between them."""
 
+MANY = 32
+"""Stretches of a document from which on only those around a chunk are looked at."""
 Page = int | str
 in_reading_order = attrgetter("position", "rank")
 
@@ -66,7 +68,19 @@ class Sized(NamedTuple):
 class Group:
     """The selected candidates of one document by stretches, in reading order, and what becomes of them."""
 
-    __slots__ = ("before", "begin", "document_id", "end", "key", "place", "relevance", "runs", "sized", "stretches")
+    __slots__ = (
+        "_candidates",
+        "before",
+        "begin",
+        "document_id",
+        "end",
+        "key",
+        "place",
+        "relevance",
+        "runs",
+        "sized",
+        "stretches",
+    )
 
     def __init__(
         self,
@@ -91,13 +105,16 @@ class Group:
         self.document_id = first.chunk.document_id
         self.place = relevance, self.document_id, first.position
         """Where all of it comes in the order of relevance."""
+        self._candidates: list[Candidate] | None = None
         self.runs: list[Run] | None = None
         self.sized: Sized | None = None
 
     @property
     def candidates(self) -> list[Candidate]:
         """All of them."""
-        return [each for stretch in self.stretches for each in stretch.candidates]
+        if self._candidates is None:
+            self._candidates = [each for stretch in self.stretches for each in stretch.candidates]
+        return self._candidates
 
     @property
     def changed(self) -> tuple[Sequence[Stretch], Sequence[Stretch]]:
@@ -109,6 +126,8 @@ class Group:
 
     def around(self, new: Sequence[Candidate]) -> list[Candidate]:
         """Those of its candidates that stand between `new`, before them and after them, as far as they may meet."""
+        if len(self.stretches) <= MANY:
+            return self.candidates
         keys = [in_reading_order(each) for each in new]
         begin = bisect(self.stretches, min(keys), key=_begins) - 1
         end = bisect(self.stretches, max(keys), key=_begins) + 1

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.excerpt import Line, lines_of
-from ctxassembly.groups import Group, Run, Size, Sized, added_texts, by_merit, in_reading_order, joined, runs_of
+from ctxassembly.groups import MANY, Group, Run, Size, Sized, added_texts, by_merit, in_reading_order, joined, runs_of
 from ctxassembly.join import find_joint
 from ctxassembly.lower_bound import LONGEST_TOKEN
 from ctxassembly.order import arrange
@@ -24,8 +24,6 @@ from ctxassembly.tokens import Counter, Measured
 from ctxassembly.types import Candidate, Chunk, Header, Joint, Label, Part
 
 NOTHING = Measured("", 0, None, 0)
-MANY = 32
-"""Passages of a document from which on what doesn't fit is not counted for the trace alone, but estimated."""
 
 
 class Layout:
@@ -80,7 +78,7 @@ class Layout:
         room, texts = self.max_tokens - self._supplement.inner - self._settled, []
         for key, new in self._by_group(candidates).items():
             group = self._groups.get(key)
-            sized = self._sized(group) if group else None
+            sized = group.sized if group else None
             if group and sized and self._stands_alone(new, group, sized):
                 room += self._sizes.gain(new[0], sized)
                 texts.append(new[0].text)
@@ -92,6 +90,7 @@ class Layout:
 
     def _stands_alone(self, new: Sequence[Candidate], group: Group, sized: Sized) -> bool:
         """Whether `new` would be one passage more among many, and change nothing else but the pages in the header."""
+        # Of fewer passages what doesn't fit is counted for the trace, from here on it is estimated.
         if len(new) > 1 or len(group.stretches) <= MANY or self._config.cite != "document":
             return False
         (each,) = new

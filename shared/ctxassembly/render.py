@@ -33,6 +33,7 @@ class Renderer:
         self.particulars = Particulars(config.keys, self._wording.unknown)
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int, bool], tuple[Candidate, list[Part]]] = {}
+        self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
         self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
     def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
@@ -54,12 +55,16 @@ class Renderer:
 
     def passage(self, passage: Sequence[Piece], *, begins: bool) -> list[Part]:
         """The parts of one passage, which depend on no other one; `begins` says that its block begins with it."""
+        key = (id(passage), begins)
+        if key in self._passages:
+            return self._passages[key][1]
         parts: list[Part] = []
         for at, piece in enumerate(passage):
             if piece.glue:
                 parts.append(Part(piece.glue))
             continued = at + 1 < len(passage) and not passage[at + 1].glue
             parts += self._verbatim(_unindented(piece) if begins and not parts else piece, continued=continued)
+        self._passages[key] = (passage, parts)
         return parts
 
     def below(self, footer: str, passage: Sequence[Piece], level: Header = Header.FULL) -> list[Part]:

@@ -38,6 +38,7 @@ class Sizes:
         self._marker_begun = counter.measure(marker.head)
         self._marker_ended = counter.measure(marker.tail or "")
         self._separator = counter.measure(SEPARATOR)
+        self._footer = ""
 
     def digits(self, labels: int) -> tuple[int, int]:
         """The tokens and the characters that the numbers from 1 to `labels` take beyond one each."""
@@ -58,8 +59,7 @@ class Sizes:
 
     def separator(self, label: Label) -> int:
         """The tokens that go if nothing comes after the block of a label."""
-        stretch = Stretch([], label.passages[-1], label.best.chunk)
-        return self._of_labels(stretch, "", True, True).tokens - self._of_labels(stretch, "", True, False).tokens
+        return self._of_labels(label.passages[-1], "")[1]
 
     def sized(self, group: Group, summary: str, *, exact: bool = True) -> Sized:
         """What `group` takes. If it needn't be `exact`, its header may be that from before, which lacks a page."""
@@ -77,27 +77,26 @@ class Sizes:
         first, last = stretches[0], stretches[-1]
         best, pages, lead, exact = self._lead(group, before, summary, exact=exact)
         middle = self._middle(group, before)
-        if first is last:
-            ends = [self._size(first, lead, ends=True)]
-        else:
-            ends = [self._size(first, lead, ends=False), self._size(last, None, ends=True)]
-        bare = self._size(last, lead if first is last else None, ends=True, separated=False)
-        return Sized(_sum([middle, *ends]), middle, ends[-1].tokens - bare.tokens, lead, best, pages, exact)
+        end, separator = self._size(last, lead if first is last else None, ends=True)
+        whole = middle.plus(end)
+        if first is not last:
+            whole = whole.plus(self._size(first, lead, ends=False)[0])
+        return Sized(whole, middle, separator, lead, best, pages, exact)
 
     def _middle(self, group: Group, before: Sized | None) -> Size:
         """Of all stretches but the first and the last; only what has changed is looked at."""
         now = group.stretches
         if group.before is None or before is None:
-            return _sum([self._size(each, None, ends=False) for each in now[1:-1]])
+            return _sum([self._size(each, None, ends=False)[0] for each in now[1:-1]])
         then = group.before.stretches
         begin, behind = max(group.begin - 1, 0), len(then) - min(group.end + 1, len(then))
         gone = then[max(begin, 1) : len(then) - max(behind, 1)]
         come = now[max(begin, 1) : len(now) - max(behind, 1)]
         middle = before.middle
         for each in gone:
-            middle = middle.less(self._size(each, None, ends=False))
+            middle = middle.less(self._size(each, None, ends=False)[0])
         for each in come:
-            middle = middle.plus(self._size(each, None, ends=False))
+            middle = middle.plus(self._size(each, None, ends=False)[0])
         return middle
 
     def _lead(
@@ -125,7 +124,8 @@ class Sizes:
                 if not exact and set(before.pages) < set(pages):
                     return best, pages, before.lead, False
         label = Label([group.stretches[0].passage], best, summary)
-        header, _ = self._renderer.around(1, label, pages=pages)
+        # The footer is the same below whatever header.
+        header, self._footer = self._renderer.around(1, label, pages=pages)
         return best, pages, _text(self._renderer.above(header, label)), True
 
     def _pages(self, group: Group, before: Sized, gone: Sequence[Stretch], come: Sequence[Stretch]) -> tuple[Page, ...]:
@@ -141,49 +141,54 @@ class Sizes:
             piece.candidate.chunk for stretch in stretches for piece in stretch.passage
         )
 
-    def _size(self, stretch: Stretch, lead: str | None, *, ends: bool, separated: bool = True) -> Size:
-        """What `stretch` takes: after a marker or after `lead`, before a marker or at the end of the block."""
+    def _size(self, stretch: Stretch, lead: str | None, *, ends: bool) -> tuple[Size, int]:
+        """What `stretch` takes: after a marker or after `lead`, before a marker or at the end of the block.
+
+        Also how many tokens of it are the separator's after it.
+        """
         if self._cite != "document":
-            lead, ends = lead or "", not separated
-        key = (lead, ends, separated)
+            lead, ends = lead or "", True
+        key = (lead, ends)
         if key not in stretch.known:
-            of = self._of_block if self._cite == "document" else self._of_labels
+            if self._cite == "document":
+                size, separator = self._of_block(stretch.passage, lead, ends=ends)
+            else:
+                size, separator = self._of_labels(stretch.passage, lead or "")
             mixed = len(stretch.passage) != len(stretch.candidates) or any(each.kept for each in stretch.candidates)
-            stretch.known[key] = of(stretch, lead, ends, separated)._replace(mixed=int(mixed))
-        size: Size = stretch.known[key]
-        return size
+            stretch.known[key] = size._replace(mixed=int(mixed)), separator
+        known: tuple[Size, int] = stretch.known[key]
+        return known
 
-    def _of_block(self, stretch: Stretch, lead: str | None, ends: bool, separated: bool) -> Size:
+    def _of_block(self, passage: tuple[Piece, ...], lead: str | None, *, ends: bool) -> tuple[Size, int]:
         before = self._marker_ended if lead is None else self._counter.measure(lead)
-        after = [self._marker_begun]
-        if ends:
-            _, footer = self._renderer.around(1, Label([stretch.passage], stretch.candidates[0], ""), pages=())
-            after = self._below(footer, stretch.passage, separated)
-        return self._portion(before, stretch.passage, after, labels=int(ends))
+        after = self._renderer.below(self._footer, passage) if ends else None
+        return self._portion(before, passage, after)
 
-    def _of_labels(self, stretch: Stretch, summary: str | None, _ends: bool, separated: bool) -> Size:
-        sizes = []
-        labels = labels_of([stretch.passage], self._cite)
-        for at, label in enumerate(labels):
+    def _of_labels(self, passage: tuple[Piece, ...], summary: str) -> tuple[Size, int]:
+        whole, separator = Size(), 0
+        for label in labels_of([passage], self._cite):
             header, footer = self._renderer.around(1, label)
-            lead = self._renderer.above(header, label if at else label._replace(summary=summary or ""))
-            after = self._below(footer, label.passages[-1], separated or at + 1 < len(labels))
-            sizes.append(self._portion(self._counter.measure(_text(lead)), label.passages[-1], after, labels=1))
-        return _sum(sizes)
+            lead = self._renderer.above(header, label._replace(summary="" if whole.labels else summary))
+            after = self._renderer.below(footer, label.passages[-1])
+            size, separator = self._portion(self._counter.measure(_text(lead)), label.passages[-1], after)
+            whole = whole.plus(size)
+        return whole, separator
 
-    def _below(self, footer: str, passage: Sequence[Piece], separated: bool) -> list[Measured]:
-        after = [self._counter.measure(part.text) for part in self._renderer.below(footer, passage)]
-        return [*after, self._separator] if separated else after
-
-    def _portion(self, before: Measured, passage: Sequence[Piece], after: Sequence[Measured], labels: int) -> Size:
+    def _portion(self, before: Measured, passage: Sequence[Piece], after: Sequence[Part] | None) -> tuple[Size, int]:
+        """From one cut to the next, which is in a marker, or behind what stands `after` the last passage of a block."""
         counter, begins = self._counter, not before.characters
         parts = self._renderer.passage(passage, begins=begins)
         pieces = [counter.measure(part.text) for part in parts]
-        whole = counter.chain((before, *pieces, *after))
         verbatim = sum([piece.inner for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None])
         # A text that begins with these belongs to the line break before it.
         loose = begins and (not parts or parts[0].text[0] == "/" or parts[0].text[0].isspace())
-        return Size(counter.tokens(whole), whole.characters, labels, verbatim, int(loose))
+        if after is None:
+            whole = counter.chain((before, *pieces, self._marker_begun))
+            return Size(counter.tokens(whole), whole.characters, 0, verbatim, int(loose)), 0
+        bare = counter.chain((before, *pieces, *(counter.measure(part.text) for part in after)))
+        whole = counter.chain((bare, self._separator))
+        tokens = counter.tokens(whole)
+        return Size(tokens, whole.characters, 1, verbatim, int(loose)), tokens - counter.tokens(bare)
 
 
 def _best(stretch: Stretch) -> Candidate:

@@ -24,6 +24,8 @@ ADDITIVE = ("cl100k_base", "o200k_base", "o200k_harmony")
 REMEMBERED_BYTES = 16 * 1024 * 1024
 """For each encoding and each of three kinds of counts: of 1,500 characters that is about 8,000 texts, of words 30,000.
 What was not asked for longest is forgotten."""
+COUNTED_CHARS = 100_000
+"""Of a text, at least, before its tokens are estimated: no splitter makes a chunk as long."""
 SLICE, SLICES = 256, 16
 """Characters, at least, that are counted at once as long as it is open whether a text fits, and how often that is tried
 at most. Nothing depends on them but time."""
@@ -94,7 +96,7 @@ class Counter:
 
     def about(self, text: str, most: int) -> int:
         """The tokens of `text`; of one that has more than `most` in its beginning already, estimated from that."""
-        begun = text[: max(most, 1) * MOST_CHARS_PER_TOKEN]
+        begun = text[: max(most * MOST_CHARS_PER_TOKEN, COUNTED_CHARS)]
         if len(begun) < len(text) and (counted := self.tokens(self.measure(begun))) > most:
             return round(counted * len(text) / len(begun))
         return self.tokens(self.measure(text))
