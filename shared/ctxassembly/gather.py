@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly.admit import Admitted, admit_fetched
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.cut import within_reach
+from ctxassembly.cut import READ_CHARS, within_reach
 from ctxassembly.duplicates import Duplicates
 from ctxassembly.errors import StoreError
 from ctxassembly.expand import index_refs, link_refs, neighbours, positions
@@ -64,7 +64,8 @@ def _within_reach(
     candidates: Sequence[Candidate], config: AssemblyConfig, lineage: Lineage, log: Log
 ) -> tuple[Candidate, ...]:
     """`candidates`, of those that can't stand whole only what may be read."""
-    if not isinstance(config.encoding, str):  # nobody knows how long a token is
+    known = isinstance(config.encoding, str)  # else nobody knows how long a token is
+    if not known or all(len(each.chunk.text) <= READ_CHARS for each in candidates):
         return tuple(candidates)
     reached = [within_reach(each, config.token_limit) for each in candidates]
     for before, after in zip(candidates, reached, strict=True):
