@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.types import Block, Citation, Hit, Passage, Source, Trace
+from ctxassembly.types import Block, Citation, Fragment, Passage, Source, Trace
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -45,8 +45,8 @@ class Context:
     """What the text looks like: "custom" if a function wrote the headers, "minimal" if none has room."""
     language: str = "en"
     keys: MetadataKeys = field(default_factory=MetadataKeys)
-    hits: tuple[Hit, ...] = field(default=(), repr=False, compare=False)
-    """As they were handed in, for the views of what became of them."""
+    hits: tuple[Fragment, ...] = field(default=(), repr=False, compare=False)
+    """Of the hits what the views of what became of them show, by rank: most of those that are left out are not kept."""
     encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
     """What `token_count` was counted with. None if that isn't known: a function is left behind by pickling."""
 

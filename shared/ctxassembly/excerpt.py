@@ -13,16 +13,6 @@ from typing import NamedTuple
 from ctxassembly.types import GAP, Candidate, Chunk, Joint, Piece, Span
 
 
-def excerpts(
-    candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]
-) -> list[tuple[Piece, ...]]:
-    """The pieces that stand of each run of `candidates`, of one document and sorted by position.
-
-    `joint` is as in `join`. What two chunks share belongs to the first one that keeps it.
-    """
-    return [pieces for line in lines_of(candidates, joint) if (pieces := _glued(line))]
-
-
 def lines_of(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]) -> list[Line]:
     """`candidates`, of one document and sorted by position, laid onto as few lines as they make."""
     lines: list[Line] = []
@@ -115,8 +105,11 @@ def _without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
         yield start, end
 
 
-def _glued(line: Line) -> tuple[Piece, ...]:
-    """The slices of the line as pieces; none if they are all blank."""
+def written(line: Line) -> tuple[Piece, ...]:
+    """The slices of the line as pieces; none if they are all blank.
+
+    What two chunks share belongs to the first one that keeps it.
+    """
     text = line.text
     pieces: list[Piece] = []
     ends: list[int] = []

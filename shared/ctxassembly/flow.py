@@ -20,6 +20,7 @@ from ctxassembly.duplicates import Duplicates, check_vectors
 from ctxassembly.errors import ConfigError
 from ctxassembly.explain import decide
 from ctxassembly.gather import gather
+from ctxassembly.held import held
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.render import SEPARATOR
@@ -90,7 +91,11 @@ def assemble_flow(
     log.stage("budget", len(chosen.usable), len(chosen.taken))
 
     per_token = sum(len(each.text) for each in chosen.taken) / max(layout.token_count, 1)
-    shortened = {id(each): _measured(each, counter, per_token) for each in chosen.taken if each.kept is not None}
+    shortened = {
+        id(each): _measured(each, counter, per_token, config.token_limit)
+        for each in chosen.taken
+        if each.kept is not None
+    }
     labels = layout.labels()
     cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR, layout.particulars, shortened)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
@@ -127,7 +132,7 @@ def assemble_flow(
         format="minimal" if level is Header.NONE else config.format if isinstance(config.format, str) else "custom",
         language=config.language,
         keys=config.keys,
-        hits=tuple(hits),
+        hits=held(hits, decisions, chosen.taken),
         encoding=config.encoding,
     )
 
@@ -142,12 +147,12 @@ def _placed(
     return rows
 
 
-def _measured(candidate: Candidate, counter: Counter, chars_per_token: float) -> Shortened:
+def _measured(candidate: Candidate, counter: Counter, chars_per_token: float, most: int) -> Shortened:
     chunk = candidate.chunk
     by = candidate.shortened_by or "budget"
     texts = chunk.text.strip(), candidate.text.strip()
     if by == "sentence":  # so are nearly all: counting them would take as long as counting the context
         before, after = (max(round(len(text) / chars_per_token), 1) for text in texts)
     else:
-        before, after = map(counter.count, texts)
+        before, after = (counter.about(text, most) for text in texts)
     return Shortened(chunk.id, by, before, after)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly.admit import Admitted, admit_fetched
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.cut import READ_CHARS, within_reach
 from ctxassembly.duplicates import Duplicates
 from ctxassembly.errors import StoreError
 from ctxassembly.expand import index_refs, is_covered, link_refs, neighbours, positions
@@ -41,7 +42,7 @@ def gather(
     """
     hits = admitted.candidates
     if not config.enabled:
-        return (), hits
+        return (), _within_reach(hits, config, lineage, log)
     found = hits
     if config.dedup != "none":
         found = duplicates.exact(hits)
@@ -53,11 +54,27 @@ def gather(
         before = len(usable)
         usable = duplicates.exact(usable)
         log.stage("dedup", before, len(usable))
+    usable = _within_reach(usable, config, lineage, log)
     if config.dedup in ("near", "semantic"):
         before = len(usable)
         usable = yield from duplicates.similar(usable, can_embed=can_embed)
         log.stage(f"{config.dedup} dedup", before, len(usable))
     return near, usable
+
+
+def _within_reach(
+    candidates: Sequence[Candidate], config: AssemblyConfig, lineage: Lineage, log: Log
+) -> tuple[Candidate, ...]:
+    """`candidates`, of those that can't stand whole only what may be read."""
+    known = isinstance(config.encoding, str)  # else nobody knows how long a token is
+    if not known or all(len(each.chunk.text) <= READ_CHARS for each in candidates):
+        return tuple(candidates)
+    reached = [within_reach(each, config.token_limit) for each in candidates]
+    for before, after in zip(candidates, reached, strict=True):
+        if before is not after:
+            sizes = f"of {len(before.chunk.text):,} characters only the first {len(after.chunk.text):,} are read"
+            log.notes.append(f"chunk {before.chunk.id!r}: {sizes}")
+    return tuple(lineage.change(before, after) for before, after in zip(candidates, reached, strict=True))
 
 
 def _expand(

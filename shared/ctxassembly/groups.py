@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
-from operator import attrgetter
+from operator import add, attrgetter, sub
+from typing import NamedTuple
 
-from ctxassembly.join import join, trimmed
+from ctxassembly.join import Stretch, join, trimmed
 from ctxassembly.order import Place
 from ctxassembly.tokens import Measured
 from ctxassembly.types import GAP, Candidate, Chunk, Header, Joint, Label, Part, Piece
@@ -14,52 +15,147 @@ from ctxassembly.types import GAP, Candidate, Chunk, Header, Joint, Label, Part,
 Joints = Callable[[Chunk, Chunk, bool], "Joint | None"]
 """How a chunk continues another one, which may stand right before it; None if there is a gap between them."""
 
+MANY = 32
+"""Stretches of a document from which on only those around a chunk are looked at."""
+Page = int | str
 in_reading_order = attrgetter("position", "rank")
 
 
+class Size(NamedTuple):
+    """What a part of a context takes."""
+
+    tokens: int = 0
+    characters: int = 0
+    labels: int = 0
+    verbatim: int = 0
+    """Tokens that stay as long as the text does, whatever is written around or between."""
+    loose: int = 0
+    """Portions that can't be counted apart."""
+    mixed: int = 0
+    """Stretches of which a candidate has no piece or stands in part."""
+
+    def plus(self, other: Size) -> Size:
+        """The two together."""
+        return Size(*map(add, self, other))
+
+    def less(self, other: Size) -> Size:
+        """What is left without `other`."""
+        return Size(*map(sub, self, other))
+
+
+class Sized(NamedTuple):
+    """What a group takes."""
+
+    whole: Size
+    """With a separator after each block."""
+    middle: Size
+    """Of all stretches but the first and the last."""
+    separator: int
+    """Tokens that go if nothing comes after it."""
+    lead: str
+    """What is written before its first passage."""
+    best: Candidate
+    pages: tuple[Page, ...]
+    exact: bool
+    """False if the header has yet to name another page."""
+
+    @property
+    def settled(self) -> int:
+        """The tokens that stay whatever joins other documents."""
+        return self.whole.tokens - max(self.separator, 0)
+
+
 class Group:
-    """The selected candidates of one document, in reading order, and what becomes of them."""
+    """The selected candidates of one document by stretches, in reading order, and what becomes of them."""
 
-    __slots__ = ("candidates", "runs", "settled", "simple", "verbatim")
+    __slots__ = (
+        "_candidates",
+        "before",
+        "begin",
+        "document_id",
+        "end",
+        "key",
+        "place",
+        "relevance",
+        "runs",
+        "sized",
+        "stretches",
+    )
 
-    def __init__(self, candidates: list[Candidate], runs: list[Run]) -> None:
-        self.candidates = candidates
-        self.runs = runs
-        pieces = sum(len(passage) for run in runs for label in run.labels for passage in label.passages)
-        self.simple = pieces == len(candidates) and all(candidate.kept is None for candidate in candidates)
-        """Whether each candidate continues the one before it: none stands in part, none contains another."""
-        self.settled = self.verbatim = 0
+    def __init__(
+        self,
+        key: object,
+        stretches: list[Stretch],
+        relevance: tuple[int, int],
+        before: Group | None = None,
+        begin: int = 0,
+        end: int = 0,
+    ) -> None:
+        self.key = key
+        self.stretches = stretches
+        self.relevance = relevance
+        """Rank and distance of its best candidate."""
+        self.before = before
+        """What it was before the last change; in the place of its stretches `[begin:end]` others stand now."""
+        self.begin = begin
+        self.end = end
+        # A beginning of a text that is cut may have nothing but blanks, and then no passage.
+        written = (each.passage[0].candidate for each in stretches if each.passage)
+        first = next(written, stretches[0].candidates[0])
+        self.document_id = first.chunk.document_id
+        self.place = relevance, self.document_id, first.position
+        """Where all of it comes in the order of relevance."""
+        self._candidates: list[Candidate] | None = None
+        self.runs: list[Run] | None = None
+        self.sized: Sized | None = None
 
-    def settle(self, tokens: Callable[[Measured], int]) -> None:
-        """Say how many tokens stay, now that all is measured: whatever joins other documents, and this one."""
-        self.settled = sum(tokens(next(iter(run.measured.values()))) for run in self.runs)
-        self.verbatim = sum(run.verbatim for run in self.runs)
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All of them."""
+        if self._candidates is None:
+            self._candidates = [each for stretch in self.stretches for each in stretch.candidates]
+        return self._candidates
+
+    @property
+    def changed(self) -> tuple[Sequence[Stretch], Sequence[Stretch]]:
+        """The stretches that are gone since the last change, and those that have come."""
+        if self.before is None:
+            return (), self.stretches
+        gone = self.before.stretches[self.begin : self.end]
+        return gone, self.stretches[self.begin : self.end + len(self.stretches) - len(self.before.stretches)]
+
+    def around(self, new: Sequence[Candidate]) -> list[Candidate]:
+        """Those of its candidates that stand between `new`, before them and after them, as far as they may meet."""
+        if len(self.stretches) <= MANY:
+            return self.candidates
+        keys = [in_reading_order(each) for each in new]
+        begin = bisect(self.stretches, min(keys), key=_begins) - 1
+        end = bisect(self.stretches, max(keys), key=_begins) + 1
+        return [each for stretch in self.stretches[max(begin, 0) : end] for each in stretch.candidates]
+
+    def has_gap_for(self, new: Candidate, joint: Joints) -> bool:
+        """Whether `new` would stand between two of its stretches and meet neither."""
+        at = bisect(self.stretches, in_reading_order(new), key=_begins)
+        if not 0 < at < len(self.stretches):
+            return False
+        before, after = self.stretches[at - 1], self.stretches[at].candidates[0]
+        return (
+            in_reading_order(before.candidates[-1]) < in_reading_order(new)
+            and not _meets(before, new, joint)
+            and joint(new.chunk, after.chunk, after.position == new.position + 1) is None
+        )
 
 
 class Run:
     """Labels of one document that stand together.
 
-    Once it is selected it also knows its first label, whether it is the first of its document, and in the order of
-    documents what stands before and after it, separators included.
+    Once it is arranged it also knows its first label, and whether it is the first of its document.
     """
 
-    __slots__ = (
-        "after",
-        "before",
-        "first_label",
-        "labels",
-        "leads",
-        "measured",
-        "place",
-        "summary",
-        "verbatim",
-        "written",
-    )
+    __slots__ = ("first_label", "labels", "leads", "measured", "place", "summary", "written")
 
     first_label: int
     leads: bool
-    before: Measured
-    after: Measured
 
     def __init__(self, labels: Sequence[Label], summary: str, place: Place) -> None:
         self.labels = labels
@@ -68,8 +164,6 @@ class Run:
         self.measured: dict[tuple[int, bool, Header], Measured] = {}
         self.written: tuple[tuple[int, bool, Header], list[list[Part]]] | None = None
         """The blocks that were written last, and with what label, lead and header."""
-        self.verbatim = 0
-        """Tokens that stay as long as its text does, whatever is written around or between."""
 
     def labelled(self, *, leads: bool) -> Sequence[Label]:
         """Its labels, the page summary in the first one if that is the first of its document."""
@@ -78,20 +172,52 @@ class Run:
         return [self.labels[0]._replace(summary=self.summary), *self.labels[1:]]
 
 
-def grouped(
-    candidates: list[Candidate],
-    joint: Joints,
+def joined(key: object, group: Group | None, new: Sequence[Candidate], joint: Joints) -> Group:
+    """`group` with `new`, which are in reading order: only the stretches that they meet are joined anew."""
+    relevance = min([(each.rank, each.distance) for each in new])
+    if group is None:
+        return Group(key, join(new, joint), relevance)
+    standing = group.stretches
+    end = bisect(standing, in_reading_order(new[-1]), key=_begins)
+    begin = bisect(standing, in_reading_order(new[0]), hi=end, key=_begins)
+    if begin and (
+        in_reading_order(new[0]) < in_reading_order(standing[begin - 1].candidates[-1])
+        or _meets(standing[begin - 1], new[0], joint)
+    ):
+        begin -= 1
+    while True:
+        members = [*(each for stretch in standing[begin:end] for each in stretch.candidates), *new]
+        stretches = join(sorted(members, key=in_reading_order), joint)
+        if end == len(standing) or not _meets(stretches[-1], standing[end].candidates[0], joint):
+            break
+        end += 1
+    now = [*standing[:begin], *stretches, *standing[end:]]
+    return Group(key, now, min(group.relevance, relevance), group, begin, end)
+
+
+def _begins(stretch: Stretch) -> tuple[int, int]:
+    return in_reading_order(stretch.candidates[0])
+
+
+def _meets(stretch: Stretch, after: Candidate, joint: Joints) -> bool:
+    adjacent = after.position == stretch.candidates[-1].position + 1
+    return joint(stretch.last, after.chunk, adjacent) is not None
+
+
+def runs_of(
+    group: Group,
     *,
     cite: str,
     together: bool,
     summary: str,
     source_of: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
-) -> Group:
-    """`candidates`, of one document and in reading order, joined and divided into labels by `cite`.
+) -> list[Run]:
+    """What stands of a document, divided into labels by `cite`.
 
     `together` says that all its labels are ordered as one. `source_of` gives what some orders sort documents by.
     """
-    labels = _labels(join(candidates, joint), cite)
+    candidates = group.candidates
+    labels = labels_of([each.passage for each in group.stretches if each.passage], cite)
     source, page = source_of(candidates)
     runs = []
     for share, relevance in _shares(candidates, labels, together):
@@ -99,7 +225,7 @@ def grouped(
         first = share[0].passages[0][0].candidate if share else candidates[0]
         place = Place(relevance, first.chunk.document_id, first.position, source, page)
         runs.append(Run(share, summary, place))
-    return Group(candidates, runs)
+    return runs
 
 
 def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: Joints) -> list[str]:
@@ -168,7 +294,8 @@ def _shares(
     return [([label], best[at]) for at, label in enumerate(labels)]
 
 
-def _labels(passages: list[tuple[Piece, ...]], cite: str) -> list[Label]:
+def labels_of(passages: list[tuple[Piece, ...]], cite: str) -> list[Label]:
+    """The labels that `passages` of one document have by `cite`."""
     shares: list[Sequence[tuple[Piece, ...]]]
     if cite == "document":
         shares = [passages]
@@ -179,7 +306,7 @@ def _labels(passages: list[tuple[Piece, ...]], cite: str) -> list[Label]:
         for piece in (piece for passage in passages for piece in passage if piece.text.strip()):
             own.setdefault(id(piece.candidate), []).append(piece)
         shares = [[trimmed(_alone(pieces))] for pieces in own.values()]
-    return [Label(share, _best(share), "") for share in shares]
+    return [Label(share, best_of(share), "") for share in shares]
 
 
 def _alone(pieces: Sequence[Piece]) -> list[Piece]:
@@ -197,8 +324,11 @@ def _alone(pieces: Sequence[Piece]) -> list[Piece]:
     return alone
 
 
-def _best(passages: Sequence[tuple[Piece, ...]]) -> Candidate:
-    return min(
-        [piece.candidate for passage in passages for piece in passage],
-        key=lambda each: (each.distance > 0, each.rank, each.distance),
-    )
+def best_of(passages: Sequence[tuple[Piece, ...]]) -> Candidate:
+    """The best-ranked of their chunks, a hit before a neighbour."""
+    return min([piece.candidate for passage in passages for piece in passage], key=by_merit)
+
+
+def by_merit(candidate: Candidate) -> tuple[bool, int, int]:
+    """A key by which the best candidate comes first: hits before neighbours."""
+    return candidate.distance > 0, candidate.rank, candidate.distance

@@ -9,26 +9,46 @@ repeated by the splitter, and stripping too many would delete real ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from ctxassembly.excerpt import excerpts
+from ctxassembly.excerpt import lines_of, written
 from ctxassembly.types import Candidate, Chunk, Joint, Piece
 
 TRIES = 8
 """Places to verify before the search turns to the linear one; real text needs one."""
 
 
-def join(
-    candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]
-) -> list[tuple[Piece, ...]]:
-    """The passages that `candidates`, of one document and sorted by position, make.
+class Stretch:
+    """Candidates that continue each other, in reading order, and the passage that they make."""
 
-    `joint(a, b, adjacent)` says how b continues a; None begins a new passage. A chunk that adds nothing has no piece.
+    __slots__ = ("candidates", "known", "last", "passage")
+
+    def __init__(self, candidates: list[Candidate], passage: tuple[Piece, ...], last: Chunk) -> None:
+        self.candidates = candidates
+        self.passage = passage
+        """Empty if nothing but blanks is kept."""
+        self.last = last
+        """The chunk that reaches farthest: what comes next continues this one or nothing."""
+        self.known: dict[object, Any] = {}
+        """What was found out about it: it stays as it is, whatever joins other stretches."""
+
+
+def join(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]) -> list[Stretch]:
+    """The stretches that `candidates`, of one document and sorted by position, make.
+
+    `joint(a, b, adjacent)` says how b continues a; None begins a new stretch. A chunk that adds nothing has no piece.
     Blank lines around a passage and white space after it belong to no piece. Of a candidate that is shortened only what
     is kept is written, with a marker where the chunks say more.
     """
     if any(candidate.kept is not None for candidate in candidates):
-        return [trimmed(pieces) for pieces in excerpts(candidates, joint)]
-    passages: list[tuple[Piece, ...]] = []
+        lines = lines_of(candidates, joint)
+        found = [(line, written(line)) for line in lines]
+        return [
+            Stretch([each for _, each in line.members], trimmed(pieces) if pieces else (), line.last)
+            for line, pieces in found
+        ]
+    stretches: list[Stretch] = []
+    members: list[Candidate] = []
     run: list[Piece] = []
     position = 0
     for candidate in candidates:
@@ -37,13 +57,15 @@ def join(
         position = candidate.position
         if met is None:
             if run:
-                passages.append(trimmed(run))
-            run = [Piece(candidate, 0, len(chunk.text), "")]
-        elif met.shared < len(chunk.text):
+                stretches.append(Stretch(members, trimmed(run), run[-1].candidate.chunk))
+            members, run = [candidate], [Piece(candidate, 0, len(chunk.text), "")]
+            continue
+        members.append(candidate)
+        if met.shared < len(chunk.text):
             run.append(Piece(candidate, met.shared, len(chunk.text), met.glue, met.shared))
     if run:
-        passages.append(trimmed(run))
-    return passages
+        stretches.append(Stretch(members, trimmed(run), run[-1].candidate.chunk))
+    return stretches
 
 
 def trimmed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:

@@ -1,8 +1,9 @@
 """The draft of a context: what is selected, how it would be rendered, and what that would cost.
 
 It is where joining, ordering, rendering and counting meet, so that the budget weighs exactly what is written in the
-end. In the order of documents a try costs the rendering of the documents that it touches: the others keep their counts.
-In the others it costs adding up the counts of all, and the rendering of those whose number changes.
+end. Where counts add up, a try costs what it changes: the passages that it touches are joined, rendered and counted,
+all others keep their counts. Elsewhere all is written and counted: by an encoding that promises nothing, below the
+headers of a function of the caller's, and with less than a full header.
 """
 
 from __future__ import annotations
@@ -12,19 +13,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.context import LABELLED
 from ctxassembly.excerpt import Line, lines_of
-from ctxassembly.groups import Group, Run, added_texts, grouped, in_reading_order
+from ctxassembly.groups import MANY, Group, Run, Size, Sized, added_texts, by_merit, in_reading_order, joined, runs_of
 from ctxassembly.join import find_joint
 from ctxassembly.lower_bound import LONGEST_TOKEN
 from ctxassembly.order import arrange
 from ctxassembly.render import SEPARATOR, Renderer
+from ctxassembly.sizes import LEAST_OF_PAGES, Sizes
 from ctxassembly.tokens import Counter, Measured
 from ctxassembly.types import Candidate, Chunk, Header, Joint, Label, Part
 
 NOTHING = Measured("", 0, None, 0)
-LABELS_OF_A_TOKEN = 999
-"""The highest label that is a single token; with more of them a label that moves up may cost less."""
 
 
 class Layout:
@@ -48,23 +47,24 @@ class Layout:
         # Keyed by identity: whoever owns the candidates keeps the chunks alive as long as the layout.
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
         self._groups: dict[object, Group] = {}
-        self._ordered: list[Run] = []
-        self._surrounded = self._ordered
+        self._last: Group | None = None
+        self._ordered: list[Run] | None = []
         self._supplement = counter.chain(counter.measure(part.text) for part in supplement)
         self._opening = self._closing = NOTHING
         if supplement and config.supplement_position == "before":
             self._opening = counter.chain((self._supplement, self._separator))
         elif supplement:
             self._closing = counter.chain((self._separator, self._supplement))
-        self._all_before = self._opening
         self._last_try: _Try | None = None
         self.max_tokens = config.token_limit
         self._longest = self.max_tokens * LONGEST_TOKEN if counter.additive else math.inf
         # What a function of the caller's writes may depend on its label, a summary on the passage that leads.
-        altering = callable(config.format) or (summaries and self._order != "documents")
-        self._foreseeable = counter.additive and not altering
-        # The tokens that stay whatever joins other documents.
-        self._settled = self._supplement.inner
+        scattered = summaries and not self._together
+        self._sizes = Sizes(config, counter, self._renderer)
+        self._adds_up = counter.additive and not callable(config.format) and not scattered
+        self._foreseeable = self._adds_up and not (summaries and self._order != "documents")
+        # What all groups take, each with a separator after it, and the tokens of it that stay whatever joins others.
+        self._total, self._settled = Size(), 0
         self._max_characters = config.max_characters or math.inf
         self.token_count = counter.tokens(self._supplement)
 
@@ -73,15 +73,30 @@ class Layout:
 
         What stands keeps its tokens, but for those around the text of the documents that `candidates` join.
         """
-        if not self._foreseeable:
+        if not self._foreseeable or self._total.loose:
             return True
-        room, texts = self.max_tokens - self._settled, []
+        room, texts = self.max_tokens - self._supplement.inner - self._settled, []
         for key, new in self._by_group(candidates).items():
             group = self._groups.get(key)
-            room += group.settled - group.verbatim if group else 0
-            if group is None or group.simple:
-                texts += added_texts(new, group.candidates if group else (), self._joint)
+            sized = group.sized if group else None
+            if group and sized and self._stands_alone(new, group, sized):
+                room += self._sizes.gain(new[0], sized)
+                texts.append(new[0].text)
+                continue
+            room += sized.settled - sized.whole.verbatim if sized else 0
+            if sized is None or not sized.whole.mixed:
+                texts += added_texts(new, group.around(new) if group else (), self._joint)
         return not self._counter.exceed(texts, room)
+
+    def _stands_alone(self, new: Sequence[Candidate], group: Group, sized: Sized) -> bool:
+        """Whether `new` would be one passage more among many, and change nothing else but the pages in the header."""
+        # Of fewer passages what doesn't fit is counted for the trace, from here on it is estimated.
+        if len(new) > 1 or len(group.stretches) <= MANY or self._config.cite != "document":
+            return False
+        (each,) = new
+        if self._order == "document_order" or each.kept is not None or by_merit(each) < by_merit(sized.best):
+            return False
+        return (each.rank, each.distance) > group.relevance and group.has_gap_for(each, self._joint)
 
     def lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
         """About how many characters each of `candidates` adds beside those before it: not what it shares with them."""
@@ -98,14 +113,14 @@ class Layout:
             yield max(length, 0)
 
     def text_tokens(self, candidate: Candidate) -> int:
-        """The tokens of the candidate's text alone."""
-        return self._counter.tokens(self._counter.measure(candidate.text))
+        """The tokens of the candidate's text alone; estimated where even its beginning is too much."""
+        return self._counter.about(candidate.text, self.max_tokens)
 
     def fits(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
         """Whether the whole context keeps within `max_tokens` and `max_characters` if `candidates` join it."""
         if any(len(each.chunk.text) > self._longest for each in candidates) and not self.may_fit(candidates):
             return False
-        tried = self._try(candidates, level)
+        tried = self._try(candidates, level, exact=False)
         return tried.tokens <= self.max_tokens and tried.characters <= self._max_characters
 
     def weigh(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> int:
@@ -114,18 +129,19 @@ class Layout:
 
     def take(self, candidates: Sequence[Candidate]) -> None:
         """Select `candidates`."""
-        tried, self._last_try = self._try(candidates, Header.FULL), None
+        tried = self._try(candidates, Header.FULL)
+        self._last_try = self._ordered = None
         self.token_count = tried.tokens
-        before = sum(self._groups[key].settled for key in tried.changed if key in self._groups)
-        self._groups |= tried.changed
-        self._ordered = []
-        for run, label, leads in self._arranged(self._groups):
-            run.first_label, run.leads = label, leads
-            self._ordered.append(run)
+        if self._adds_up:
+            before = [self._sized(self._groups[key]) for key in tried.changed if key in self._groups]
+            now = [self._sized(group) for group in tried.changed.values()]
+            self._total = _exchanged(self._total, before, now)
+            self._settled += sum(each.settled for each in now) - sum(each.settled for each in before)
+        if tried.changed:
+            self._last = self._last_of(tried.changed)
         for group in tried.changed.values():
-            group.settle(self._tokens_anywhere)
-        self._settled += sum(group.settled for group in tried.changed.values()) - before
-        self._foreseeable &= sum(len(run.labels) for run in self._ordered) <= LABELS_OF_A_TOKEN
+            group.before = None
+        self._groups |= tried.changed
 
     def lines(self, candidates: Iterable[Candidate]) -> Iterator[Line]:
         """The text that `candidates` make document by document, in the order of the documents' first candidates."""
@@ -134,11 +150,11 @@ class Layout:
 
     def labels(self) -> list[Label]:
         """What the labels 1, 2, ... stand for."""
-        return [label for run in self._ordered for label in run.labelled(leads=run.leads)]
+        return [label for run in self._standing() for label in run.labelled(leads=run.leads)]
 
     def blocks(self, level: Header = Header.FULL) -> list[list[Part]]:
         """The parts of each label's block."""
-        return [block for run in self._ordered for block in self._blocks(run, run.first_label, run.leads, level)]
+        return [block for run in self._standing() for block in self._blocks(run, run.first_label, run.leads, level)]
 
     def header_share(self, candidate: Candidate, level: Header) -> float:
         """What header, summary and footer around `candidate` alone take of the tokens, or of the characters if more."""
@@ -146,26 +162,47 @@ class Layout:
         tokens, characters = whole.tokens - bare.tokens, whole.characters - bare.characters
         return max(tokens / self.max_tokens, characters / self._max_characters)
 
-    def _try(self, candidates: Sequence[Candidate], level: Header) -> _Try:
-        """What the whole context would be with `candidates`. The last try with full headers is remembered."""
+    def _try(self, candidates: Sequence[Candidate], level: Header, *, exact: bool = True) -> _Try:
+        """What the whole context would be with `candidates`. The last try with full headers is remembered.
+
+        If it needn't be `exact`, it may leave out of the header a page that joins what doesn't fit anyway.
+        """
         if self._last_try is not None and self._last_try.candidates is candidates and level is Header.FULL:
             return self._last_try
         changed = self._changed(candidates)
-        whole = self._measured_with(changed, level)
-        tried = _Try(candidates, changed, self._counter.tokens(whole), whole.characters)
+        tried: _Try | None = None
+        if self._adds_up and level is Header.FULL:
+            if not exact and len(candidates) == 1 and len(*(group.stretches for group in changed.values())) > MANY:
+                tried = self._added_up(candidates, changed, exact=False)
+            if tried is None or tried.tokens - LEAST_OF_PAGES <= self.max_tokens:
+                tried = self._added_up(candidates, changed, exact=True)
+        if tried is None:
+            whole = self._measured_with(changed, level)
+            tried = _Try(candidates, changed, self._counter.tokens(whole), whole.characters)
         if level is Header.FULL:
             self._last_try = tried
         return tried
 
-    def _tokens_anywhere(self, block: Measured) -> int:
-        """What `block` has at least, wherever it stands: last, or before another one.
+    def _added_up(self, candidates: Sequence[Candidate], changed: dict[object, Group], *, exact: bool) -> _Try | None:
+        """The try as a sum of what all groups take; None if something of it can't be counted apart."""
+        before = [self._sized(self._groups[key]) for key in changed if key in self._groups]
+        now = [self._sized(group, exact=exact) for group in changed.values()]
+        total = _exchanged(self._total, before, now)
+        if total.loose or not total.labels:
+            return None
+        tokens, characters = self._sizes.digits(total.labels)
+        tokens += total.tokens
+        characters += total.characters
+        if self._closing.characters:
+            beside = self._supplement
+        else:
+            beside = self._opening
+            tokens -= self._last_separator(changed)
+            characters -= self._separator.characters
+        return _Try(candidates, changed, tokens + self._counter.tokens(beside), characters + beside.characters)
 
-        A label after a separator is a safe place. Without labels the text itself begins there.
-        """
-        if self._config.format not in LABELLED:
-            return block.inner
-        counter = self._counter
-        return min(counter.tokens(block), counter.tokens(counter.chain((block, self._separator))))
+    def _sized(self, group: Group, *, exact: bool = True) -> Sized:
+        return self._sizes.sized(group, self._summaries.get(group.document_id, ""), exact=exact)
 
     def _by_group(self, candidates: Iterable[Candidate]) -> dict[object, list[Candidate]]:
         """`candidates` by the key of the group that they would join or make."""
@@ -178,22 +215,21 @@ class Layout:
 
     def _changed(self, candidates: Iterable[Candidate]) -> dict[object, Group]:
         """The groups that `candidates` would make or change, by their key."""
-        changed = {}
-        for key, new in self._by_group(candidates).items():
-            before = self._groups[key].candidates if key in self._groups else []
-            changed[key] = self._group(sorted([*before, *new], key=in_reading_order))
-        return changed
+        return {
+            key: joined(key, self._groups.get(key), sorted(new, key=in_reading_order), self._joint)
+            for key, new in self._by_group(candidates).items()
+        }
 
-    def _group(self, candidates: list[Candidate]) -> Group:
-        config = self._config
-        return grouped(
-            candidates,
-            self._joint,
-            cite=config.cite,
-            together=self._together,
-            summary=self._summaries.get(candidates[0].chunk.document_id, ""),
-            source_of=self._source_of,
-        )
+    def _runs(self, group: Group) -> list[Run]:
+        if group.runs is None:
+            group.runs = runs_of(
+                group,
+                cite=self._config.cite,
+                together=self._together,
+                summary=self._summaries.get(group.document_id, ""),
+                source_of=self._source_of,
+            )
+        return group.runs
 
     def _source_of(self, candidates: Sequence[Candidate]) -> tuple[str, int | str | None]:
         """The source of a document's `candidates` and their first page, where they are ordered by that."""
@@ -212,7 +248,7 @@ class Layout:
 
     def _arranged(self, groups: Mapping[object, Group]) -> list[tuple[Run, int, bool]]:
         """The runs as they are read, each with its first label and whether it is the first of its document."""
-        runs = [run for group in groups.values() for run in group.runs]
+        runs = [run for group in groups.values() for run in self._runs(group)]
         label, led = 1, set()
         arranged = []
         for run in arrange(runs, self._order, lambda run: run.place):
@@ -221,58 +257,49 @@ class Layout:
             label += len(run.labels)
         return arranged
 
+    def _standing(self) -> list[Run]:
+        """What is selected, as it is read."""
+        if self._ordered is None:
+            self._ordered = []
+            for run, label, leads in self._arranged(self._groups):
+                run.first_label, run.leads = label, leads
+                self._ordered.append(run)
+        return self._ordered
+
+    def _last_separator(self, changed: Mapping[object, Group]) -> int:
+        """The tokens by which a separator after all blocks would lengthen them."""
+        if self._order == "documents":
+            return self._sized(self._last_of(changed)).separator
+        run = self._arranged({**self._groups, **changed})[-1][0]
+        if not self._together:
+            return self._sizes.separator(run.labels[-1])
+        key = run.place.document_id
+        return self._sized(changed[key] if key in changed else self._groups[key]).separator
+
+    def _last_of(self, changed: Mapping[object, Group]) -> Group:
+        """The group that comes last in the order of documents."""
+        last = self._last
+        if last is not None and last.key in changed and changed[last.key].place < last.place:
+            return max([*{**self._groups, **changed}.values()], key=_place)
+        others = [] if last is None or last.key in changed else [last]
+        return max([*changed.values(), *others], key=_place)
+
     def _measured_with(self, changed: Mapping[object, Group], level: Header) -> Measured:
-        chain = self._counter.chain
-        if len(changed) == 1 and level is Header.FULL and self._order == "documents":
-            self._measure_surroundings()
-            ((key, group),) = changed.items()
-            ((new,), last) = group.runs, self._ordered[-1] if self._ordered else None
-            if key not in self._groups:
-                if last is not None and new.place.relevance > last.place.relevance:
-                    measured = self._measured(new, last.first_label + len(last.labels), leads=True, level=level)
-                    return chain((self._all_before, measured, self._closing))
-            else:
-                (old,) = self._groups[key].runs
-                if (old.place.relevance, len(old.labels)) == (new.place.relevance, len(new.labels)):
-                    measured = self._measured(new, old.first_label, leads=True, level=level)
-                    return chain((old.before, measured, old.after))
         pieces: list[Measured] = []
         for run, label, leads in self._arranged({**self._groups, **changed}):
             pieces += (self._separator, self._measured(run, label, leads=leads, level=level))
         if not pieces:
             return self._supplement
-        return chain((self._opening, *pieces[1:], self._closing))
-
-    def _measure_surroundings(self) -> None:
-        """Measure what stands before and after each run, so that a try needs to measure only what it changes."""
-        if self._surrounded is self._ordered:
-            return
-        self._surrounded = self._ordered
-        chain, separator = self._counter.chain, self._separator
-        before, after = self._opening, self._closing
-        for run in self._ordered:
-            run.before = before
-            measured = self._measured(run, run.first_label, leads=run.leads, level=Header.FULL)
-            before = chain((before, measured, separator))
-        self._all_before = before
-        for run in reversed(self._ordered):
-            run.after = after
-            measured = self._measured(run, run.first_label, leads=run.leads, level=Header.FULL)
-            after = chain((separator, measured, after))
+        return self._counter.chain((self._opening, *pieces[1:], self._closing))
 
     def _measured(self, run: Run, first_label: int, *, leads: bool, level: Header) -> Measured:
         key = (first_label, leads, level)
         if key not in run.measured:
             counter = self._counter
             pieces: list[Measured] = []
-            run.verbatim = 0
             for block in self._blocks(run, first_label, leads, level):
                 pieces.append(self._separator)
-                for part in block:
-                    piece = counter.measure(part.text)
-                    pieces.append(piece)
-                    if part.candidate is not None:
-                        run.verbatim += piece.inner
+                pieces += [counter.measure(part.text) for part in block]
             run.measured[key] = counter.chain(pieces[1:])
         return run.measured[key]
 
@@ -284,6 +311,18 @@ class Layout:
             blocks = [self._renderer.block(label + step, each, level) for step, each in enumerate(labels)]
             run.written = key, blocks
         return run.written[1]
+
+
+def _place(group: Group) -> tuple[tuple[int, int], str, int]:
+    return group.place
+
+
+def _exchanged(total: Size, gone: Iterable[Sized], come: Iterable[Sized]) -> Size:
+    for each in gone:
+        total = total.less(each.whole)
+    for each in come:
+        total = total.plus(each.whole)
+    return total
 
 
 class _Try(NamedTuple):

@@ -2,16 +2,17 @@
 
 Two texts are near if their word sets are (Jaccard: shared words by all words), and a text is part of a longer one if
 most runs of five words in it stand there too; then most of its words do. Few texts are compared each with each, which
-takes two operations on numbers that have a place for every word. Many are looked up by the rarest of their words: two
-texts that share enough of all their words share one of the rarest (the prefix filter of Bayardo, Ma and Srikant 2007,
-"Scaling up all pairs similarity search"). So a text meets the few others that have a rare word of it, not all.
+takes two operations on numbers that have a place for every word. Many are looked up by what is rare in them (the prefix
+filter of Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search"): two texts that share enough of all
+their words share some of the rarest of both, and a text that is part of another one shares one of its rarest runs. So a
+text meets the few others that may make it superfluous, not all that are written with the same words.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 
 from ctxassembly.types import Match
@@ -21,6 +22,8 @@ SHINGLE_WORDS = 5
 """Words of a run, as in the published rule of containment: short enough to survive edits, too long for an accident."""
 SPARE = 12
 """Words looked up beyond those of which one would have to be met: then several have to, and few texts have them."""
+SPARE_TIMES = 2
+"""How much commoner they may be: what a template has is in all of its texts."""
 FEW_TEXTS = 128
 """Up to here comparing each with each is faster: with 47 chunks two thirds of the time, with 500 more than twice."""
 _ROUNDING = 1e-9
@@ -40,7 +43,7 @@ class NearIndex:
         self._runs: dict[int, frozenset[tuple[int, ...]]] = {}
         self._most_missing = [self._missing(at) for at in range(len(texts))]
         few = len(texts) <= FEW_TEXTS
-        self._kept = _Few(self._texts, vocabulary) if few else _Many(self._texts, self._most_missing)
+        self._kept = _Few(self._texts, vocabulary) if few else _Many(self._texts, threshold)
 
     def add(self, at: int) -> None:
         """Keep the text at place `at`."""
@@ -67,8 +70,7 @@ class NearIndex:
 
     def _runs_of(self, at: int) -> frozenset[tuple[int, ...]]:
         if at not in self._runs:
-            numbers = self._texts[at]
-            self._runs[at] = frozenset(zip(*(numbers[first:] for first in range(SHINGLE_WORDS)), strict=False))
+            self._runs[at] = _runs(self._texts[at])
         return self._runs[at]
 
     def _missing(self, at: int) -> int:
@@ -107,13 +109,26 @@ class _Few:
 
 
 class _Many:
-    """Kept texts that are met by their rarest words."""
+    """Kept texts that are met by what is rare in them."""
 
-    def __init__(self, texts: Sequence[Sequence[int]], most_missing: Sequence[int]) -> None:
+    def __init__(self, texts: Sequence[Sequence[int]], threshold: float) -> None:
         self._words = [frozenset(text) for text in texts]
-        # By these a text is looked up. What only one text has leads nowhere.
-        self._probes = self._rarest(most_missing)
-        self._by_word: dict[int, list[int]] = {word: [] for probes, _ in self._probes for word in probes}
+        ranked, number = _by_rarity(self._words)
+        # Of two texts that are near, both have the first of the words that they share among these of theirs.
+        self._near = [_rarest(mine, _least(threshold, len(mine)), number) for mine in ranked]
+        sought = {word for probes, _ in self._near for word in probes}
+        reach = [mine[: len(mine) - _least(threshold, len(mine)) + 1 + SPARE] for mine in ranked]
+        self._heads = [[word for word in mine if word in sought] for mine in reach]
+        self._by_word: dict[int, list[int]] = {word: [] for word in sought}
+
+        runs = [[hash(run) for run in _runs(text)] for text in texts]
+        ranked, number = _by_rarity(runs)
+        # So many runs that one of them is in whatever has the text as a part.
+        fewest = [mine[: len(mine) - _least(threshold, len(mine)) + 1] for mine in ranked]
+        self._probes = [[run for run in mine if number[run] > 1] for mine in fewest]
+        sought = set(chain.from_iterable(self._probes))
+        self._runs = [[run for run in mine if run in sought] for mine in runs]
+        self._by_run: dict[int, list[int]] = {run: [] for run in sought}
 
     def add(self, at: int) -> None:
         for places in self._entries(at):
@@ -125,31 +140,46 @@ class _Many:
 
     def met(self, at: int) -> Iterator[tuple[int, int]]:
         """Those that share enough to be near, and few others, by place, each with how many words it shares."""
-        probes, needed = self._probes[at]
+        probes, needed = self._near[at]
         hits = Counter(chain.from_iterable([self._by_word[word] for word in probes]))
-        for place in sorted([place for place, number in hits.items() if number >= needed]):
+        found = {place for place, number in hits.items() if number >= needed}
+        found.update(chain.from_iterable([self._by_run[run] for run in self._probes[at]]))
+        for place in sorted(found):
             yield place, len(self._words[at] & self._words[place])
 
-    def _entries(self, at: int) -> list[list[int]]:
-        return [self._by_word[word] for word in self._words[at] if word in self._by_word]
+    def _entries(self, at: int) -> Iterator[list[int]]:
+        yield from [self._by_word[word] for word in self._heads[at]]
+        yield from [self._by_run[run] for run in self._runs[at]]
 
-    def _rarest(self, most_missing: Sequence[int]) -> list[tuple[list[int], int]]:
-        """For each text its rarest words, and how many of them what lacks no more than it may has at least.
 
-        Those that no other text has are the rarest of all and left out. If they are too many, nothing shares enough.
-        """
-        counted = Counter(chain.from_iterable(self._words))
-        ranked = sorted(range(len(counted)), key=counted.__getitem__)
-        common = bisect_left(ranked, 2, key=counted.__getitem__)
-        rarity = sorted(range(len(counted)), key=ranked.__getitem__)
-        rarest = []
-        for mine, missing in zip(self._words, most_missing, strict=True):
-            places = sorted(map(rarity.__getitem__, mine))
-            own = bisect_left(places, common)
-            may_miss = missing - own
-            probes = [ranked[place] for place in places[own : own + may_miss + SPARE]] if may_miss >= 0 else []
-            rarest.append((probes, len(probes) - may_miss))
-        return rarest
+def _least(threshold: float, number: int) -> int:
+    """How many of so many have to be shared."""
+    return max(math.ceil(threshold * number - _ROUNDING), 1)
+
+
+def _by_rarity(sets: Sequence[Collection[int]]) -> tuple[list[list[int]], Mapping[int, int]]:
+    """The members of each set, the rarest first and always in the same order; and how many sets have each."""
+    number = Counter(chain.from_iterable(sets))
+    return [sorted(mine, key=lambda each: (number[each], each)) for mine in sets], number
+
+
+def _rarest(ranked: Sequence[int], least: int, number: Mapping[int, int]) -> tuple[list[int], int]:
+    """The words by which a text is looked up that shares `least` with whatever it is near to, and how many must be met.
+
+    Spare ones are added as long as they are not much commoner. Those that no other text has lead nowhere.
+    """
+    end = len(ranked) - least + 1
+    most = SPARE_TIMES * number[ranked[end - 1]] if ranked else 0
+    if most <= SPARE_TIMES:
+        return [], 1
+    spare = 0
+    while spare < SPARE and spare + 1 < least and number[ranked[end + spare]] <= most:
+        spare += 1
+    return [word for word in ranked[: end + spare] if number[word] > 1], spare + 1
+
+
+def _runs(text: Sequence[int]) -> frozenset[tuple[int, ...]]:
+    return frozenset(zip(*(text[first:] for first in range(SHINGLE_WORDS)), strict=False))
 
 
 def _number(texts: Iterable[Sequence[str]]) -> tuple[list[list[int]], int]:

@@ -19,6 +19,8 @@ from ctxassembly.particulars import Particulars
 from ctxassembly.types import GAP, Candidate, Header, Label, Part, Piece
 
 SEPARATOR = "\n\n"
+MARKER = f"\n{GAP}\n"
+"""Between two passages of one block."""
 
 
 class Renderer:
@@ -31,28 +33,45 @@ class Renderer:
         self.particulars = Particulars(config.keys, self._wording.unknown)
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int, bool], tuple[Candidate, list[Part]]] = {}
+        self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
         self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
     def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
         """The parts of the block that label `number` stands for: header, summary, passages with markers between."""
-        header, footer = self._around(number, label, level)
+        header, footer = self.around(number, label, level)
+        parts = self.above(header, label, level)
+        for place, passage in enumerate(label.passages):
+            if place:
+                parts.append(Part(MARKER))
+            parts += self.passage(passage, begins=not parts)
+        return [*parts, *self.below(footer, label.passages[-1], level)]
+
+    def above(self, header: str, label: Label, level: Header = Header.FULL) -> list[Part]:
+        """What is written before the passages of a block: its header, and a summary that doesn't begin them anyway."""
         parts = [Part(header + "\n")] if header else []
         if label.summary and level is Header.FULL and not _says(label.passages[0], label.summary):
             parts.append(Part(self._wording.summary.format(self._clean_line(label.summary)) + "\n"))
-        for place, passage in enumerate(label.passages):
-            if place:
-                parts.append(Part(f"\n{GAP}\n"))
-            for at, piece in enumerate(passage):
-                if piece.glue:
-                    parts.append(Part(piece.glue))
-                continued = at + 1 < len(passage) and not passage[at + 1].glue
-                parts += self._verbatim(piece if parts else _unindented(piece), continued=continued)
-        # Between two passages stands a marker anyway.
-        if level < Header.NONE and _ends_unmarked(label.passages[-1]):
-            parts.append(Part(f" {GAP}"))
-        if footer:
-            parts.append(Part("\n" + footer))
         return parts
+
+    def passage(self, passage: Sequence[Piece], *, begins: bool) -> list[Part]:
+        """The parts of one passage, which depend on no other one; `begins` says that its block begins with it."""
+        key = (id(passage), begins)
+        if key in self._passages:
+            return self._passages[key][1]
+        parts: list[Part] = []
+        for at, piece in enumerate(passage):
+            if piece.glue:
+                parts.append(Part(piece.glue))
+            continued = at + 1 < len(passage) and not passage[at + 1].glue
+            parts += self._verbatim(_unindented(piece) if begins and not parts else piece, continued=continued)
+        self._passages[key] = (passage, parts)
+        return parts
+
+    def below(self, footer: str, passage: Sequence[Piece], level: Header = Header.FULL) -> list[Part]:
+        """What is written after `passage`, the last one of a block."""
+        # Between two passages stands a marker anyway.
+        parts = [Part(f" {GAP}")] if level < Header.NONE and _ends_unmarked(passage) else []
+        return [*parts, Part("\n" + footer)] if footer else parts
 
     def supplement(self, text: str, *, cut: bool) -> list[Part]:
         """The parts of supplementary `text` behind its separator; before documents a line says where it ends."""
@@ -64,20 +83,24 @@ class Renderer:
             parts.append(Part("\n---"))
         return parts
 
-    def _around(self, number: int, label: Label, level: Header) -> Lines:
+    def around(
+        self, number: int, label: Label, level: Header = Header.FULL, pages: Sequence[int | str] | None = None
+    ) -> Lines:
+        """The header and the footer of a block; `pages` are those of its chunks, if they are known already."""
         if level is Header.NONE:
             return "", ""
         form = self._config.format
         if callable(form):
             # What it would write without particulars is not ours to know: it is asked for all of them or not at all.
             return self._written_by(form, number, label) if level < Header.LABEL else ("", "")
-        heading = self._heading(number, label) if level < Header.LABEL else Heading(number)
+        heading = self._heading(number, label, pages) if level < Header.LABEL else Heading(number)
         return FORMATS[form](heading, self._wording)
 
-    def _heading(self, number: int, label: Label) -> Heading:
+    def _heading(self, number: int, label: Label, pages: Sequence[int | str] | None = None) -> Heading:
         read, chunk = self.particulars, label.best.chunk
-        pages = read.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
-        heading = Heading(number, read.source(chunk), pages, score=label.best.score)
+        if pages is None:
+            pages = read.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
+        heading = Heading(number, read.source(chunk), tuple(pages), score=label.best.score)
         if self._form not in ("source", "custom"):  # what the others don't write needn't be looked up
             return heading
         row = read.number(chunk, "row_number")

@@ -11,24 +11,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
-from typing import NamedTuple, TypeVar
+from functools import cache
+from typing import NamedTuple
 
 from ctxassembly.accelerated import accelerated
 from ctxassembly.errors import ConfigError
-from ctxassembly.lower_bound import at_least
+from ctxassembly.lower_bound import MOST_CHARS_PER_TOKEN, at_least
+from ctxassembly.remembered import Remembered
 from ctxassembly.vocabulary import load_encoding
 
 ADDITIVE = ("cl100k_base", "o200k_base", "o200k_harmony")
-CACHED_PIECES = 8_192
-"""About 1,000 hits with their neighbours; with the length limit below, 64 MB at the very most."""
-LONGEST_CACHED = 8_192
-"""Characters; a longer piece is rare and not worth its memory."""
+REMEMBERED_BYTES = 16 * 1024 * 1024
+"""For each encoding and each of three kinds of counts: of 1,500 characters that is about 8,000 texts, of words 30,000.
+What was not asked for longest is forgotten."""
+COUNTED_CHARS = 100_000
+"""Of a text, at least, before its tokens are estimated: no splitter makes a chunk as long."""
 SLICE, SLICES = 256, 16
 """Characters, at least, that are counted at once as long as it is open whether a text fits, and how often that is tried
 at most. Nothing depends on them but time."""
-
-T = TypeVar("T")
 
 _SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
@@ -52,15 +52,18 @@ class Counter:
 
     def __init__(self, count: Callable[[str], int], *, additive: bool) -> None:
         self._count = count
-        self._cached_count = lru_cache(maxsize=CACHED_PIECES)(count)
-        self._measures: dict[str, Measured] = {}
-        self._floors: dict[str, int] = {}
+        self._counts = Remembered[int](REMEMBERED_BYTES)
+        self._measures = Remembered[Measured](REMEMBERED_BYTES)
+        self._floors = Remembered[int](REMEMBERED_BYTES)
         self.additive = additive
         """Whether counts add up at safe places."""
 
     def count(self, text: str) -> int:
         """The tokens of `text`."""
-        return self._cached_count(text) if self.additive and len(text) <= LONGEST_CACHED else self._count(text)
+        if not self.additive:
+            return self._count(text)
+        known = self._counts.get(text)
+        return self._counts.put(text, self._count(text)) if known is None else known
 
     def measure(self, text: str) -> Measured:
         """`text`, measured."""
@@ -91,6 +94,13 @@ class Counter:
         """The tokens of a measured text."""
         return sum(self.count(end) for end in (piece.head, piece.tail) if end) + piece.inner
 
+    def about(self, text: str, most: int) -> int:
+        """The tokens of `text`; of one that has more than `most` in its beginning already, estimated from that."""
+        begun = text[: max(most * MOST_CHARS_PER_TOKEN, COUNTED_CHARS)]
+        if len(begun) < len(text) and (counted := self.tokens(self.measure(begun))) > most:
+            return round(counted * len(text) / len(begun))
+        return self.tokens(self.measure(text))
+
     def exceed(self, texts: Sequence[str], most: int) -> bool:
         """Whether `texts` are sure to bring more than `most` tokens, wherever each of them is put in.
 
@@ -115,21 +125,21 @@ class Counter:
 
     def forget(self) -> None:
         """Empty the caches."""
-        self._cached_count.cache_clear()
+        self._counts.clear()
         self._measures.clear()
         self._floors.clear()
 
     def _measure(self, text: str) -> Measured:
         head, inside, tail = _parts(text)
         inner = self._count(inside) if inside else 0
-        return _remember(self._measures, text, Measured(head, inner, tail, len(text)))
+        return self._measures.put(text, Measured(head, inner, tail, len(text)))
 
     def _floor(self, text: str, enough: int) -> int:
         """What `text` brings at least, wherever it is put in; it may bring more if this is no more than `enough`."""
-        known = self._floors.get(text, -1)
-        if known > enough:
+        known = self._floors.get(text)
+        if known is not None and known > enough:
             return known
-        return _remember(self._floors, text, max(at_least(text, enough + 1) - 1, known))
+        return self._floors.put(text, max(at_least(text, enough + 1) - 1, -1 if known is None else known))
 
     def _inner(self, text: str, most: int) -> int:
         """The tokens inside `text`; if they are sure to be more than `most`, what is sure."""
@@ -139,9 +149,9 @@ class Counter:
             counted += self._count(inside[start : cut.end()])
             start = cut.end()
             if (floor := counted + at_least(inside[start:])) > most:
-                return _remember(self._floors, text, floor)
+                return self._floors.put(text, floor)
         inner = counted + (self._count(inside[start:]) if inside else 0)
-        return _remember(self._measures, text, Measured(head, inner, tail, len(text))).inner
+        return self._measures.put(text, Measured(head, inner, tail, len(text))).inner
 
 
 def _parts(text: str) -> tuple[str, str, str | None]:
@@ -153,14 +163,6 @@ def _parts(text: str) -> tuple[str, str, str | None]:
     last = _UP_TO_LAST_SAFE.match(text, begin)
     end = last.end() if last else begin
     return text[:begin], text[begin:end], text[end:]
-
-
-def _remember(cache: dict[str, T], text: str, known: T) -> T:
-    if len(cache) >= CACHED_PIECES:
-        cache.clear()
-    if len(text) <= LONGEST_CACHED:
-        cache[text] = known
-    return known
 
 
 def counter_for(encoding: str | Callable[[str], int]) -> Counter:

@@ -53,6 +53,17 @@ class Hit:
     score: float | None = None
 
 
+class Fragment(NamedTuple):
+    """A hit as the views of a context show it."""
+
+    rank: int
+    chunk: Chunk
+    """Without its vector; of a long text only the two ends, of one that is only named none."""
+    score: float | None
+    characters: int
+    """Of the whole text."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkRef:
     """A request for a chunk: by place in its document, by id, or (neither given) all chunks of the document."""

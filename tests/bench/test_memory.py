@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ctxassembly.tokens import CACHED_PIECES, counter_for
+from ctxassembly.tokens import REMEMBERED_BYTES, counter_for
 from scenario import ENCODING, Scenario, scenario
 from speed.memory import KIB, allocated, memory_table
 from speed.variants import MEASURED, OURS
@@ -78,6 +78,7 @@ def test_ever_new_texts_leave_nothing_but_counts(traced: Callable[[], int]) -> N
 
 def test_remembered_counts_stay_bounded(traced: Callable[[], int]) -> None:
     counter = counter_for(ENCODING)
+    pieces = REMEMBERED_BYTES // 400
 
     def count(numbers: range) -> int:
         for number in numbers:
@@ -87,9 +88,10 @@ def test_remembered_counts_stay_bounded(traced: Callable[[], int]) -> None:
 
     counter.forget()
     empty = traced()
-    full = count(range(CACHED_PIECES))
-    assert full - empty >= 100 * CACHED_PIECES, "they are remembered"
-    assert count(range(CACHED_PIECES, 3 * CACHED_PIECES)) - full <= (full - empty) / 4
+    full = count(range(pieces))
+    assert full - empty >= 100 * pieces, "they are remembered"
+    assert full - empty <= 2 * REMEMBERED_BYTES
+    assert count(range(pieces, 3 * pieces)) - empty <= 2 * REMEMBERED_BYTES
     counter.forget()
     assert traced() - empty <= (full - empty) / 10
 

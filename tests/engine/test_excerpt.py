@@ -35,7 +35,7 @@ def written(*candidates: Candidate) -> str:
 
 
 def pieces(*candidates: Candidate) -> list[tuple[Piece, ...]]:
-    return join(candidates, JOINT)
+    return [stretch.passage for stretch in join(candidates, JOINT) if stretch.passage]
 
 
 def expected(numbers: set[int]) -> str:
@@ -75,8 +75,8 @@ def test_where_a_chunk_inside_another_stands_is_told_by_offsets_that_are_right(s
         Chunk("a", "A", "Yes. No. Yes. Wait.", 0, 0),
         Candidate(Chunk("b", "A", "Yes.", 1, start), 1, position=1),
     )
-    (passage,) = join([reduced(outer, 1), inner], lambda *_: Joint(4, ""))
-    assert "".join(each.glue + each.text for each in passage) == text
+    (stretch,) = join([reduced(outer, 1), inner], lambda *_: Joint(4, ""))
+    assert "".join(each.glue + each.text for each in stretch.passage) == text
 
 
 def test_what_two_share_belongs_to_the_first_that_keeps_it():

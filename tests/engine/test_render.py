@@ -294,7 +294,8 @@ def block(*parts: tuple[Chunk, tuple[int, ...] | None], level: Header = Header.F
         whole = Candidate(part, 0, position=part.index or 0)
         found = sentences(whole)
         candidates += [whole] if numbers is None else excerpt([found[number] for number in numbers])
-    passages = join(candidates, partial(find_joint, min_chars=20, max_chars=None))
+    stretches = join(candidates, partial(find_joint, min_chars=20, max_chars=None))
+    passages = [stretch.passage for stretch in stretches]
     written = Renderer(AssemblyConfig(**options)).block(1, Label(passages, candidates[0], ""), level)
     return "".join(part.text for part in written)
 

@@ -10,7 +10,8 @@ from builders import count, hits_of, some_of_every_kind
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.errors import ConfigError, VocabularyError
 from ctxassembly.lower_bound import LONGEST_TOKEN, at_least
-from ctxassembly.tokens import _SAFE, ADDITIVE, LONGEST_CACHED, SLICE, Counter, counter_for
+from ctxassembly.remembered import LONGEST
+from ctxassembly.tokens import _SAFE, ADDITIVE, SLICE, Counter, counter_for
 from strategies import FRAGMENTS, quarters
 
 pieces = st.lists(
@@ -192,5 +193,5 @@ def test_long_pieces_are_not_kept_in_memory():
     asked: list[str] = []
     counter = Counter(lambda text: asked.append(text) or 1, additive=True)
     for _ in range(2):
-        counter.count("x" * (LONGEST_CACHED + 1))
+        counter.count("x" * (LONGEST + 1))
     assert len(asked) == 2

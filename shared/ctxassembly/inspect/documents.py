@@ -107,12 +107,13 @@ class Names:
 
 
 def _chunks(context: Context) -> Iterator[tuple[str, Chunk | None]]:
-    """Each chunk with the id that its document goes by; those left out are at hand only if they were hits."""
+    """Each chunk with the id that its document goes by; those left out are at hand only if they were kept hits."""
     for passage in context.passages:
         for piece in passage.pieces:
             yield passage.document_id, piece.candidate.chunk
     for citation in context.citations:
         yield citation.document_id, None
-    for each in context.trace.decisions:
-        at_hand = not each.distance and each.rank < len(context.hits)
-        yield each.document_id, mended_chunk(context.hits[each.rank].chunk, each.rank)[0] if at_hand else None
+    fragments = {each.rank: each.chunk for each in context.hits}
+    for decision in context.trace.decisions:
+        chunk = None if decision.distance else fragments.get(decision.rank)
+        yield decision.document_id, None if chunk is None else mended_chunk(chunk, decision.rank)[0]

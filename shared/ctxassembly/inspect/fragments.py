@@ -6,18 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from ctxassembly.admit import mended_chunk, mended_score
 from ctxassembly.context import Context
+from ctxassembly.held import COMPARED_CHARS, FRAGMENTS
 from ctxassembly.inspect.documents import Names
-from ctxassembly.inspect.limits import (
-    COMPARED_CHARS,
-    FRAGMENT_CHARS,
-    FRAGMENTS,
-    FRAGMENTS_BYTES,
-    HIDDEN_CHARS,
-    ID_CHARS,
-)
+from ctxassembly.inspect.limits import FRAGMENT_CHARS, FRAGMENTS_BYTES, HIDDEN_CHARS, ID_CHARS
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
 from ctxassembly.inspect.tables import score, share
-from ctxassembly.types import Decision, Span
+from ctxassembly.types import Decision, Fragment, Span
 
 LEAST_SHARED_CHARS = 21
 """From where the engine takes shared text for an overlap, unless it is told otherwise."""
@@ -26,15 +20,16 @@ LEAST_SHARED_CHARS = 21
 def fragments(context: Context, names: Names) -> Html:
     """The hits in the order in which they came."""
     decisions = {each.rank: each for each in context.trace.decisions if not each.distance}
-    texts = [hit.chunk.text for hit in context.hits[:FRAGMENTS]]
-    cards = within(_cards(context, names, decisions, texts), FRAGMENTS_BYTES)
-    if not context.hits:
+    found = [each for each in context.hits if each.rank < FRAGMENTS]
+    cards = within(_cards(found, names, decisions), FRAGMENTS_BYTES)
+    if not found:
         cards.append(tag("p", "No fragments are at hand.", class_="cxa-soft"))
-    return joined(*cards, more(len(context.hits) - len(cards), "fragments") if context.hits else "")
+    hits = max(context.trace.hits, len(found))
+    return joined(*cards, more(hits - len(cards), "fragments") if found else "")
 
 
 def shared_spans(texts: Sequence[str]) -> list[list[Span]]:
-    """For each text its stretches that stand in another one, too: ascending and apart. Of long texts in their ends."""
+    """For each text its stretches that stand in another one, too: ascending and apart."""
     where: dict[str, int] = {}
     several: set[str] = set()
     windows = [list(_windows(text)) for text in texts]
@@ -68,10 +63,10 @@ def _stretches(windows: Sequence[tuple[int, str]], several: set[str]) -> list[Sp
     return spans
 
 
-def _cards(context: Context, names: Names, decisions: dict[int, Decision], texts: Sequence[str]) -> Iterator[Html]:
-    first: dict[str, int] = {}
-    for place, (text, spans) in enumerate(zip(texts, shared_spans(texts), strict=True)):
-        decision, hit = decisions.get(place), context.hits[place]
+def _cards(found: Sequence[Fragment], names: Names, decisions: dict[int, Decision]) -> Iterator[Html]:
+    first: dict[tuple[str, int], int] = {}
+    for each, spans in zip(found, shared_spans([each.chunk.text for each in found]), strict=True):
+        place, text, decision = each.rank, each.chunk.text, decisions.get(each.rank)
         facts: list[str] = [tag("b", f"{place + 1}")]
         look = ""
         if decision is not None:
@@ -82,28 +77,28 @@ def _cards(context: Context, names: Names, decisions: dict[int, Decision], texts
             facts += [
                 document.key,
                 shortened(decision.chunk_id, ID_CHARS),
-                f"score {score(mended_score(hit.score)[0])}",
+                f"score {score(mended_score(each.score)[0])}",
             ]
             facts.append(tag("a", shortened(said, ID_CHARS), href=address))
-            facts.append(names.badges(mended_chunk(hit.chunk, place)[0]))
-        twin = first.setdefault(text, place)
+            facts.append(names.badges(mended_chunk(each.chunk, place)[0]))
+        twin = first.setdefault((text, each.characters), place)
         if twin != place:
             facts.append(tag("mark", f"same text as {twin + 1}"))
         elif repeated := sum(stop - start for start, stop in spans):
-            ends = " of both ends" if len(text) > COMPARED_CHARS else ""
-            said = f"{share(repeated, min(len(text), COMPARED_CHARS))}{ends} repeated"
+            ends = " of both ends" if each.characters > len(text) else ""
+            said = f"{share(repeated, len(text))}{ends} repeated"
             facts.append(tag("span", said, class_="cxa-soft"))
         head = tag("div", *(tag("span", fact) for fact in facts), class_="cxa-line")
-        body = tag("div", *_marked(text, spans), class_="cxa-text", lang="", dir="auto")
+        body = tag("div", *_marked(text, spans, each.characters - len(text)), class_="cxa-text", lang="", dir="auto")
         yield tag("article", head, body, class_=f"cxa-card cxa-fragment {look}".rstrip())
 
 
-def _marked(text: str, spans: Sequence[Span]) -> Iterator[Html | str]:
-    """The text, of a long one its two ends, with the shared stretches marked."""
+def _marked(text: str, spans: Sequence[Span], missing: int) -> Iterator[Html | str]:
+    """The text, of a long one its two ends, with the shared stretches marked; `missing` from its middle already."""
     at = 0
     for begin, end in _ends(text, FRAGMENT_CHARS, FRAGMENT_CHARS + HIDDEN_CHARS - 1):
         if begin:
-            yield tag("span", f"\n… {begin - at:,} characters …\n", class_="cxa-gap")
+            yield tag("span", f"\n… {begin - at + missing:,} characters …\n", class_="cxa-gap")
         at = begin
         for span in spans:
             start, stop = max(span[0], begin), min(span[1], end)

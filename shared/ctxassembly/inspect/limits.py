@@ -12,14 +12,10 @@ DECISIONS_BYTES = 250_000
 NOTES_BYTES = 30_000
 DETAILED_CHUNKS = 20
 """Chunks listed under one label."""
-FRAGMENTS = 40
-"""Retrieved fragments shown as they came."""
 FRAGMENT_CHARS = 1_500
 """Characters of each; of longer ones the two ends are shown, where chunks overlap."""
 HIDDEN_CHARS = 300
 """Fewer of a fragment are not worth hiding."""
-COMPARED_CHARS = 8_000
-"""Characters of each fragment that are looked up in the others; of longer ones half of them at each end."""
 COUNTED_CHUNKS = 2_000
 """Duplicates whose tokens are counted."""
 GONE_CHARS = 600

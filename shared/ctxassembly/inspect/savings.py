@@ -12,7 +12,7 @@ from ctxassembly.duplicates import NEAR, SEMANTIC
 from ctxassembly.inspect.limits import COUNTED_CHUNKS
 from ctxassembly.inspect.tally import counting
 from ctxassembly.lineage import EXACT
-from ctxassembly.types import Decision, Trace
+from ctxassembly.types import Decision, Fragment, Trace
 
 LEFT_OUT = "left out"
 """The rule of the budget whose chunks have their reasons in `left_out`."""
@@ -98,15 +98,19 @@ def _joined(context: Context, place: int) -> Iterator[Saved]:
         for piece in passage.pieces
         if piece.shared
     ]
-    yield _row(context, place, "overlap stripped", len(overlaps), overlaps)
-
-
-def _at_hand(context: Context, found: Iterable[Decision]) -> list[str]:
-    ranks = (each.rank for each in found if not each.distance and each.rank < len(context.hits))
-    return [context.hits[rank].chunk.text for rank in islice(ranks, COUNTED_CHUNKS)]
-
-
-def _row(context: Context, place: int, rule: str, chunks: int, texts: Sequence[str]) -> Saved:
     count, unit = counting(context)
-    tokens = sum(map(count, texts)) if texts and unit == "tokens" else None
-    return Saved(place, rule, chunks, tokens, len(texts))
+    tokens = sum(map(count, overlaps)) if overlaps and unit == "tokens" else None
+    yield Saved(place, "overlap stripped", len(overlaps), tokens, len(overlaps))
+
+
+def _at_hand(context: Context, found: Iterable[Decision]) -> list[Fragment]:
+    fragments = {each.rank: each for each in context.hits}
+    kept = (fragments[each.rank] for each in found if not each.distance and each.rank in fragments)
+    return list(islice((each for each in kept if each.chunk.text), COUNTED_CHUNKS))
+
+
+def _row(context: Context, place: int, rule: str, chunks: int, texts: Sequence[Fragment]) -> Saved:
+    count, unit = counting(context)
+    # Of a long text the ends stand for the whole.
+    tokens = sum(round(count(each.chunk.text) * each.characters / len(each.chunk.text)) for each in texts)
+    return Saved(place, rule, chunks, tokens if texts and unit == "tokens" else None, len(texts))
