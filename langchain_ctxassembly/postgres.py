@@ -9,16 +9,17 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from langchain_core.documents import Document
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
-from sqlalchemy import select
+from sqlalchemy import Engine, select
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.stores.postgres import ChunkTable, aread, json_text, read
+from ctxassembly.stores.postgres import ChunkTable, arows, awaited, json_text, read, read_in_background, waited
 from ctxassembly.types import Chunk, ChunkRef
 from langchain_ctxassembly.detect import unwrapped
 from langchain_ctxassembly.documents import chunk_from
@@ -99,14 +100,16 @@ class _Table:
         loop = getattr(getattr(self.vectorstore, "_engine", None), "_loop", None)
         if loop is None:
             raise InputError("this vector store has no event loop of its own for sync calls: use the async methods")
-        return asyncio.run_coroutine_threadsafe(self.arows(refs), loop).result()
+        return waited(asyncio.run_coroutine_threadsafe(self._rows(refs), loop), self.timeout_seconds)
 
     async def arows(self, refs: Sequence[ChunkRef]) -> Rows:
-        asking = self.vectorstore.aget(where=self._where(refs), include=["documents", "metadatas"])
-        try:
-            found = await asyncio.wait_for(asking, self.timeout_seconds)
-        except asyncio.TimeoutError as error:
-            raise TimeoutError(f"no answer from Postgres within {self.timeout_seconds:g} s") from error
+        loop = getattr(getattr(self.vectorstore, "_engine", None), "_loop", None)
+        asked = self._rows(refs)
+        return await awaited(asyncio.run_coroutine_threadsafe(asked, loop) if loop else asked, self.timeout_seconds)
+
+    async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        table = unwrapped(self.vectorstore)
+        found = await table.aget(where=self._where(refs), include=["documents", "metadatas"])
         return zip(found["ids"], found["documents"], found["metadatas"], strict=True)
 
     def _where(self, refs: Sequence[ChunkRef]) -> dict[str, Any]:
@@ -143,15 +146,20 @@ class _Collection:
     def rows(self, refs: Sequence[ChunkRef]) -> Rows:
         if self.vectorstore.async_mode:
             raise InputError("this PGVector was set up with async_mode=True: use the async methods")
-        with self.vectorstore._make_sync_session() as session:
-            return read(session, self._table().select(refs), self.timeout_seconds)
+        return read(self._engine, self._table().select(refs), self.timeout_seconds)
 
     async def arows(self, refs: Sequence[ChunkRef]) -> Rows:
         if not self.vectorstore.async_mode:
-            return await asyncio.to_thread(self.rows, refs)
-        await self.vectorstore.__apost_init__()
-        async with self.vectorstore._make_async_session() as session:
-            return await aread(session, self._table().select(refs), self.timeout_seconds)
+            return await read_in_background(self._engine, self._table().select(refs), self.timeout_seconds)
+        return await awaited(self._rows(refs), self.timeout_seconds)
+
+    async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        # It happens once: a fetch that is given up must not leave it half done.
+        await asyncio.shield(self.vectorstore.__apost_init__())
+        return await arows(cast(AsyncEngine, self.vectorstore._async_engine), self._table().select(refs))
+
+    def _engine(self) -> Engine:
+        return cast(Engine, self.vectorstore._engine)
 
     def _table(self) -> ChunkTable:
         chunks, collections = self.vectorstore.EmbeddingStore, self.vectorstore.CollectionStore

@@ -4,19 +4,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.schema import BaseNode, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
-from sqlalchemy import Row, Text, any_, cast, func
+from sqlalchemy import Engine, Row, Text, any_, func
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from ctxassembly.calls import in_background
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.stores.postgres import ChunkTable, aread, json_text, read
+from ctxassembly.stores.postgres import ChunkTable, arows, awaited, json_text, read
 from ctxassembly.types import Chunk, ChunkRef
 from llamaindex_ctxassembly.nodes import to_chunk
 from llamaindex_ctxassembly.sqlfilters import where
@@ -64,17 +67,22 @@ class PGVectorNeighbours:
         """The chunks that exist among `refs` and pass the filter."""
         if not refs:
             return []
-        self.vector_store._initialize()
-        with self.vector_store._session() as session:
-            return self._chunks(read(session, self._table(refs).select(refs), self.timeout_seconds))
+        return self._chunks(read(self._engine, self._table(refs).select(refs), self.timeout_seconds))
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
         if not refs:
             return []
+        return self._chunks(await awaited(self._rows(refs), self.timeout_seconds))
+
+    async def _rows(self, refs: Sequence[ChunkRef]) -> list[Row[Any]]:
+        if not self.vector_store._is_initialized:
+            await asyncio.wrap_future(in_background(self._engine))
+        return await arows(self.vector_store._async_engine, self._table(refs).select(refs))
+
+    def _engine(self) -> Engine:
         self.vector_store._initialize()
-        async with self.vector_store._async_session() as session:
-            return self._chunks(await aread(session, self._table(refs).select(refs), self.timeout_seconds))
+        return cast(Engine, self.vector_store._engine)
 
     def _table(self, refs: Sequence[ChunkRef]) -> ChunkTable:
         """Where the chunks are, narrowed to the documents of `refs`."""
@@ -88,7 +96,7 @@ class PGVectorNeighbours:
             index=func.coalesce(*(json_text(metadata, key) for key in self.keys.index)),
             text=table.text,
             metadata=metadata,
-            where=(document_id == any_(cast(documents, ARRAY(Text))), where(self.filter, metadata)),
+            where=(document_id == any_(sql_cast(documents, ARRAY(Text))), where(self.filter, metadata)),
         )
 
     def _chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
