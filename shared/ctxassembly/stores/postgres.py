@@ -12,20 +12,22 @@ import math
 import os
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Engine,
     Row,
     Select,
     Text,
     any_,
+    bindparam,
     cast,
     event,
     func,
@@ -38,6 +40,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.sql.expression import CompoundSelect
+from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.calls import DeadlineError, awaited_within, in_background, within
 from ctxassembly.types import ChunkRef
@@ -46,42 +49,128 @@ Answer = TypeVar("Answer")
 
 AUTOCOMMIT: Mapping[str, Any] = {"isolation_level": "AUTOCOMMIT"}
 """No transaction: BEGIN and ROLLBACK would be two more round trips."""
+MOST_TABLES = 256
+"""As many as are remembered: one for each vector store and each form, or for PGVector each value, of a filter."""
 GRACE_SECONDS = 1.0
 """For a server to answer to being told to give up, before its connection is cut."""
 
 
+Asked = tuple[Any, Mapping[str, Any]]
+"""A statement and the values of its parameters."""
+
+
 @dataclass(frozen=True)
 class ChunkTable:
-    """Where a table keeps chunks. All columns are compared as text; the embedding is not among them."""
+    """Where a table keeps chunks. The embedding is not among it. Documents are compared as text, and so are indexes.
+
+    It makes a statement once for each kind of question, and all that changes from one question to the next is bound:
+    then SQLAlchemy compiles it once, and the server has it prepared where the driver does that.
+    """
 
     id: ColumnElement[Any]
     document_id: ColumnElement[Any]
     index: ColumnElement[Any]
-    text: ColumnElement[Any]
-    metadata: ColumnElement[Any]
-    where: tuple[ColumnElement[bool], ...] = ()
-    """What every row must satisfy: the collection, the caller's filter."""
+    rows: Select[Any]
+    """What is read of each chunk, and what all of them must satisfy: the collection, the caller's filter."""
+    ordered: bool = False
+    """Whether indexes are a column of integers: then those that follow each other are asked for as one range."""
+    _made: dict[tuple[bool, bool, bool], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def select(self, refs: Sequence[ChunkRef]) -> Select[Any] | CompoundSelect[Any]:
-        """The statement whose rows (id, text, metadata) are the chunks that `refs` mean."""
-        rows = select(self.id.label("id"), self.text.label("text"), self.metadata.label("metadata")).where(*self.where)
+    def asked(self, refs: Sequence[ChunkRef]) -> Asked:
+        """What asks for the chunks that `refs` mean, which are storable and at least one."""
+        ids = [ref.chunk_id for ref in refs if ref.chunk_id is not None]
+        documents = [ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None]
+        places = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
+        bound: dict[str, Any] = {}
+        if places:
+            asked = _ranges(places) if self.ordered else _spelled(places)
+            bound |= zip(RANGES if self.ordered else PLACES, map(list, zip(*asked, strict=True)), strict=True)
+        if ids:
+            bound["ids"] = ids
+        if documents:
+            bound["documents"] = documents
+        kinds = (bool(places), bool(ids), bool(documents))
+        if kinds not in self._made:
+            self._made[kinds] = self._statement(*kinds)
+        return self._made[kinds], bound
+
+    def _statement(self, places: bool, ids: bool, documents: bool) -> Select[Any] | CompoundSelect[Any]:
+        parts = []
+        if places and self.ordered:
+            asked = _unnested(RANGES, BigInteger)
+            document, low, high = (asked.c[name] for name in RANGES)
+            parts.append(self.rows.where(self.document_id == document, self.index.between(low, high)))
+        elif places:
+            pairs = _unnested(PLACES, Text)
+            parts.append(self.rows.where(tuple_(self.document_id, self.index).in_(select(pairs))))
+        if ids:
+            # Of the column's own type, which may be uuid.
+            parts.append(self.rows.where(self.id == func.any(bindparam("ids", type_=NULLTYPE))))
+        if documents:
+            parts.append(self.rows.where(self.document_id == any_(texts("documents"))))
         # A union, since Postgres uses no index for an OR of different columns.
-        parts = [rows.where(condition) for condition in self._conditions(refs)]
         return union_all(*parts) if len(parts) > 1 else parts[0]
 
-    def _conditions(self, refs: Sequence[ChunkRef]) -> list[ColumnElement[bool]]:
-        conditions: list[ColumnElement[bool]] = []
-        if places := [(ref.document_id, ref.index) for ref in refs if ref.index is not None]:
-            # JSON keeps a number as it was written: 7 or 7.0.
-            spelled = [(document, form) for document, index in places for form in (f"{index}", f"{index}.0")]
-            asked = func.unnest(*(_texts(column) for column in zip(*spelled, strict=True)))
-            pairs = select(asked.table_valued("document_id", "index").render_derived(name="asked"))
-            conditions.append(tuple_(self.document_id, self.index).in_(pairs))
-        if ids := [ref.chunk_id for ref in refs if ref.chunk_id is not None]:
-            conditions.append(self.id == any_(_texts(ids)))
-        if documents := [ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None]:
-            conditions.append(self.document_id == any_(_texts(documents)))
-        return conditions
+
+PLACES = ("in_document", "at_index")
+RANGES = ("in_document", "from_index", "to_index")
+"""The parameters that places are bound to, arrays of equal length."""
+
+
+def _unnested(names: Sequence[str], of: type[Text | BigInteger]) -> Any:
+    """The table `asked` with a row for each place; its first column is text."""
+    arrays = [texts(names[0]), *(cast(bindparam(name), ARRAY(of)) for name in names[1:])]
+    return func.unnest(*arrays).table_valued(*names).render_derived(name="asked")
+
+
+def _spelled(places: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
+    """JSON keeps a number as it was written: 7 or 7.0."""
+    return [(document, form) for document, index in dict.fromkeys(places) for form in (f"{index}", f"{index}.0")]
+
+
+def _ranges(places: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
+    """The places as ranges from first to last index, none of which touches another."""
+    found: list[tuple[str, int, int]] = []
+    for document, index in sorted(set(places)):
+        if found and found[-1][0] == document and found[-1][2] == index - 1:
+            found[-1] = (document, found[-1][1], index)
+        else:
+            found.append((document, index, index))
+    return found
+
+
+def storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
+    """Those of `refs` that Postgres could keep. A single other one would fail the whole statement."""
+    return [
+        ref
+        for ref in refs
+        if all(map(_is_text, (ref.document_id, ref.chunk_id or ""))) and (ref.index is None or abs(ref.index) < 2**63)
+    ]
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text column could hold `value`: UTF-8, without NUL."""
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+
+
+def texts(name: str) -> ColumnElement[Any]:
+    """The parameter `name`, an array of texts."""
+    return cast(bindparam(name), ARRAY(Text))
+
+
+_tables: dict[Hashable, ChunkTable] = {}
+
+
+def remembered(key: Hashable, make: Callable[[], ChunkTable]) -> ChunkTable:
+    """The table made under `key` before, with its statements; `make` makes it. So many are kept as are in use."""
+    table = _tables.pop(key, None) or make()
+    _tables[key] = table  # the last used is the last to go
+    while len(_tables) > MOST_TABLES:
+        _tables.pop(next(iter(_tables)), None)
+    return table
 
 
 def json_text(column: ColumnElement[Any], key: str) -> ColumnElement[str]:
@@ -95,8 +184,8 @@ def json_text(column: ColumnElement[Any], key: str) -> ColumnElement[str]:
     return type_coerce(column, Text).op("->>", return_type=Text())(literal(last, literal_execute=True))
 
 
-def read(ready: Callable[[], Engine], statement: Any, timeout_seconds: float) -> list[Row[Any]]:
-    """The rows of `statement`, in one round trip, on a connection of the engine that `ready` gives.
+def read(ready: Callable[[], Engine], asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
+    """The rows of what is `asked`, in one round trip, on a connection of the engine that `ready` gives.
 
     The deadline holds for all of it: `ready`, the connection and the answer. It runs in a thread that is left behind
     when it is late; its connection then never goes back to the pool.
@@ -104,13 +193,13 @@ def read(ready: Callable[[], Engine], statement: Any, timeout_seconds: float) ->
     Raises:
         TimeoutError: there was no answer in time.
     """
-    with _deadline(_Asked(ready, statement, timeout_seconds)) as future:
+    with _deadline(_Fetch(ready, asked, timeout_seconds)) as future:
         return within(timeout_seconds, future)
 
 
-async def read_in_background(ready: Callable[[], Engine], statement: Any, timeout_seconds: float) -> list[Row[Any]]:
+async def read_in_background(ready: Callable[[], Engine], asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
     """The same as `read`, awaited."""
-    with _deadline(_Asked(ready, statement, timeout_seconds)) as future:
+    with _deadline(_Fetch(ready, asked, timeout_seconds)) as future:
         return await awaited_within(timeout_seconds, future)
 
 
@@ -136,17 +225,17 @@ def waited(rows: Future[Answer], timeout_seconds: float) -> Answer:
         raise TimeoutError(_given_up(timeout_seconds)) from error
 
 
-async def arows(engine: AsyncEngine, statement: Any) -> list[Row[Any]]:
-    """The rows of `statement`, in one round trip; for `awaited` and `waited`, since it has no deadline."""
+async def arows(engine: AsyncEngine, asked: Asked) -> list[Row[Any]]:
+    """The rows of what is `asked`, in one round trip; for `awaited` and `waited`, since it has no deadline."""
     async with engine.connect() as connection:
-        return list((await (await connection.execution_options(**AUTOCOMMIT)).execute(statement)).all())
+        return list((await (await connection.execution_options(**AUTOCOMMIT)).execute(*asked)).all())
 
 
-class _Asked:
+class _Fetch:
     """One statement on its way, which another thread may give up at any moment."""
 
-    def __init__(self, ready: Callable[[], Engine], statement: Any, timeout_seconds: float) -> None:
-        self._ready, self._statement, self.timeout_seconds = ready, statement, timeout_seconds
+    def __init__(self, ready: Callable[[], Engine], asked: Asked, timeout_seconds: float) -> None:
+        self._ready, self._asked, self.timeout_seconds = ready, asked, timeout_seconds
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._late = False
@@ -162,7 +251,7 @@ class _Asked:
                     raise TimeoutError(_given_up(self.timeout_seconds))
                 self._driver = connection.connection.driver_connection
             try:
-                return list(connection.execute(self._statement).all())
+                return list(connection.execute(*self._asked).all())
             finally:
                 with self._lock:
                     self._driver = None
@@ -190,16 +279,16 @@ class _Asked:
 
 
 @contextmanager
-def _deadline(asked: _Asked) -> Iterator[Future[list[Row[Any]]]]:
-    """The future of `asked`, which is given up if it isn't there in the end."""
-    future = in_background(asked.rows)
+def _deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
+    """The future of `fetch`, which is given up if it isn't there in the end."""
+    future = in_background(fetch.rows)
     try:
         yield future
     except DeadlineError as error:
-        raise TimeoutError(_given_up(asked.timeout_seconds)) from error
+        raise TimeoutError(_given_up(fetch.timeout_seconds)) from error
     finally:
         if future.cancelled() or not future.done():
-            asked.give_up()
+            fetch.give_up()
 
 
 def _timed(timeout_seconds: float) -> Callable[..., tuple[str, Any]]:
@@ -235,7 +324,3 @@ def _given_up(timeout_seconds: float) -> str:
     return (
         f"no answer from Postgres within {timeout_seconds:g} s; the statement was given up and its connection dropped"
     )
-
-
-def _texts(values: Sequence[Any]) -> ColumnElement[Any]:
-    return cast(list(values), ARRAY(Text))
