@@ -22,6 +22,7 @@ Answer = TypeVar("Answer")
 
 MOST_AT_ONCE = 8
 """As many calls as run at the same time; what serves them may allow fewer."""
+TURNS = "ctxassembly-turns"
 MOST_IN_BACKGROUND = 128
 """As many threads as are ever kept for single calls. Where so many hang, further calls wait, until their deadline."""
 
@@ -53,6 +54,20 @@ def in_background(call: Callable[[], Answer]) -> Future[Answer]:
     for them, and whoever gives up a call goes on at once: the call itself can't be stopped.
     """
     return _crew("ctxassembly-background", MOST_IN_BACKGROUND).start(call)
+
+
+async def in_turn(call: Callable[[], Answer]) -> Answer:
+    """What `call` comes to, made in the one thread of the process for work that would keep the event loop busy.
+
+    More threads would fight for the interpreter, and each piece of work take longer. Whoever is cancelled goes on at
+    once; a call whose turn hasn't come isn't made then.
+    """
+    import asyncio
+    from threading import current_thread
+
+    if current_thread().name == TURNS:  # an event loop inside such a call would wait for itself
+        return call()
+    return await asyncio.wrap_future(_crew(TURNS, 1).start(call))
 
 
 def within(seconds: float, future: Future[Answer]) -> Answer:
