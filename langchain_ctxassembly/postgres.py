@@ -50,6 +50,7 @@ class PGVectorNeighbours:
     All values are bound, the embedding is never read, and a row that `filter` excludes never leaves the database.
     Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
     JSON metadata. Columns must be of text and integers. An index on the two makes it fast; neither class creates one.
+    What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
     """
 
     vectorstore: PGVectorStore | AsyncPGVectorStore | PGVector
@@ -57,7 +58,8 @@ class PGVectorNeighbours:
     filter: dict[str, Any] | None = None
     """As for the vector store's own search."""
     timeout_seconds: float = 10.0
-    """A fetch that takes longer is cancelled, on the server too."""
+    """For all of a fetch, the wait for a connection included. What is late raises TimeoutError, whatever the server
+    does; it is cancelled there too, and its connection dropped."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:

@@ -48,7 +48,8 @@ class PGVectorNeighbours:
     filter: MetadataFilters | None = None
     """What the retriever filters by."""
     timeout_seconds: float = 10.0
-    """A fetch that takes longer is cancelled, on the server too."""
+    """For all of a fetch, the wait for a connection included. What is late raises TimeoutError, whatever the server
+    does; it is cancelled there too, and its connection dropped."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:

@@ -321,7 +321,7 @@ def test_an_index_on_document_and_place_is_used(database: Database, kind: str) -
         connection.execute(f"ANALYZE {table}")
         with statements(engine_of(store)) as seen:
             refs = [ChunkRef(f"D{each}", at) for each in range(10) for at in (3, 4, 5)]
-            assert len(PGVectorNeighbours(store).fetch(refs)) == 30
+            assert len(PGVectorNeighbours(store, timeout_seconds=600).fetch(refs)) == 30
         (statement, parameters), *_ = seen
         for mode in ("force_custom_plan", "force_generic_plan"):
             connection.execute(f"SET plan_cache_mode = {mode}")

@@ -1,8 +1,8 @@
-"""Chunks from a Postgres table in one statement, for all documents at once, by bound parameters alone.
+"""Chunks from a Postgres table in one statement, for all documents at once, by bound parameters alone, and on time.
 
-For tables that keep a chunk's document and place in JSON metadata and whose own interface can't ask for them, or
-writes values into the statement. An index on the two expressions serves it:
+An index on document and place serves it, be they columns or in the JSON metadata:
 
+    CREATE INDEX ON chunks (document_id, chunk_index)
     CREATE INDEX ON chunks ((metadata ->> 'document_id'), (metadata ->> 'chunk_index'))
 """
 
@@ -268,7 +268,7 @@ class _Fetch:
     def _end(self, driver: Any) -> None:
         """Have the server give up; if it doesn't answer to that either, have the driver give up."""
         try:
-            # psycopg2 can't: its `cancel` stops all threads until the server answers. There, the server has a deadline.
+            # psycopg2's `cancel` stops all threads until the server answers: there the server has its own deadline.
             if hasattr(driver, "cancel_safe") and _can_cancel():
                 driver.cancel_safe(timeout=GRACE_SECONDS)
         finally:
