@@ -23,18 +23,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.stores.postgres import (
-    Asked,
-    ChunkTable,
-    arows,
-    awaited,
-    json_text,
-    read,
-    read_in_background,
-    remembered,
-    storable,
-    waited,
-)
+from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable
+from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
 from ctxassembly.types import Chunk, ChunkRef
 from langchain_ctxassembly.detect import unwrapped
 from langchain_ctxassembly.documents import chunk_from

@@ -17,7 +17,8 @@ from sqlalchemy import Engine, Row, any_, func, select
 from ctxassembly.calls import in_background
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.stores.postgres import Asked, ChunkTable, arows, awaited, json_text, read, remembered, storable, texts
+from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable, texts
+from ctxassembly.stores.rows import Asked, arows, awaited, read
 from ctxassembly.types import Chunk, ChunkRef
 from llamaindex_ctxassembly.nodes import to_chunk
 from llamaindex_ctxassembly.sqlfilters import where
