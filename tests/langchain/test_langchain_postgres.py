@@ -281,7 +281,7 @@ async def test_one_document_id_that_postgres_cannot_hold_costs_no_other_its_neig
     assert [chunk.id for chunk in await neighbours.afetch(refs)] == ["A#1"]
     assert await neighbours.afetch(impossible) == []
     hits = [document("A", 4, tenant="ours"), document("B\0", 4)]
-    found = await ContextAssembler(store=neighbours).ainvoke(hits)
+    found = await ContextAssembler(store=neighbours, neighbours="unfiltered").ainvoke(hits)
     assert [each.metadata["chunk_ids"] for each in found] == [["A#3", "A#4", "A#5"], ["B\0#4"]]
 
 

@@ -89,7 +89,7 @@ async def chains(url: str) -> AsyncIterator[dict[str, Ask]]:
             id_column="id", metadata_columns=["document_id", "chunk_index"],
         )  # fmt: skip
         retriever = store.as_retriever(search_kwargs={"k": HITS})
-        config = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING)
+        config = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING, neighbours="unfiltered")
         assembler = ContextAssembler(config=config, store=PGVectorNeighbours(store))
         yield {
             ALONE: retriever.ainvoke,
