@@ -25,6 +25,7 @@ from ctxassembly.types import Chunk
 from langchain_ctxassembly.configurable import NAME, following
 from langchain_ctxassembly.documents import documents_from, hit_from
 from langchain_ctxassembly.filtered import held
+from langchain_ctxassembly.listeners import listened_to
 from langchain_ctxassembly.llm import async_model, model
 from langchain_ctxassembly.visible import Search
 
@@ -122,7 +123,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             on_fetched=self.on_fetched,
         )
         self._warn(context)
-        dispatch_custom_event(EVENT, _event(context), config=config)
+        if listened_to(config):
+            dispatch_custom_event(EVENT, _event(context), config=config)
         return context
 
     async def aassembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
@@ -135,7 +137,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             on_fetched=self.on_fetched,
         )
         self._warn(context)
-        await adispatch_custom_event(EVENT, _event(context), config=config)
+        if listened_to(config):
+            await adispatch_custom_event(EVENT, _event(context), config=config)
         return context
 
     def knows_what_was_told(self, other: ContextAssembler) -> None:

@@ -1,4 +1,4 @@
-"""Neighbours from langchain-postgres: `PGVectorStore` by its own `aget`, the older `PGVector` by a bound statement."""
+"""Neighbours from langchain-postgres, `PGVectorStore` and the older `PGVector`, by one statement with bound values."""
 
 # ruff: noqa: SLF001  what is private here has no public way in: the event loop, the sessions, the filter's translation
 
@@ -6,19 +6,25 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import defaultdict
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, cast
 
 from langchain_core.documents import Document
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
-from sqlalchemy import select
+from sqlalchemy import JSON, Engine, bindparam, null, quoted_name, select
+from sqlalchemy import column as sql_column
+from sqlalchemy import table as sql_table
+from sqlalchemy import text as sql
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.stores.postgres import ChunkTable, aread, json_text, read
+from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable
+from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
 from ctxassembly.types import Chunk, ChunkRef
 from langchain_ctxassembly.detect import unwrapped
 from langchain_ctxassembly.documents import chunk_from
@@ -34,6 +40,7 @@ class PGVectorNeighbours:
     All values are bound, the embedding is never read, and a row that `filter` excludes never leaves the database.
     Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
     JSON metadata. Columns must be of text and integers. An index on the two makes it fast; neither class creates one.
+    What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
     """
 
     vectorstore: PGVectorStore | AsyncPGVectorStore | PGVector
@@ -41,7 +48,8 @@ class PGVectorNeighbours:
     filter: dict[str, Any] | None = None
     """As for the vector store's own search."""
     timeout_seconds: float = 10.0
-    """A fetch that takes longer is cancelled, on the server too."""
+    """For all of a fetch, the wait for a connection included. What is late raises TimeoutError, whatever the server
+    does; it is cancelled there too, and its connection dropped."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:
@@ -64,10 +72,12 @@ class PGVectorNeighbours:
             TimeoutError: the database didn't answer in time.
             InputError: the vector store was set up for async use alone.
         """
+        refs = storable(refs)
         return self._chunks(self._source().rows(refs)) if refs else []
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited. A `PGVector` set up for sync use is asked in a thread."""
+        refs = storable(refs)
         return self._chunks(await self._source().arows(refs)) if refs else []
 
     def _source(self) -> _Source:
@@ -76,8 +86,11 @@ class PGVectorNeighbours:
         return _Table(self.vectorstore, self.filter, self.timeout_seconds, self.keys)
 
     def _chunks(self, rows: Rows) -> list[Chunk]:
-        documents = (Document(id=id_, page_content=text, metadata=metadata or {}) for id_, text, metadata in rows)
-        return [chunk_from(document, self.keys) for document in documents]
+        return [chunk_from(_document(*row), self.keys) for row in rows]
+
+
+def _document(id_: Any, text: str, metadata: dict[str, Any] | None) -> Document:
+    return Document(id=str(id_), page_content=text, metadata=metadata or {})
 
 
 class _Source(Protocol):
@@ -88,7 +101,7 @@ class _Source(Protocol):
 
 @dataclass(frozen=True)
 class _Table:
-    """A `PGVectorStore`'s table, by the public `aget`."""
+    """A `PGVectorStore`'s table. What its filter means is for the vector store to say."""
 
     vectorstore: PGVectorStore | AsyncPGVectorStore
     filter: dict[str, Any] | None
@@ -96,39 +109,84 @@ class _Table:
     keys: MetadataKeys
 
     def rows(self, refs: Sequence[ChunkRef]) -> Rows:
-        loop = getattr(getattr(self.vectorstore, "_engine", None), "_loop", None)
+        loop = self._loop()
         if loop is None:
             raise InputError("this vector store has no event loop of its own for sync calls: use the async methods")
-        return asyncio.run_coroutine_threadsafe(self.arows(refs), loop).result()
+        return waited(asyncio.run_coroutine_threadsafe(self._rows(refs), loop), self.timeout_seconds)
 
     async def arows(self, refs: Sequence[ChunkRef]) -> Rows:
-        asking = self.vectorstore.aget(where=self._where(refs), include=["documents", "metadatas"])
-        try:
-            found = await asyncio.wait_for(asking, self.timeout_seconds)
-        except asyncio.TimeoutError as error:
-            raise TimeoutError(f"no answer from Postgres within {self.timeout_seconds:g} s") from error
-        return zip(found["ids"], found["documents"], found["metadatas"], strict=True)
+        loop, rows = self._loop(), self._rows(refs)
+        return await awaited(asyncio.run_coroutine_threadsafe(rows, loop) if loop else rows, self.timeout_seconds)
 
-    def _where(self, refs: Sequence[ChunkRef]) -> dict[str, Any]:
-        table = unwrapped(self.vectorstore)
-        document, index = (
-            next((name for name in names if name in table.metadata_columns), names[0])
-            for names in (self.keys.document_id, self.keys.index)
+    def _loop(self) -> asyncio.AbstractEventLoop | None:
+        return getattr(getattr(self.vectorstore, "_engine", None), "_loop", None)
+
+    async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        store = unwrapped(self.vectorstore)
+        condition, bound = _translated(store, self.filter)
+        made_of = (
+            store.schema_name,
+            store.table_name,
+            store.id_column,
+            store.content_column,
+            store.metadata_json_column,
+            tuple(store.metadata_columns),
+            _first(self.keys.document_id, store.metadata_columns),
+            _first(self.keys.index, store.metadata_columns),
+            condition,
         )
-        places: defaultdict[str, list[int | str]] = defaultdict(list)
-        for ref in refs:
-            if ref.index is not None:
-                # JSON is compared as text, since a cast would fail on any odd value in the table.
-                in_column = index in table.metadata_columns
-                places[ref.document_id] += [ref.index] if in_column else [f"{ref.index}", f"{ref.index}.0"]
-        wanted: list[dict[str, Any]] = [
-            {"$and": [{document: document_id}, {index: {"$in": indexes}}]} for document_id, indexes in places.items()
+        asked, places = remembered(made_of, partial(_chunk_table, *made_of)).asked(refs)
+        rows = await arows(store.engine, (asked, {**places, **bound}))
+        columns = store.metadata_columns
+        return [
+            (id_, text, {**(json or {}), **dict(zip(columns, more, strict=True))}) for id_, text, json, *more in rows
         ]
-        if ids := [ref.chunk_id for ref in refs if ref.chunk_id is not None]:
-            wanted.append({table.id_column: {"$in": ids}})
-        if whole := [ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None]:
-            wanted.append({document: {"$in": whole}})
-        return {"$and": [{"$or": wanted}, *([self.filter] if self.filter else [])]}
+
+
+def _translated(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """The condition in SQL that a filter is to the vector store itself, and the values of its parameters.
+
+    The vector store names those differently each time; here filters that differ in values alone give the same text.
+    """
+    if not condition:
+        return "", {}
+    clause, bound = store._create_filter_clause(condition)
+    for at, name in enumerate(bound):
+        clause = re.sub(rf":{name}\b", f":filter_{at}", clause)
+    return clause, {f"filter_{at}": value for at, value in enumerate(bound.values())}
+
+
+def _chunk_table(
+    schema: str,
+    table: str,
+    id_: str,
+    content: str,
+    json: str | None,
+    columns: Sequence[str],
+    document: str,
+    index: str,
+    condition: str,
+) -> ChunkTable:
+    own: dict[str, Any] = {name: sql_column(quoted_name(name, quote=True)) for name in (id_, content, *columns)}
+    metadata = null() if json is None else sql_column(quoted_name(json, quote=True), JSON)
+    home = sql_table(
+        quoted_name(table, quote=True),
+        *own.values(),
+        *(() if json is None else (metadata,)),
+        schema=quoted_name(schema, quote=True),
+    )
+    rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(home)
+    return ChunkTable(
+        id=own[id_],
+        document_id=own[document] if document in own else json_text(metadata, document),
+        index=own[index] if index in own else json_text(metadata, index),
+        rows=rows.where(sql(f"({condition})")) if condition else rows,
+        ordered=index in own,
+    )
+
+
+def _first(names: Sequence[str], columns: Sequence[str]) -> str:
+    return next((name for name in names if name in columns), names[0])
 
 
 @dataclass(frozen=True)
@@ -143,27 +201,36 @@ class _Collection:
     def rows(self, refs: Sequence[ChunkRef]) -> Rows:
         if self.vectorstore.async_mode:
             raise InputError("this PGVector was set up with async_mode=True: use the async methods")
-        with self.vectorstore._make_sync_session() as session:
-            return read(session, self._table().select(refs), self.timeout_seconds)
+        return read(self._engine, self._asked(refs), self.timeout_seconds)
 
     async def arows(self, refs: Sequence[ChunkRef]) -> Rows:
         if not self.vectorstore.async_mode:
-            return await asyncio.to_thread(self.rows, refs)
-        await self.vectorstore.__apost_init__()
-        async with self.vectorstore._make_async_session() as session:
-            return await aread(session, self._table().select(refs), self.timeout_seconds)
+            return await read_in_background(self._engine, self._asked(refs), self.timeout_seconds)
+        return await awaited(self._rows(refs), self.timeout_seconds)
+
+    async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        # It happens once: a fetch that is given up must not leave it half done.
+        await asyncio.shield(self.vectorstore.__apost_init__())
+        return await arows(cast(AsyncEngine, self.vectorstore._async_engine), self._asked(refs))
+
+    def _engine(self) -> Engine:
+        return cast(Engine, self.vectorstore._engine)
+
+    def _asked(self, refs: Sequence[ChunkRef]) -> Asked:
+        # Of a filter there are as many tables as values: they are part of its clauses.
+        made_of = (self.vectorstore.EmbeddingStore, self.keys.document_id[0], self.keys.index[0], repr(self.filter))
+        asked, places = remembered(made_of, self._table).asked(refs)
+        return asked, {**places, "collection": self.vectorstore.collection_name}
 
     def _table(self) -> ChunkTable:
         chunks, collections = self.vectorstore.EmbeddingStore, self.vectorstore.CollectionStore
-        named = collections.name == self.vectorstore.collection_name
-        where = [chunks.collection_id == select(collections.uuid).where(named).scalar_subquery()]
-        if self.filter:
-            where.append(self.vectorstore._create_filter_clause(self.filter))
+        named = select(collections.uuid).where(collections.name == bindparam("collection"))
+        rows = select(chunks.id, chunks.document, chunks.cmetadata).where(
+            chunks.collection_id == named.scalar_subquery()
+        )
         return ChunkTable(
             id=chunks.id,
             document_id=json_text(chunks.cmetadata, self.keys.document_id[0]),
             index=json_text(chunks.cmetadata, self.keys.index[0]),
-            text=chunks.document,
-            metadata=chunks.cmetadata,
-            where=tuple(where),
+            rows=rows.where(self.vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
         )

@@ -4,19 +4,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.schema import BaseNode, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
-from sqlalchemy import Row, Text, any_, cast, func
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import Engine, Row, any_, func, select
 
+from ctxassembly.calls import in_background
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.stores.postgres import ChunkTable, aread, json_text, read
+from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable, texts
+from ctxassembly.stores.rows import Asked, arows, awaited, read
 from ctxassembly.types import Chunk, ChunkRef
 from llamaindex_ctxassembly.nodes import to_chunk
 from llamaindex_ctxassembly.sqlfilters import where
@@ -47,13 +49,14 @@ class PGVectorNeighbours:
     filter: MetadataFilters | None = None
     """What the retriever filters by."""
     timeout_seconds: float = 10.0
-    """A fetch that takes longer is cancelled, on the server too."""
+    """For all of a fetch, the wait for a connection included. What is late raises TimeoutError, whatever the server
+    does; it is cancelled there too, and its connection dropped."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout_seconds < math.inf:
             raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
-        self._table(())
+        self._table()
 
     @property
     def holds_filter(self) -> bool | None:
@@ -61,34 +64,45 @@ class PGVectorNeighbours:
         return True if self.filter else None
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
-        """The chunks that exist among `refs` and pass the filter."""
-        if not refs:
-            return []
-        self.vector_store._initialize()
-        with self.vector_store._session() as session:
-            return self._chunks(read(session, self._table(refs).select(refs), self.timeout_seconds))
+        """The chunks that exist among `refs` and pass the filter.
+
+        Raises:
+            TimeoutError: the database didn't answer in time.
+        """
+        refs = storable(refs)
+        return self._chunks(read(self._engine, self._asked(refs), self.timeout_seconds)) if refs else []
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
-        if not refs:
-            return []
-        self.vector_store._initialize()
-        async with self.vector_store._async_session() as session:
-            return self._chunks(await aread(session, self._table(refs).select(refs), self.timeout_seconds))
+        refs = storable(refs)
+        return self._chunks(await awaited(self._rows(refs), self.timeout_seconds)) if refs else []
 
-    def _table(self, refs: Sequence[ChunkRef]) -> ChunkTable:
-        """Where the chunks are, narrowed to the documents of `refs`."""
+    async def _rows(self, refs: Sequence[ChunkRef]) -> list[Row[Any]]:
+        if not self.vector_store._is_initialized:
+            await asyncio.wrap_future(in_background(self._engine))
+        return await arows(self.vector_store._async_engine, self._asked(refs))
+
+    def _engine(self) -> Engine:
+        self.vector_store._initialize()
+        return cast(Engine, self.vector_store._engine)
+
+    def _asked(self, refs: Sequence[ChunkRef]) -> Asked:
+        among = list(dict.fromkeys([*(ref.document_id for ref in refs), NO_DOCUMENT]))
+        made_of = (self.vector_store._table_class, self.keys.index, repr(self.filter))
+        asked, places = remembered(made_of, self._table).asked(refs)
+        return asked, {**places, "among": among}
+
+    def _table(self) -> ChunkTable:
+        """Where the chunks are, narrowed to the documents that are asked about."""
         table = self.vector_store._table_class
         metadata = table.metadata_
         document_id = json_text(metadata, "ref_doc_id")
-        documents = list(dict.fromkeys([*(ref.document_id for ref in refs), NO_DOCUMENT]))
+        rows = select(table.node_id.label("id"), table.text.label("text"), metadata.label("metadata"))
         return ChunkTable(
             id=table.node_id,
             document_id=document_id,
             index=func.coalesce(*(json_text(metadata, key) for key in self.keys.index)),
-            text=table.text,
-            metadata=metadata,
-            where=(document_id == any_(cast(documents, ARRAY(Text))), where(self.filter, metadata)),
+            rows=rows.where(document_id == any_(texts("among")), where(self.filter, metadata)),
         )
 
     def _chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:

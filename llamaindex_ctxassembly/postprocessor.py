@@ -25,7 +25,7 @@ from ctxassembly.plain import plain, plain_trace
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.supplement import Given, supplement_for
 from llamaindex_ctxassembly.embeddings import as_embeddings
-from llamaindex_ctxassembly.events import ContextAssembledEvent
+from llamaindex_ctxassembly.events import ContextAssembledEvent, listened_to
 from llamaindex_ctxassembly.labelled import labelled_nodes, unread
 from llamaindex_ctxassembly.llm import async_model, model
 from llamaindex_ctxassembly.neighbours import neighbours_of, under
@@ -185,8 +185,8 @@ def _words(query_bundle: QueryBundle | None) -> str | None:
 
 
 def _answer(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithScore]:
-    dispatcher.event(
-        ContextAssembledEvent(query=context.query, citations=plain(context.citations), trace=plain_trace(context.trace))
-    )
+    if listened_to(dispatcher):
+        citations, trace = plain(context.citations), plain_trace(context.trace)
+        dispatcher.event(ContextAssembledEvent(query=context.query, citations=citations, trace=trace))
     media = [NodeWithScore(node=unread(each.node), score=each.score) for each in nodes if is_media(each)]
     return labelled_nodes(context, [each.node for each in nodes]) + media

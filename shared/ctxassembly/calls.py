@@ -6,19 +6,29 @@ Both are imported where they are used, so that importing the engine stays light.
 from __future__ import annotations
 
 import inspect
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
+    import asyncio
     from concurrent.futures import Future
+    from queue import SimpleQueue
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
 
 MOST_AT_ONCE = 8
 """As many calls as run at the same time; what serves them may allow fewer."""
+TURNS = "ctxassembly-turns"
+MOST_IN_BACKGROUND = 128
+"""As many threads as are ever kept for single calls. Where so many hang, further calls wait, until their deadline."""
+
+
+class DeadlineError(TimeoutError):
+    """Nothing came within the time given here, as against a timeout that the call itself reports."""
 
 
 def is_async(function: object) -> bool:
@@ -35,6 +45,69 @@ def in_thread(function: Callable[[Given], Answer]) -> Callable[[Given], Awaitabl
         return await asyncio.to_thread(function, given)
 
     return awaited
+
+
+def in_background(call: Callable[[], Answer]) -> Future[Answer]:
+    """The future of `call`, which a daemon thread makes in a copy of the caller's context.
+
+    The threads are kept, since starting one costs more than most calls. Neither a fork nor the interpreter's end waits
+    for them, and whoever gives up a call goes on at once: the call itself can't be stopped.
+    """
+    return _crew("ctxassembly-background", MOST_IN_BACKGROUND).start(call)
+
+
+async def in_turn(call: Callable[[], Answer]) -> Answer:
+    """What `call` comes to, made in the one thread of the process for work that would keep the event loop busy.
+
+    More threads would fight for the interpreter, and each piece of work take longer. Whoever is cancelled goes on at
+    once; a call whose turn hasn't come isn't made then.
+    """
+    import asyncio
+    from threading import current_thread
+
+    if current_thread().name == TURNS:  # an event loop inside such a call would wait for itself
+        return call()
+    return await asyncio.wrap_future(_crew(TURNS, 1).start(call))
+
+
+def within(seconds: float, future: Future[Answer]) -> Answer:
+    """What `future` comes to.
+
+    Raises:
+        DeadlineError: it is not there after `seconds`. The future is cancelled; nobody waits for what that takes.
+    """
+    from concurrent.futures import TimeoutError as NotYet
+    from threading import TIMEOUT_MAX
+
+    try:
+        return future.result(min(seconds, TIMEOUT_MAX))
+    except NotYet:
+        if future.done():  # a timeout of its own, or at the last moment
+            return future.result()
+        raise DeadlineError(f"no answer within {seconds:g} s") from None
+    finally:
+        future.cancel()
+
+
+async def awaited_within(seconds: float, future: Awaitable[Answer] | Future[Answer]) -> Answer:
+    """The same as `within`, awaited; of the event loop's own futures, of coroutines, and of calls in threads.
+
+    If whoever awaits this is cancelled, so is the future.
+    """
+    import asyncio
+    from concurrent.futures import Future
+
+    asked = asyncio.wrap_future(future) if isinstance(future, Future) else asyncio.ensure_future(future)
+    try:
+        await asyncio.wait([asked], timeout=seconds)
+        if asked.done():
+            return asked.result()
+    finally:
+        if asked.cancel():
+            # Drivers tell the server when they are cancelled, and wait for its answer: that is not waited for.
+            _leaving.add(asked)
+            asked.add_done_callback(_left)
+    raise DeadlineError(f"no answer within {seconds:g} s")
 
 
 def call_all(
@@ -100,11 +173,7 @@ def _started(function: Callable[[Given], Any], given: Sequence[Given]) -> list[F
                 future, call = waiting.popleft()
             except IndexError:
                 return
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(call())
-                except BaseException as error:  # noqa: BLE001 - raised again by whoever asks for the result
-                    future.set_exception(error)
+            _make(future, call)
 
     for _ in range(min(MOST_AT_ONCE, len(calls))):
         Thread(target=work, name="ctxassembly-call", daemon=True).start()
@@ -128,3 +197,65 @@ async def _awaited(function: Callable[[Given], Awaitable[Answer]], given: Given,
 
 def _late(timeout_seconds: float) -> TimeoutError:
     return TimeoutError(f"no answer within {timeout_seconds:g} s")
+
+
+class _Crew:
+    """Daemon threads that make calls in the order in which they come; started as they are needed, `most` of them."""
+
+    def __init__(self, name: str, most: int) -> None:
+        from queue import SimpleQueue
+        from threading import Lock, Semaphore
+
+        self._name, self._most = name, most
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        self._idle = Semaphore(0)
+        self._starting = Lock()
+        self._started = 0
+
+    def start(self, call: Callable[[], Answer]) -> Future[Answer]:
+        from concurrent.futures import Future
+        from contextvars import copy_context
+        from threading import Thread
+
+        future: Future[Answer] = Future()
+        self._calls.put((future, partial(copy_context().run, call)))
+        if not self._idle.acquire(blocking=False):
+            with self._starting:
+                if self._started < self._most:
+                    Thread(target=self._work, name=self._name, daemon=True).start()
+                    self._started += 1
+        return future
+
+    def _work(self) -> None:
+        while True:
+            _make(*self._calls.get())
+            self._idle.release()
+
+
+def _make(future: Future[Any], call: Callable[[], Any]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            answer = call()
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever asks for the result
+            future.set_exception(error)
+        else:
+            future.set_result(answer)
+
+
+_crews: dict[tuple[int, str], _Crew] = {}
+"""By process, since a fork takes no threads along."""
+
+
+def _crew(name: str, most: int) -> _Crew:
+    key = (os.getpid(), name)
+    return _crews.get(key) or _crews.setdefault(key, _Crew(name, most))
+
+
+_leaving: set[asyncio.Future[Any]] = set()
+"""What was cancelled and isn't done yet: the event loop itself keeps no task alive."""
+
+
+def _left(future: asyncio.Future[Any]) -> None:
+    _leaving.discard(future)
+    if not future.cancelled():
+        future.exception()  # looked at, or asyncio would report it

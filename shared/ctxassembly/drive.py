@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from ctxassembly.ask import asking, awaitable_asking
+from ctxassembly.calls import in_turn
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.flow import assemble_flow
@@ -18,6 +21,7 @@ from ctxassembly.requests import (
     Embeddings,
     LanguageModel,
     OnFetched,
+    Request,
     Store,
 )
 from ctxassembly.supplement import Supplement
@@ -65,17 +69,15 @@ def assemble(
         supplement=supplement,
         clock=time.perf_counter,
     )
-    try:
-        request = next(flow)
-        while True:
-            try:
-                reply = ask(request)
-            except Exception as error:  # noqa: BLE001 - what a failure means is the flow's to decide
-                request = flow.throw(error)
-            else:
-                request = flow.send(reply)
-    except StopIteration as end:
-        return cast(Context, end.value)
+    step = _resumed(flow.send, None)
+    while not isinstance(step, _Ended):
+        try:
+            reply = ask(step)
+        except Exception as error:  # noqa: BLE001 - what a failure means is the flow's to decide
+            step = _resumed(flow.throw, error)
+        else:
+            step = _resumed(flow.send, reply)
+    return step.context
 
 
 async def aassemble(
@@ -91,6 +93,9 @@ async def aassemble(
 ) -> Context:
     """The same as `assemble`, awaited. What can't be awaited is called in a thread: the loop goes on meanwhile.
 
+    The work between the calls is done in one thread for all assemblies of the process, in turn. There too a function in
+    the config (`format`, `encoding`) is called.
+
     Of an async `llm` too at most 8 calls run at once; those that are late are cancelled.
     """
     ask = awaitable_asking(store, embeddings, llm, on_fetched)
@@ -105,14 +110,25 @@ async def aassemble(
         supplement=supplement,
         clock=time.perf_counter,
     )
+    step = await in_turn(partial(_resumed, flow.send, None))
+    while not isinstance(step, _Ended):
+        try:
+            reply = await ask(step)
+        except Exception as error:  # noqa: BLE001 - see above
+            step = await in_turn(partial(_resumed, flow.throw, error))
+        else:
+            step = await in_turn(partial(_resumed, flow.send, reply))
+    return step.context
+
+
+@dataclass(frozen=True)
+class _Ended:
+    context: Context
+
+
+def _resumed(resume: Callable[[Any], Request], given: Any) -> Request | _Ended:
+    """What the flow asks for next, or the context that it ends with: no future takes a StopIteration."""
     try:
-        request = next(flow)
-        while True:
-            try:
-                reply = await ask(request)
-            except Exception as error:  # noqa: BLE001 - see above
-                request = flow.throw(error)
-            else:
-                request = flow.send(reply)
+        return resume(given)
     except StopIteration as end:
-        return cast(Context, end.value)
+        return _Ended(end.value)

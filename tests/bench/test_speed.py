@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import SimpleNamespace
@@ -17,7 +19,8 @@ from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command
 from speed import instructions
 from speed.contestants import PEERS, Contestant, contestants, question_set
-from speed.database import is_installed, postgres
+from speed.database import is_installed, postgres, postgres_table
+from speed.load import ALONE, load, load_table, measured
 from speed.scaling import SKIPPED, Limits, Times, expected_ms, growth, growth_table, in_turn
 from speed.stages import GROUPS, stage_ms, stages_table
 from speed.threads import wall
@@ -191,6 +194,45 @@ def test_threads_run_every_case() -> None:
     assert found.one > 0 < found.two
     # In one thread and in two, twice and once to warm up.
     assert all(ran.count(case) == 2 * 3 for case in cases)
+
+
+async def test_load_asks_so_many_questions_at_once_and_tells_how_long_the_loop_stood_still() -> None:
+    asked: list[str] = []
+    at_once = most = 0
+
+    async def ask(question: str) -> None:
+        nonlocal at_once, most
+        asked.append(question)
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0.01)
+        time.sleep(0.03)  # noqa: ASYNC251 - what keeps the loop busy is what is told
+        at_once -= 1
+
+    found = await load(ask, requests=12, at_once=4)
+    assert len(asked) == len(set(asked)) == 12
+    assert most == 4
+    assert found.lag_p95_ms > 25
+    assert found.p95_ms > 40
+    assert 0 < found.a_second < 1 / 0.03
+
+
+@pytest.mark.bench
+def test_assembling_leaves_a_part_of_retrievals_throughput_and_the_loop_its_turns() -> None:
+    """Far from the figures of a quiet machine, and nearer to them than to those of an assembly on the loop."""
+    case = scenario(40)
+    with postgres_table(case) as url:
+        found = asyncio.run(measured(url, at_once=20, requests=40, repeats=3))
+    alone, *assembled = found.values()
+    assert next(iter(found)) == ALONE
+    assert len(assembled) == 2
+    for each, part in zip(assembled, (0.08, 0.03), strict=True):
+        assert each.a_second > part * alone.a_second
+        assert each.lag_p95_ms < alone.lag_p95_ms + 200
+    head, _, *rows = load_table(case, [1], 2, 1)
+    assert head.startswith("| at once |")
+    assert len(rows) == 3
+    assert "| 1.00 |" in rows[0]
 
 
 def test_the_command_prints_the_tables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

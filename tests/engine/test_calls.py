@@ -9,7 +9,16 @@ import time
 
 import pytest
 
-from ctxassembly.calls import MOST_AT_ONCE, await_all, call_all, is_async
+from ctxassembly.calls import (
+    MOST_AT_ONCE,
+    DeadlineError,
+    await_all,
+    awaited_within,
+    call_all,
+    in_background,
+    is_async,
+    within,
+)
 
 LONG = 60.0
 SHORT = 0.05
@@ -285,3 +294,119 @@ def test_what_is_async():
             return given
 
     assert [is_async(each) for each in (aboom, Awaited(), boom, Called(), None)] == [True, True, False, False, False]
+
+
+# One call in the background, and a deadline
+
+
+async def both_ways(seconds, call):
+    """What `call` comes to in the background, waited for and awaited."""
+    for wait in (lambda future: asyncio.to_thread(within, seconds, future), lambda it: awaited_within(seconds, it)):
+        yield await wait(in_background(call))
+
+
+async def test_a_call_in_the_background_is_made_in_a_copy_of_the_callers_context():
+    parent = contextvars.ContextVar[str]("parent")
+    parent.set("run 1")
+
+    def read() -> str:
+        found = parent.get()
+        parent.set("left behind")
+        return found
+
+    assert [answer async for answer in both_ways(LONG, read)] == ["run 1"] * 2
+    assert parent.get() == "run 1"
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("x"), TimeoutError("its own"), KeyboardInterrupt()])
+async def test_an_error_of_the_call_is_raised_as_it_is(error: BaseException):
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        within(LONG, in_background(fail))
+    assert caught.value is error
+    if isinstance(error, Exception):
+        with pytest.raises(type(error)) as caught:
+            await awaited_within(LONG, in_background(fail))
+        assert (type(caught.value), caught.value.args) == (type(error), error.args)
+
+
+async def test_nobody_waits_for_a_call_that_is_late():
+    released = threading.Event()
+    with pytest.raises(DeadlineError, match=r"within 0\.05 s"):
+        within(SHORT, in_background(lambda: released.wait(LONG)))
+    with pytest.raises(DeadlineError, match=r"within 0\.05 s"):
+        await awaited_within(SHORT, in_background(lambda: released.wait(LONG)))
+    released.set()
+
+
+async def test_a_late_coroutine_is_cancelled_and_what_it_does_about_it_is_not_waited_for():
+    released, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def reluctant() -> None:
+        try:
+            await asyncio.sleep(LONG)
+        except asyncio.CancelledError:
+            cancelled.set()
+            await released.wait()
+            raise ValueError("nobody hears of it") from None
+
+    with pytest.raises(DeadlineError):
+        await awaited_within(SHORT, reluctant())
+    await asyncio.wait_for(cancelled.wait(), LONG)
+    released.set()
+
+
+async def test_whoever_is_cancelled_cancels_what_it_waits_for():
+    began, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def ask() -> None:
+        try:
+            began.set()
+            await asyncio.sleep(LONG)
+        finally:
+            cancelled.set()
+
+    asking = asyncio.create_task(awaited_within(LONG, ask()))
+    await began.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await asyncio.wait_for(cancelled.wait(), LONG)
+
+
+def test_threads_in_the_background_are_kept():
+    def thread() -> int:
+        return threading.get_ident()
+
+    before = threading.active_count()
+    for _ in range(50):
+        within(LONG, in_background(thread))
+    assert threading.active_count() <= before + 2
+
+
+def test_as_many_calls_run_in_the_background_as_there_are():
+    meeting = threading.Barrier(20)
+    futures = [in_background(meeting.wait) for _ in range(20)]
+    assert sorted(within(LONG, future) for future in futures) == list(range(20))
+
+
+FORKED = """
+import os
+from ctxassembly.calls import in_background, within
+
+assert within(60, in_background(os.getpid)) == os.getpid()
+child = os.fork()
+if child == 0:
+    os._exit(0 if within(60, in_background(os.getpid)) == os.getpid() else 1)
+assert os.waitpid(child, 0)[1] == 0
+in_background(lambda: __import__("time").sleep(60))
+"""
+
+
+def test_a_fork_has_threads_of_its_own_and_the_interpreter_waits_for_none():
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True)
+    assert time.monotonic() - began < 30
+    assert done.stderr == ""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 
 import pytest
@@ -104,3 +105,84 @@ async def test_many_assemblies_at_once_do_not_mix():
 
 def test_the_query_is_kept():
     assert assemble(HITS, query="wanneer?").query == "wanneer?"
+
+
+# The thread that assembles
+
+
+def counting(inside) -> AssemblyConfig:
+    """A config whose tokenizer calls `inside` each time, which is in the middle of an assembly."""
+
+    def count(text: str) -> int:
+        inside()
+        return len(text.split())
+
+    return AssemblyConfig(encoding=count)
+
+
+async def test_an_assembly_does_not_stall_the_loop():
+    """It waits for something that only the running loop can do."""
+    turned = threading.Event()
+    waited = []
+    asyncio.get_running_loop().call_soon(turned.set)
+    context = await aassemble(HITS, counting(lambda: waited.append(turned.wait(10))))
+    assert context.text
+    assert all(waited)
+
+
+async def test_all_assemblies_of_a_process_share_one_thread_and_each_keeps_its_callers_context():
+    caller = contextvars.ContextVar[int]("caller")
+    seen: set[tuple[int, int]] = set()
+    config = counting(lambda: seen.add((caller.get(), threading.get_ident())))
+
+    async def one(number: int) -> str:
+        caller.set(number)
+        return (await aassemble(HITS, config)).text
+
+    texts = await asyncio.gather(*(one(number) for number in range(20)))
+    assert set(texts) == {assemble(HITS, counting(lambda: None)).text}
+    assert {number for number, _ in seen} == set(range(20))
+    assert len({thread for _, thread in seen} - {threading.get_ident()}) == 1
+    assert threading.get_ident() not in {thread for _, thread in seen}
+
+
+async def test_whoever_is_cancelled_goes_on_at_once_and_the_next_gets_a_turn():
+    began, released = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        began.set()
+        released.wait(60)
+
+    hanging = asyncio.create_task(aassemble(HITS, counting(hang)))
+    await asyncio.to_thread(began.wait, 60)
+    calls: list[None] = []
+    waiting = asyncio.create_task(aassemble(HITS, counting(lambda: calls.append(None))))
+    await asyncio.sleep(0.01)
+    for task in (hanging, waiting):
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 30)
+    released.set()
+    assert (await aassemble(HITS, counting(lambda: None))).text
+    assert calls == []  # its turn never came
+
+
+async def test_an_assembly_within_an_assembly_does_not_wait_for_itself():
+    inner: list[str] = []
+
+    def nested() -> None:
+        if not inner:
+            inner.append(asyncio.run(aassemble(HITS)).text)
+
+    await asyncio.wait_for(aassemble(HITS, counting(nested)), 60)
+    assert inner == [assemble(HITS).text]
+
+
+async def test_what_goes_wrong_in_the_thread_is_raised_to_the_caller():
+    def fail() -> None:
+        raise LookupError("a fault of the tokenizer")
+
+    with pytest.raises(LookupError, match="a fault of the tokenizer"):
+        assemble(HITS, counting(fail))
+    with pytest.raises(LookupError, match="a fault of the tokenizer"):
+        await aassemble(HITS, counting(fail))

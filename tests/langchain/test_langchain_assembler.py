@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from langchain_classic.retrievers import ContextualCompressionRetriever
 from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 from pydantic import ValidationError
@@ -324,3 +325,23 @@ async def test_the_filter_holds_for_the_neighbours_of_any_store(store: Any) -> N
         assert found.metadata["chunk_ids"] == ["A#4", "A#5"]
     (found,) = await ContextAssembler(store=store(corpus), neighbours="unfiltered").ainvoke(HITS[:1])
     assert found.metadata["chunk_ids"] == ["A#4", "A#5", "A#6"]
+
+
+class Deaf(BaseCallbackHandler):
+    """Hears of runs, and of no custom events."""
+
+    @property
+    def ignore_custom_event(self) -> bool:
+        return True
+
+
+async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.MonkeyPatch):
+    made: list[Any] = []
+    monkeypatch.setattr("langchain_ctxassembly.assembler._event", lambda context: made.append(context) or {})
+    assembler = ContextAssembler()
+    for listeners, events in (([], 0), ([Deaf()], 0), ([Recorder()], 1)):
+        made.clear()
+        assembler.invoke(documents("A"), {"callbacks": listeners})
+        await assembler.ainvoke(documents("A"), {"callbacks": listeners})
+        await assembler.as_context().ainvoke(documents("A"), {"callbacks": listeners})
+        assert len(made) == 3 * events

@@ -394,3 +394,14 @@ def test_every_public_name_loads() -> None:
 def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="Nothing"):
         _ = llamaindex_ctxassembly.Nothing
+
+
+async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr("llamaindex_ctxassembly.postprocessor.plain_trace", lambda trace: made.append(trace) or {})
+    postprocessor = ContextAssemblyPostprocessor()
+
+    postprocessor.postprocess_nodes(scored(document()[3]))
+    await postprocessor.apostprocess_nodes(scored(document()[3]))
+
+    assert made == []

