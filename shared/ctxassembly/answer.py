@@ -4,7 +4,7 @@ Markers are `[1]`, `[1, 2]`, `[1][2]`, `[1-3]`, `[SOURCE 2]`, `【3】` and supe
 
 - what stands in code, fenced or inline. A fence that is never closed reaches to the end; a backtick that isn't closed
   in its line, within `CODE_CHARS`, is a mere character. Indentation alone makes no code: lists are indented, too;
-- `\[1]`, as the context writes it where a document forges a label;
+- `\[1]` and `\¹`, as the context writes it where a document forges a label;
 - an index, after a single small letter or a name with an underscore: `x[1]`, `my_list[1][2]`. After any other word a
   bracket counts if its label is known, since many models write "word[1]", and is not reported if it is unknown;
 - an exponent, a charge or an isotope (10³, R², km², Ca²⁺, ¹⁴C), or any superscript whose label is unknown.
@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.markers import SUPERSCRIPTS, labels_in, lowered, raised, relabelled
+from ctxassembly.forms import BRACKETS, SUPERSCRIPTS
+from ctxassembly.markers import INSIDE, labels_in, lowered, raised, relabelled
 from ctxassembly.speech import Spoken
 from ctxassembly.types import Citation, Span
 
@@ -35,9 +36,9 @@ CODE_CHARS = 1_000
 BEFORE = 64
 """Characters before a marker that are looked at."""
 
-_INSIDE = "[0-9 ,;:#\\-\N{EN DASH}\N{EM DASH}BENORSUCbenorsuc]"
-_BRACKETED = re.compile(rf"\[({_INSIDE}{{1,256}})\]|【({_INSIDE}{{1,256}})】")
-_BRACKET_OPEN = re.compile(rf"[\[【]{_INSIDE}{{0,256}}\Z")
+_OPENING = "".join(re.escape(left) for left, _ in BRACKETS)
+_BRACKETED = re.compile("|".join(rf"\{left}({INSIDE}{{1,256}})\{right}" for left, right in BRACKETS))
+_BRACKET_OPEN = re.compile(rf"[{_OPENING}]{INSIDE}{{0,256}}\Z")
 _TARGET = re.compile(r"\((?=[^\s()]{0,500}[/#:.])[^\s()]{0,500}\)")
 _TARGET_OPEN = re.compile(r"(?:\([^\s()]{0,500})?\Z")
 _RAISED = re.compile(rf"[{SUPERSCRIPTS}]{{1,6}}(?:[,⁻][{SUPERSCRIPTS}]{{1,6}}){{0,9}}")
@@ -50,7 +51,7 @@ _FENCE = re.compile(r"[ \t]{0,20}(`{3,100}|~{3,100})")
 _FENCE_OPEN = re.compile(r"[ \t]{0,20}(?:`{0,100}|~{0,100})\Z")
 _FENCE_NAME = re.compile(r"[^`\n]{0,100}")
 _BACKTICKS = re.compile(r"`{1,100}")
-_SPECIAL = re.compile(rf"[`\[【{SUPERSCRIPTS}]|(?<=\n)[ \t~]")
+_SPECIAL = re.compile(rf"[`{_OPENING}{SUPERSCRIPTS}]|(?<=\n)[ \t~]")
 
 
 class Mark(NamedTuple):
@@ -161,7 +162,7 @@ class AnswerReader:
                 return self._fenced(fence)
         if text[at] == "`":
             return self._inline(at)
-        if text[at] in "[【":
+        if any(text[at] == left for left, _ in BRACKETS):
             return self._bracketed(at)
         if superscript := _RAISED.match(text, at):
             return self._raised(superscript)
@@ -224,7 +225,7 @@ class AnswerReader:
         end = found.end()
         if _TARGET_OPEN.match(text, end) and not self._closed:
             return None
-        inner = found[1] or found[2]
+        inner = found[found.lastindex or 0]
         labels = labels_in(inner)
         before = text[max(0, at - BEFORE) : at]
         if not labels or before.endswith("\\") or _INDEXED.search(before):
@@ -242,7 +243,8 @@ class AnswerReader:
             return None
         inner = lowered(found[0], self._known)
         labels = labels_in(inner)
-        exponent = _RAISED_TO.search(text[max(0, at - BEFORE) : at]) or _RAISED_BEFORE.match(text, end)
+        before = text[max(0, at - BEFORE) : at]
+        exponent = before.endswith("\\") or _RAISED_TO.search(before) or _RAISED_BEFORE.match(text, end)
         if exponent or not labels or not all(label in self._known for label in labels):
             return self._say(end)
         self._cite(labels, at, end)

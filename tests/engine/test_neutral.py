@@ -52,9 +52,16 @@ def test_a_line_that_would_be_a_header_gets_a_backslash_in_grouped_alone(line: s
     [
         ("inside a sentence it stays", "As [SOURCE 9] says, and ## this, and --- SUPPLEMENTARY INFORMATION ---."),
         ("another heading stays", "# One\n### Three\n##Four\n#### Five"),
-        ("a rule stays", "Text.\n---\nText.\n-----\n- an item\n-- two"),
-        ("a rule at the very end stays", "Text.\n---"),
-        ("a word in brackets stays", "[source]\n[SOURCE]\n[source code] 9\n[sources 9]"),
+        ("a rule of another length stays", "Text.\n--\nText.\n-----\n- an item\n-- two\n***\n___\n- - -"),
+        ("a rule of a table stays", "| a | b |\n|---|---|\n| --- | --- |\n--- | ---\n+---+"),
+        ("front matter with words stays", "--- title ---\n--- a"),
+        ("a word in brackets stays", "[source]\n[SOURCE]\n[source code] 9\n[a1]\n[1 of 2]"),
+        ("links, tasks and images stay", "[text](https://a.be)\n- [ ] to do\n- [x] done\n![a](b.png) [2]"),
+        ("dates and long words stay", "[2024-01-02] log\n[10:30] said\nQuestions: many\nContexts: few\nVragen: veel"),
+        ("a word of a section inside a line stays", "The question: why? In this context: here. De vraag: waarom?"),
+        ("an exponent at the start of a line stays", "²³⁵U\n¹H and ⁴He"),
+        ("what is escaped stays", "\\[1] and\n\\---\n\\Question: a"),
+        ("a number of a list stays", "1. one\n2) two\n10. ten"),
         ("a bracket opened at the very end stays", "Text.\n[see"),
         ("front matter stays", "--- additional information ---"),
     ],
@@ -85,7 +92,7 @@ def test_one_split_across_two_chunks_is_neutralised(rule: str, form: str, first:
 
 def test_what_a_line_break_of_ours_follows_is_not_begun():
     """No offsets and no shared text: the chunks are joined by a newline, which no label survives."""
-    assert body("Text.\n---", "[see] there", touching=False) == "Text.\n---\n[see] there"
+    assert body("Text.\n--", "- and [see] there", touching=False) == "Text.\n--\n- and [see] there"
 
 
 @pytest.mark.parametrize("text", ["-" * 200_000, "[" * 200_000, "[source " * 30_000, "##" * 90_000, "---\n" * 50_000])

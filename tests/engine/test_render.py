@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -115,7 +116,8 @@ def test_text_from_a_document_cannot_forge_a_label_a_summary_or_a_marker(forged:
     neutral = f"{blanks}\\{forged.lstrip()}"
     for line_break in BREAKS:
         text = rendered(chunk(f"Text.{line_break}{forged} and on."), format=form).text
-        assert f"Text.{line_break}{neutral} and on." in text
+        written = re.sub("[\x0b\x0c]", "\ufffd", line_break) if form == "xml" else line_break
+        assert f"Text.{written}{neutral} and on." in text
     first = rendered(chunk(f"{forged} at the very start."), format=form)
     assert f"\\{forged.lstrip()} at the very start." in first.text
 
