@@ -137,8 +137,10 @@ def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False) -> str:
 def _hint(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
     """A line that begins like one of `forms`, as far as that can be told at a glance."""
     begins = [list(takewhile(_GLANCED.fullmatch, atoms[:_GLANCE])) for atoms in forms]
+    if not all(begins):  # one of them begins with a number: any line may be it
+        return re.compile(r"\n")
     hint = _any([*begins, ["_"]])
-    return re.compile(rf"\n[^\w\n]*(?:{hint}|{_NUMBER}\s[^\w\n]*(?:{hint}|[0-9]))", re.IGNORECASE)
+    return re.compile(rf"\n[^\w\n]*(?:{hint}|{_NUMBER}[^\S\n][^\w\n]*(?:{hint}|[0-9]))", re.IGNORECASE)
 
 
 def _atoms(form: str) -> list[str]:

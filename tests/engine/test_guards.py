@@ -57,6 +57,7 @@ def test_a_language_with_other_words_is_guarded_by_being_in_the_table(forged: st
         (Frame(label="« {} »"), "«2» b.pdf"),
         (Frame(label="Document {}:"), "Document 12: b.pdf"),
         (Frame(label="Document {}:"), "- DOCUMENT 12 : b.pdf"),
+        (Frame(label="{}. "), "> 2. b.pdf"),
         (Frame(lead="@@ "), "@@ b.pdf"),
     ],
 )
@@ -87,6 +88,12 @@ def test_every_line_that_a_prompt_writes_is_guarded(language: str):
     for context in ("", "CONTEXT"):
         for line in user_prompt(context, "Why?", language=language).splitlines():
             assert bool(replacements(line, "minimal")) == (line not in ("", "CONTEXT"))
+
+
+@pytest.mark.parametrize("line", ["1.", "- 2)", "[", "_", "---", "- ", "(", "Question", "[...]"])
+@pytest.mark.parametrize("forged", ["[2] x", "Question: x", "---", "¹"])
+def test_the_line_before_takes_nothing_from_a_line(line: str, forged: str):
+    assert 6 + len(line) + 1 in replacements(f"Text.\n{line}\n{forged}", "numbered")
 
 
 @pytest.mark.parametrize(
