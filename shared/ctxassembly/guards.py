@@ -2,7 +2,7 @@ r"""Patterns of what could pass for ours at the beginning of a line, made of the
 
 A form is found as a reader takes it, not only as we write it: whatever the case, with any blanks and marks of emphasis
 between its words, behind anything that is neither letter nor digit (quote marks, bullets, brackets), behind the number
-of a list's item. Not behind a backslash, which is what we put there.
+of a list's item. Whether the backslash that we put there is there already is for others to see.
 
 Every search takes time that is linear in its text. Where a pattern repeats something, what it repeats can be read in
 one way only, and never reaches beyond a line.
@@ -32,7 +32,7 @@ _WORD = re.compile(r"[^\W_]")
 _NUMBER = "[0-9]{1,9}[.)]"
 _ITEM = re.compile(rf"[\W_]*{_NUMBER}(?=\s)")
 """The number of a list's item, as Markdown has it."""
-_ITEMS = re.compile(rf"{_NUMBER}(?=\s|\Z)")
+_ITEMS = re.compile(rf"{_NUMBER}(?=\s|\Z)|[0-9]{{1,9}}\Z")
 _RUNS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
 _BETWEEN = r"[\s*_]*"
 _GLANCED = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]")
@@ -70,12 +70,13 @@ class Guard(NamedTuple):
 
 
 def _in_line(form: re.Pattern[str], text: str, at: int, end: int) -> Iterator[int]:
-    """Where forms begin in one line, up to its first word."""
+    """Where forms begin in one line, up to its first word. One may begin inside another."""
     while True:
         if found := form.match(text, at, end):
-            begin, at = found.span(1)
+            begin = found.start(1)
             yield begin
-            if _WORD.search(text, begin, at):
+            at = begin + 1
+            if _WORD.match(text, begin):
                 return
         elif item := _ITEM.match(text, at, end):
             at = item.end()
@@ -84,7 +85,7 @@ def _in_line(form: re.Pattern[str], text: str, at: int, end: int) -> Iterator[in
 
 
 def is_lead(line: str) -> bool:
-    """Whether what comes after `line` still begins the line: it has no word, numbers of lists apart."""
+    """Whether what comes after `line` still begins the line: it has no word, but for the number of a list's item."""
     return not _WORD.search(_ITEMS.sub("", line))
 
 
@@ -108,8 +109,8 @@ def made(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES) -> 
     begun = [*([left, inside] for left, _ in pairs), [raised, rf"[{SUPERSCRIPTS},⁻]*"]]
     return Guard(
         hint=_hint([*lines, *markers]),
-        form=re.compile(rf"[\W_]*?(?<!\\)({_any([*lines, *markers])})", re.IGNORECASE),
-        begun=re.compile(rf"[\W_]*?(?<!\\)({_any([*lines, *begun], unfinished=True)})", re.IGNORECASE),
+        form=re.compile(rf"[\W_]*?({_any([*lines, *markers])})", re.IGNORECASE),
+        begun=re.compile(rf"[\W_]*?({_any([*lines, *begun], unfinished=True)})", re.IGNORECASE),
         markup=frame in frames and frames[frame].markup,
     )
 

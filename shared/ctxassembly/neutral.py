@@ -28,6 +28,8 @@ _UNSEEN = (
     "\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
+_FILLERS = "\u115f\u1160\u3164\uffa0"
+"""Those of them that are letters, and would count as a word."""
 _HIDDEN = re.compile(f"[{_UNSEEN}]+")
 _MASKS = re.compile(f"[{_UNSEEN}{_BREAKS}]")
 _XML = re.compile(r"[&<>]")
@@ -56,7 +58,8 @@ def replacements(
         for begin in forms:
             at = begin - at_line
             at += bisect_right(hidden, at)
-            found[at] = (at, "\\")
+            if text[at - 1 : at] != "\\":
+                found[at] = (at, "\\")
     if guard.markup:
         found |= {at.start(): (at.end(), _ENTITIES[at[0]]) for at in _XML.finditer(text)}
     unfit = _NO_XML if guard.markup else _SURROGATES
@@ -119,5 +122,8 @@ def _views(text: str, rare: str) -> Sequence[tuple[str, Sequence[int]]]:
             text = text.replace(each, "\n")
     if not _HIDDEN.search(rare):
         return [(text, ())]
+    for each in _FILLERS:
+        if each in rare:
+            text = text.replace(each, "\0")
     hidden = [at for found in _HIDDEN.finditer(text) for at in range(*found.span())]
     return [(text, ()), (_HIDDEN.sub("", text), [at - n for n, at in enumerate(hidden)])]

@@ -105,8 +105,10 @@ def test_the_line_before_takes_nothing_from_a_line(line: str, forged: str):
         ("2)", True),
         ("\\", True),
         ("a ", False),
+        ("1", True),
         ("1 ", False),
-        ("[1", False),
+        ("a1", False),
+        ("1a", False),
     ],
 )
 def test_what_still_begins_a_line(line: str, lead: bool):

@@ -103,6 +103,20 @@ def test_nor_does_anything_that_is_broken_by_what_is_invisible(hidden: str, forg
         assert body(f"Text.\n{broken}", form="minimal") == f"Text.\n\\{broken}"
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("\\\u115f[1, 2] x", "\\\u115f\\[1, 2] x"),
+        ("\\\u200bQuestion: x", "\\\u200b\\Question: x"),
+        ("\u115f\u115f¹\u202eag", "\u115f\u115f\\¹\u202eag"),
+        ("---\u115f--- SUPPLEMENTARY INFORMATION", "\\---\u115f\\--- SUPPLEMENTARY INFORMATION"),
+    ],
+)
+def test_what_is_invisible_is_looked_at_both_ways(text: str, written: str):
+    """As a character that decorates, and as if it weren't there."""
+    assert body(f"Text.\n{text}", form="minimal") == f"Text.\n{written}"
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_gets_a_backslash_in_every_format(section: str, form: Any):
@@ -127,6 +141,8 @@ def test_a_section_gets_a_backslash_in_every_format(section: str, form: Any):
         ("split inside a rule", "Text.\n--", "-\nEnd.", "Text.\n\\---\nEnd."),
         ("split inside a list", "Text.\n[1, ", "2] x", "Text.\n\\[1, 2] x"),
         ("split inside a pair", "Text.\n【", "2】 x", "Text.\n\\【2】 x"),
+        ("split, and begun inside what else has begun", "Text.\n[Co", "ntext: x", "Text.\n\\[\\Context: x"),
+        ("split inside the number of a list", "Text.\n1", ". Question: x", "Text.\n1. \\Question: x"),
         ("split and broken", "Text.\nQu\u00ad", "estion: x", "Text.\n\\Qu\u00adestion: x"),
     ],
 )
