@@ -91,8 +91,10 @@ def ours(context: Context, *, before: bool) -> tuple[set[int], set[int]]:
         shown = re.match(r"\[(?:SOURCE )?\d+\]|## ", header) is not None and context.format in LEADING
         if shown and begin < block.citation.span[0]:
             must.add(begin)
-        lead = context.text[begin : block.citation.span[0]]
-        may |= {begin + found.start() for found in re.finditer(r"^\[Pag(?:e|ina) context: ", lead, re.MULTILINE)}
+        # A block of replaced characters alone has no source, and its citation is all of it.
+        lead = "\n".join(block.text.split("\n")[:2])
+        summaries = {begin + found.start() for found in re.finditer(r"^\[Pag(?:e|ina) context: ", lead, re.MULTILINE)}
+        may |= {at for at in summaries if not any(first <= at < last for first, last in sources)}
     return must, may
 
 
