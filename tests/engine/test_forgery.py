@@ -119,7 +119,7 @@ def test_the_forms_that_a_reader_finds_are_exactly_ours(
     context = assembled(replace(case, hits=hits, options=options))
     must, may = ours(context, before=options["supplement_position"] == "before")
     found = {*seen(context.text, form)}
-    assert must <= found <= must | may
+    assert must <= found <= must | may, [(n, context.text[max(0, n - 90) : n + 60]) for n in found - must - may]
     asked = context.to_messages("Why?")[1]["content"]
     begin = asked.index("\n") + 1
     end = asked.rindex("\n\n---\n\n")
