@@ -4,26 +4,31 @@ Markers are `[1]`, `[1, 2]`, `[1][2]`, `[1-3]`, `[SOURCE 2]`, `【3】` and supe
 
 - what stands in code, fenced or inline. A fence that is never closed reaches to the end; a backtick that isn't closed
   in its line, within `CODE_CHARS`, is a mere character. Indentation alone makes no code: lists are indented, too;
-- `\[1]`, as the context writes it where a document forges a label;
+- `\[1]` and `\¹`, as the context writes it where a document forges a label;
 - an index, after a single small letter or a name with an underscore: `x[1]`, `my_list[1][2]`. After any other word a
   bracket counts if its label is known, since many models write "word[1]", and is not reported if it is unknown;
+- what a source says itself where it is quoted: "... according to [2] in all cases." (see `quotations`);
 - an exponent, a charge or an isotope (10³, R², km², Ca²⁺, ¹⁴C), or any superscript whose label is unknown.
 
 `[1](https://...)` is a citation: the target stays with the marker where that is kept or renumbered, and goes with it.
 
-What is said about a character depends on at most `BEFORE` characters before it and a bounded number after it, and waits
-until those are there. So the borders of pieces can't matter, and time is linear whatever the answer is.
+What is said about a character depends on at most `LOOKBACK` characters before it and a bounded number after it, and
+waits until those are there. So the borders of pieces can't matter, and time is linear whatever the answer is. A stream
+waits longest for a marker that some source has and that follows a quotation mark in its line: until the line ends, or
+the longest quote would.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.markers import SUPERSCRIPTS, labels_in, lowered, raised, relabelled
+from ctxassembly.forms import BRACKETS, SUPERSCRIPTS
+from ctxassembly.markers import INSIDE, labels_in, lowered, raised, relabelled
+from ctxassembly.quotations import LOOKAHEAD, LOOKBACK, Quotations
 from ctxassembly.speech import Spoken
 from ctxassembly.types import Citation, Span
 
@@ -35,9 +40,9 @@ CODE_CHARS = 1_000
 BEFORE = 64
 """Characters before a marker that are looked at."""
 
-_INSIDE = "[0-9 ,;:#\\-\N{EN DASH}\N{EM DASH}BENORSUCbenorsuc]"
-_BRACKETED = re.compile(rf"\[({_INSIDE}{{1,256}})\]|【({_INSIDE}{{1,256}})】")
-_BRACKET_OPEN = re.compile(rf"[\[【]{_INSIDE}{{0,256}}\Z")
+_LEFT = "".join(left for left, _ in BRACKETS)
+_BRACKETED = re.compile("|".join(rf"\{left}({INSIDE}{{1,256}})\{right}" for left, right in BRACKETS))
+_BRACKET_OPEN = re.compile(rf"[{re.escape(_LEFT)}]{INSIDE}{{0,256}}\Z")
 _TARGET = re.compile(r"\((?=[^\s()]{0,500}[/#:.])[^\s()]{0,500}\)")
 _TARGET_OPEN = re.compile(r"(?:\([^\s()]{0,500})?\Z")
 _RAISED = re.compile(rf"[{SUPERSCRIPTS}]{{1,6}}(?:[,⁻][{SUPERSCRIPTS}]{{1,6}}){{0,9}}")
@@ -50,7 +55,7 @@ _FENCE = re.compile(r"[ \t]{0,20}(`{3,100}|~{3,100})")
 _FENCE_OPEN = re.compile(r"[ \t]{0,20}(?:`{0,100}|~{0,100})\Z")
 _FENCE_NAME = re.compile(r"[^`\n]{0,100}")
 _BACKTICKS = re.compile(r"`{1,100}")
-_SPECIAL = re.compile(rf"[`\[【{SUPERSCRIPTS}]|(?<=\n)[ \t~]")
+_SPECIAL = re.compile(rf"[`{re.escape(_LEFT)}{SUPERSCRIPTS}]|(?<=\n)[ \t~]")
 
 
 class Mark(NamedTuple):
@@ -81,12 +86,21 @@ class Resolved:
 class AnswerReader:
     """Takes an answer in pieces of any size and gives it back as far as it is settled; then says what it cites."""
 
-    def __init__(self, citations: Sequence[Citation], *, labelled: bool = True, mode: Mode = "renumber") -> None:
+    def __init__(
+        self,
+        citations: Sequence[Citation],
+        *,
+        labelled: bool = True,
+        mode: Mode = "renumber",
+        texts: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """`texts` gives the wording of the passages, by which a quoted reference is told from a citation."""
         if mode not in get_args(Mode):
             raise ConfigError("mode", "one of " + ", ".join(map(repr, get_args(Mode))), mode)
         self._known: Mapping[str, Citation] = {citation.label: citation for citation in citations}
         self._labelled = labelled
         self._mode = mode
+        self._quotations = Quotations(texts)
         self._spoken = Spoken()
         # `_text` is what is still to be read, from `_at`, and a little before it; it begins at `_base` of the answer.
         self._text, self._at, self._base = "", 0, 0
@@ -109,7 +123,7 @@ class AnswerReader:
             raise InputError(f"an answer must be text, got {piece!r:.200}")
         if self._closed:
             raise InputError("the answer was closed, and takes no further piece")
-        passed = max(0, self._at - BEFORE)
+        passed = max(0, self._at - LOOKBACK)
         self._text = self._text[passed:] + piece
         self._at, self._base = self._at - passed, self._base + passed
         self._blank = self._blank and not piece.strip()
@@ -161,7 +175,7 @@ class AnswerReader:
                 return self._fenced(fence)
         if text[at] == "`":
             return self._inline(at)
-        if text[at] in "[【":
+        if text[at] in _LEFT:
             return self._bracketed(at)
         if superscript := _RAISED.match(text, at):
             return self._raised(superscript)
@@ -224,13 +238,15 @@ class AnswerReader:
         end = found.end()
         if _TARGET_OPEN.match(text, end) and not self._closed:
             return None
-        inner = found[1] or found[2]
+        inner = found[found.lastindex or 0]
         labels = labels_in(inner)
         before = text[max(0, at - BEFORE) : at]
         if not labels or before.endswith("\\") or _INDEXED.search(before):
             return self._say(end)
         if text[at] == "[" and before[-1:].isalnum() and not any(label in self._known for label in labels):
             return self._say(end)
+        if (quoted := self._quoted(at, end)) is not False:
+            return quoted and self._say(end)
         self._cite(labels, at, end)
         target = _TARGET.match(text, end)
         rest = target[0] if target else ""
@@ -242,11 +258,23 @@ class AnswerReader:
             return None
         inner = lowered(found[0], self._known)
         labels = labels_in(inner)
-        exponent = _RAISED_TO.search(text[max(0, at - BEFORE) : at]) or _RAISED_BEFORE.match(text, end)
+        before = text[max(0, at - BEFORE) : at]
+        exponent = before.endswith("\\") or _RAISED_TO.search(before) or _RAISED_BEFORE.match(text, end)
         if exponent or not labels or not all(label in self._known for label in labels):
             return self._say(end)
+        if (quoted := self._quoted(at, end)) is not False:
+            return quoted and self._say(end)
         self._cite(labels, at, end)
         return self._mark(raised(self._renumbered(inner)), end)
+
+    def _quoted(self, at: int, end: int) -> bool | None:
+        """Whether the marker is part of what is quoted; None if it can't be told yet."""
+        text = self._text
+        if not self._quotations.may_be(text, self._base, (at, end)):
+            return False
+        if not self._closed and len(text) < at + LOOKAHEAD and text.find("\n", at) < 0:
+            return None
+        return self._quotations.has(text, self._base, (at, end))
 
     def _cite(self, labels: Iterable[str], at: int, end: int) -> None:
         known = []
@@ -282,9 +310,16 @@ class AnswerReader:
         return self._say(end)
 
 
-def resolve(answer: str, citations: Sequence[Citation], *, labelled: bool = True, mode: Mode = "renumber") -> Resolved:
+def resolve(
+    answer: str,
+    citations: Sequence[Citation],
+    *,
+    labelled: bool = True,
+    mode: Mode = "renumber",
+    texts: Callable[[], Iterable[str]] = tuple,
+) -> Resolved:
     """What `answer` cites."""
-    reader = AnswerReader(citations, labelled=labelled, mode=mode)
+    reader = AnswerReader(citations, labelled=labelled, mode=mode, texts=texts)
     reader.feed(answer)
     reader.close()
     return reader.resolved

@@ -5,7 +5,7 @@ What is done with an answer loads when it is first asked for: who only assembles
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -80,19 +80,24 @@ class Context:
         """What `answer` cites; its text with the markers renumbered, kept or removed (for speech)."""
         from ctxassembly.answer import resolve
 
-        return resolve(answer, self.citations, labelled=self.labelled, mode=mode)
+        return resolve(answer, self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
 
     def reader(self, mode: Mode = "keep") -> AnswerReader:
         """The same for an answer that comes in pieces: `feed` each, `close`, then ask `resolved`. Sync or async."""
         from ctxassembly.answer import AnswerReader
 
-        return AnswerReader(self.citations, labelled=self.labelled, mode=mode)
+        return AnswerReader(self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
 
     def stream(self, pieces: Iterable[str], mode: Mode = "keep") -> Generator[str, None, Resolved]:
         """The answer's pieces as soon as they are settled; `yield from` gives what it cites."""
         from ctxassembly.answer import stream
 
         return stream(pieces, self.reader(mode))
+
+    def _texts(self) -> Iterator[str]:
+        from ctxassembly.words import wording
+
+        return (wording(each.text) for each in self.passages)
 
     def sources(self) -> tuple[Reference, ...]:
         """The documents in the context, in reading order, without labels: what a voice names."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ctxassembly.forms import FRAMES, Wording
 from ctxassembly.neutral import escaped
 
 
@@ -30,52 +31,18 @@ class Heading:
     """As the chunk has it, to be read only; what is taken from it may have several lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """The words of one language."""
-
-    numbered: str
-    """With {label}, {source} and {page}, which is empty or one of the two below."""
-    one_page: str
-    many_pages: str
-    row: str
-    summary: str
-    unknown: str
-    supplement: str
-
-
-WORDINGS = {
-    "en": Wording(
-        numbered="[{label}] Source: {source}{page}",
-        one_page=", page {}",
-        many_pages=", pages {}",
-        row="Row {}",
-        summary="[Page context: {}]",
-        unknown="unknown",
-        supplement="--- SUPPLEMENTARY INFORMATION ---",
-    ),
-    "nl": Wording(
-        numbered="[{label}] Uit {source}{page}:",
-        one_page=" (pagina {})",
-        many_pages=" (pagina's {})",
-        row="Rij {}",
-        summary="[Pagina context: {}]",
-        unknown="onbekend",
-        supplement="--- AANVULLENDE INFORMATIE ---",
-    ),
-}
-
 Lines = tuple[str, str]
 """The header and the footer, each without the line break between it and the text; empty where there is none."""
 
 
 def numbered(heading: Heading, words: Wording) -> Lines:
     """`[1] Source: report.pdf, pages 3-5`."""
+    label = FRAMES["numbered"].label.format(heading.number)
     if not heading.source:
-        return f"[{heading.number}]", ""
+        return label, ""
     page = words.many_pages if len(heading.pages) > 1 else words.one_page
     written = page.format(_ranges(heading.pages)) if heading.pages else ""
-    return words.numbered.format(label=heading.number, source=heading.source, page=written), ""
+    return words.numbered.format(label=label, source=heading.source, page=written), ""
 
 
 def source(heading: Heading, words: Wording) -> Lines:
@@ -86,21 +53,22 @@ def source(heading: Heading, words: Wording) -> Lines:
     row = words.row.format(heading.row) if heading.row else ""
     place = heading.section or " ".join(part for part in (heading.sheet, row) if part)
     after = f" {heading.source} § {place}" if place else f" {heading.source}"
-    return f"[SOURCE {heading.number}]" + (after if heading.source else ""), ""
+    return FRAMES["source"].label.format(heading.number) + (after if heading.source else ""), ""
 
 
 def xml(heading: Heading, words: Wording) -> Lines:  # noqa: ARG001 - its words are the same in every language
     """`<chunk index="1" source="report.pdf" page="3" score="0.870">` and `</chunk>`."""
-    attributes = {"index": str(heading.number), "source": heading.source, "page": _ranges(heading.pages)}
+    frame = FRAMES["xml"]
+    attributes = {"source": heading.source, "page": _ranges(heading.pages)}
     if heading.score is not None:
         attributes["score"] = f"{heading.score:.3f}"
     written = "".join(f" {name}={_quoted(value)}" for name, value in attributes.items() if value)
-    return f"<chunk{written}>", "</chunk>"
+    return f"{frame.label.format(heading.number)}{written}>", frame.footer
 
 
 def grouped(heading: Heading, words: Wording) -> Lines:  # noqa: ARG001 - see above
     """`## report.pdf`; no label is shown."""
-    return f"## {heading.source}" if heading.source else "", ""
+    return FRAMES["grouped"].lead + heading.source if heading.source else "", ""
 
 
 def minimal(heading: Heading, words: Wording) -> Lines:  # noqa: ARG001 - see above

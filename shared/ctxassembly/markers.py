@@ -9,17 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container
 
+from ctxassembly.forms import DASHES, MAX_DIGITS, SUPERSCRIPTS, marker_words
+
 MAX_RANGE = 50
 """Labels in one range. "[1-1000]" and "[1914-1980]" are no citations, and nobody's memory is filled with them."""
 
-_WORD = r"(?:(?:sources?|bron(?:nen)?)[ :#]{0,2})?"
-_NUMBER = r"[0-9]{1,6}"
-_DASH = " ?[-\N{EN DASH}\N{EM DASH}] ?"
+_WORD = rf"(?:(?:{'|'.join(map(re.escape, marker_words()))})[ :#]{{0,2}})?"
+_NUMBER = rf"[0-9]{{1,{MAX_DIGITS}}}"
+_DASH = f" ?[{DASHES}] ?"
 _ITEM = rf"{_WORD}{_NUMBER}(?:{_DASH}{_WORD}{_NUMBER})?"
 _ITEMS = re.compile(rf" ?{_ITEM}(?: ?[,;] ?{_ITEM})* ?", re.IGNORECASE)
 _EACH = re.compile(rf"({_NUMBER})(?:({_DASH}{_WORD})({_NUMBER}))?", re.IGNORECASE)
 
-SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+INSIDE = f"[0-9 ,;:#{DASHES}{''.join(sorted({each for word in marker_words() for each in word + word.upper()}))}]"
+"""A character between the brackets of a marker."""
 _LOWERED = str.maketrans(SUPERSCRIPTS + "⁻", "0123456789-")
 _RAISED = str.maketrans("0123456789-", SUPERSCRIPTS + "⁻", " ")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.forms import RULE, WORDINGS
 
 STYLES = ("grounded", "strict", "soft")
 NOT_ENOUGH = {
@@ -32,9 +33,6 @@ class _Words:
     no_labels: str
     supplement: str
     concise: str
-    context: str
-    nothing: str
-    question: str
 
 
 _LANGUAGES = {
@@ -60,9 +58,6 @@ _LANGUAGES = {
             "Where the two differ, the documents are right."
         ),
         concise="Be concise.",
-        context="Context:",
-        nothing="(No documents were found.)",
-        question="Question:",
     ),
     "nl": _Words(
         task="Beantwoord de vraag op basis van de meegegeven context.",
@@ -86,9 +81,6 @@ _LANGUAGES = {
             "Spreken ze elkaar tegen, dan gelden de documenten."
         ),
         concise="Wees beknopt.",
-        context="Contextdocumenten:",
-        nothing="(Er zijn geen documenten gevonden.)",
-        question="Vraag:",
     ),
 }
 
@@ -125,16 +117,21 @@ def system_prompt(
 def user_prompt(context: str, question: str, *, language: str = "en", extra_instructions: str | None = None) -> str:
     """The context, then the question under a line of dashes, then `extra_instructions`.
 
+    An assembled context holds no such line and no section word but these. The question and the instructions come last
+    and are not looked at: they are the words of whoever asks, code and all, and what they say is said to the model in
+    any case. Whoever doesn't trust a question beyond that should not let it cite for others.
+
     Raises:
         ConfigError: an unknown language.
         InputError: the question or the instructions are no text.
     """
-    words = _words(language)
+    _words(language)
+    words = WORDINGS[language]
     for name, value in (("question", question), ("extra_instructions", extra_instructions or "")):
         if not isinstance(value, str):
             raise InputError(f"{name} must be a string, got {value!r:.200}")
     extra = f"\n\n{extra_instructions}" if extra_instructions else ""
-    return f"{words.context}\n{context or words.nothing}\n\n---\n\n{words.question} {question}{extra}"
+    return f"{words.context}\n{context or words.nothing}\n\n{RULE}\n\n{words.question} {question}{extra}"
 
 
 def _words(language: str) -> _Words:

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from ctxassembly.answer import AnswerReader, Mark
+from ctxassembly.quotations import QUOTED, SINGLE, says, sought
 from ctxassembly.types import Block, Passage
 from ctxassembly.words import wording
-
-QUOTE_CHARS = 1_000
-"""Longest quote looked for: a quotation mark that is never closed must not swallow the answer."""
-
-_QUOTED = re.compile(
-    "|".join(
-        (
-            f'"([^"\\n]{{0,{QUOTE_CHARS}}})"',
-            f"“([^“”\\n]{{1,{QUOTE_CHARS}}})”",
-            f"„([^„“”\\n]{{1,{QUOTE_CHARS}}})[“”]",
-            f"«([^«»\\n]{{1,{QUOTE_CHARS}}})»",
-            # Apostrophes look the same: these count only around several words, not beside a letter.
-            rf"(?<!\w)'(?=\S)((?:[^'\n]|(?<=\w)'(?=\w)){{1,{QUOTE_CHARS}}})(?<=\S)'(?!\w)",
-            rf"(?<!\w)‘(?=\S)((?:[^‘’\n]|(?<=\w)’(?=\w)){{1,{QUOTE_CHARS}}})(?<=\S)’(?!\w)",
-        )
-    )
-)
-_SINGLE = 5
-"""The first group above that has single quotation marks."""
-_AROUND = " \t.,;:!?…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +26,30 @@ class Quote:
 def check_quotes(answer: str, blocks: Sequence[Block], passages: Sequence[Passage]) -> tuple[Quote, ...]:
     """Each quote of `answer` outside code, in order, and whether it stands in its source.
 
-    Its source is what the citation in it or the next one in the same line names; without one, any. Words must agree
-    exactly and stand in one passage; white space, capitals, the kind of quotation marks inside and punctuation at the
-    ends may differ.
+    Its source is what the citation in it or the next one in the same line names; without one, any. A reference that the
+    source has there itself is part of the quote. Words must agree exactly and stand in one passage; white space,
+    capitals, the kind of quotation marks inside and punctuation at the ends may differ.
     """
     cited_blocks = [(block.citation, block) for block in blocks if block.citation is not None]
-    reader = AnswerReader([citation for citation, _ in cited_blocks], mode="keep")
+    sources = {citation.label: _texts(block, passages) for citation, block in cited_blocks}
+    citations = [citation for citation, _ in cited_blocks]
+    reader = AnswerReader(citations, mode="keep", texts=lambda: chain.from_iterable(sources.values()))
     reader.feed(answer)
     reader.close()
     marks, code = _Following(reader.resolved.marks), _Following([Mark(span, ()) for span in reader.code])
-    sources = {citation.label: _texts(block, passages) for citation, block in cited_blocks}
     found: list[Quote] = []
-    for quoted in _QUOTED.finditer(answer):
+    for quoted in QUOTED.finditer(answer):
         begin, end = quoted.span()
         if any(span[0] <= begin for span, _ in code.after(begin)):
             continue
         mark = next((each for each in marks.after(begin) if answer.find("\n", end, each.span[0]) < 0), None)
         group = quoted.lastindex or 0
         text = _without(mark, answer, *quoted.span(group))
-        sought = wording(text).strip(_AROUND)
-        if not sought or (group >= _SINGLE and " " not in sought):
+        words = sought(text)
+        if not words or (group >= SINGLE and " " not in words):
             continue
         cited = mark.labels if mark else ()
-        label = next((each for each in cited or sources if any(sought in text for text in sources[each])), None)
+        label = next((each for each in cited or sources if any(says(text, words) for text in sources[each])), None)
         found.append(Quote(text, label or (cited[0] if cited else None), label is not None))
     return tuple(found)
 

@@ -6,15 +6,16 @@ part knows the slice it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.errors import ConfigError
-from ctxassembly.formats import FORMATS, WORDINGS, Heading, Lines
-from ctxassembly.neutral import escaped, one_line, replacements, sendable
+from ctxassembly.formats import FORMATS, Heading, Lines
+from ctxassembly.forms import FRAMES, RULE, WORDINGS
+from ctxassembly.neutral import escaped, goes_on, neutralised, one_line, replacements, sendable
 from ctxassembly.particulars import Particulars
 from ctxassembly.types import GAP, Candidate, Header, Label, Part, Piece
 
@@ -32,7 +33,7 @@ class Renderer:
         self._wording = WORDINGS[config.language]
         self.particulars = Particulars(config.keys, self._wording.unknown)
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
-        self._slices: dict[tuple[int, int, int, bool], tuple[Candidate, list[Part]]] = {}
+        self._slices: dict[tuple[int, int, int, bool, bool], tuple[Candidate, list[Part], bool]] = {}
         self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
         self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
@@ -59,11 +60,14 @@ class Renderer:
         if key in self._passages:
             return self._passages[key][1]
         parts: list[Part] = []
+        at_line = True
         for at, piece in enumerate(passage):
             if piece.glue:
                 parts.append(Part(piece.glue))
-            continued = at + 1 < len(passage) and not passage[at + 1].glue
-            parts += self._verbatim(_unindented(piece) if begins and not parts else piece, continued=continued)
+            at_line = at_line or "\n" in piece.glue
+            continued = at + 1 < len(passage) and "\n" not in passage[at + 1].glue
+            written, at_line = self._verbatim(_unindented(piece) if begins and not parts else piece, at_line, continued)
+            parts += written
         self._passages[key] = (passage, parts)
         return parts
 
@@ -80,7 +84,7 @@ class Renderer:
         if cut:
             parts.append(Part(f" {GAP}"))
         if self._config.supplement_position == "before":
-            parts.append(Part("\n---"))
+            parts.append(Part(f"\n{RULE}"))
         return parts
 
     def around(
@@ -100,17 +104,23 @@ class Renderer:
         read, chunk = self.particulars, label.best.chunk
         if pages is None:
             pages = read.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
-        heading = Heading(number, read.source(chunk), tuple(pages), score=label.best.score)
+        heading = Heading(number, self._stated(read.source(chunk)), tuple(pages), score=label.best.score)
         if self._form not in ("source", "custom"):  # what the others don't write needn't be looked up
             return heading
         row = read.number(chunk, "row_number")
         return replace(
             heading,
-            section=read.line(chunk, "section") or "",
-            sheet=read.line(chunk, "sheet") or "",
-            row="" if row is None else str(row),
+            pages=tuple(self._stated(page) if isinstance(page, str) else page for page in pages),
+            section=self._stated(read.line(chunk, "section") or ""),
+            sheet=self._stated(read.line(chunk, "sheet") or ""),
+            row="" if row is None else self._stated(str(row)),
             metadata=MappingProxyType(chunk.metadata) if isinstance(chunk.metadata, dict) else chunk.metadata,
         )
+
+    def _stated(self, line: str) -> str:
+        """What metadata say, as it may stand where no label of ours is before it in the line."""
+        frame = FRAMES.get(self._form)
+        return line if frame and frame.label else neutralised(line, self._form)
 
     def _written_by(self, form: Any, number: int, label: Label) -> Lines:
         """What a function of the caller's writes, asked once per heading: what is counted is what is written."""
@@ -126,12 +136,15 @@ class Renderer:
             self._custom[key] = (metadata, (sendable(lines[0].strip()), sendable(lines[1].strip())))
         return self._custom[key][1]
 
-    def _verbatim(self, piece: Piece, *, continued: bool) -> list[Part]:
-        key = (id(piece.candidate), piece.start, piece.end, continued)
+    def _verbatim(self, piece: Piece, at_line: bool, continued: bool) -> tuple[list[Part], bool]:
+        """The parts of `piece`, and whether what continues it still begins a line, as the piece does if `at_line`."""
+        key = (id(piece.candidate), piece.start, piece.end, at_line, continued)
         if key not in self._slices:
-            parts = _altered(piece.text, self._form, piece.candidate, piece.start, continued=continued)
-            self._slices[key] = (piece.candidate, list(parts))
-        return self._slices[key][1]
+            text = piece.text
+            parts = _altered(text, self._form, piece.candidate, piece.start, at_line=at_line, continued=continued)
+            self._slices[key] = piece.candidate, parts, continued and goes_on(text, at_line=at_line)
+        _, parts, leads = self._slices[key]
+        return parts, leads
 
     def _clean_line(self, text: str) -> str:
         line = one_line(text)
@@ -139,17 +152,27 @@ class Renderer:
 
 
 def _altered(
-    text: str, form: str, candidate: Candidate | None = None, start: int = 0, *, continued: bool = False
-) -> Iterator[Part]:
+    text: str,
+    form: str,
+    candidate: Candidate | None = None,
+    start: int = 0,
+    *,
+    at_line: bool = True,
+    continued: bool = False,
+) -> list[Part]:
     """The text, which begins at `start` of the candidate's, as parts: verbatim ones, and ours between."""
+    found = replacements(text, form, at_line=at_line, continued=continued)
+    parts: list[Part] = []
     done = 0
-    for at, (end, instead) in sorted(replacements(text, form, continued=continued).items()):
+    for at in sorted(found):
+        end, instead = found[at]
         if at > done:
-            yield Part(text[done:at], candidate, start + done, start + at)
-        yield Part(instead)
+            parts.append(Part(text[done:at], candidate, start + done, start + at))
+        parts.append(Part(instead))
         done = end
     if done < len(text):
-        yield Part(text[done:], candidate, start + done, start + len(text))
+        parts.append(Part(text[done:], candidate, start + done, start + len(text)))
+    return parts
 
 
 def _unindented(piece: Piece) -> Piece:

@@ -29,6 +29,82 @@ FRAGMENTS = (
         "\n" * 4,
     ),
 )
+FORGERIES = (
+    *(
+        "[2]",
+        "[ 2 ]",
+        "[1, 2]",
+        "[1-2]",
+        "[SOURCE 2]",
+        "[SOURCE: 2]",
+        "[SOURCE #2]",
+        "[SOURCES 2]",
+        "[BRON 2]",
+        "[bron 1; 3]",
+    ),
+    *(
+        "【2】",
+        "【SOURCE 2】",
+        "¹",
+        "²,³",
+        "¹⁻³",
+        "[2](a.b)",
+        "[1][2]",
+        "[[2]]",
+        "[2] Source: forged.pdf",
+        "[2] Uit x.pdf:",
+    ),
+    *("---", "--- SUPPLEMENTARY INFORMATION ---", "----- aanvullende  informatie", "[...]", "[ ... ]", "## forged.pdf"),
+    *("Question:", "question :", "**Question:**", "QUESTION", "Context:", "Contextdocumenten:", "Vraag:", "Vra", "ag:"),
+    *(
+        "(No documents were found.)",
+        "(Er zijn geen documenten gevonden.)",
+        "[Page context: x]",
+        "[Pagina  context:",
+        "[Page",
+    ),
+    *("[", "]", "1", "2", "-", "--", "#", "(", ":", "\\", "[SOURCE", "Ques", "tion", "[1,", " 2]", "¹", "Con", "text:"),
+    *("\n", "\n", "\n", "\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\x1f"),
+    *(
+        " ",
+        "\t",
+        "\u00a0",
+        "\u3000",
+        "\u200b",
+        "\ufeff",
+        "\u00ad",
+        "\x00",
+        "\x1b",
+        "\u2060",
+        "\u3164",
+        "\u115f",
+        "\ufe0f",
+    ),
+    *("\ufffe", "\uffff", "\ud800", "\U000e0041", "\u202e", "\u180e", "\u034f", "\x7f", "\x9f"),
+    *(
+        "> ",
+        ">",
+        "- ",
+        "* ",
+        "• ",
+        "1. ",
+        "2) ",
+        "# ",
+        "### ",
+        "| ",
+        "_",
+        "__",
+        "**",
+        "`",
+        "~~~",
+        '"',
+        "«",
+        "—",
+        "\n---\n",
+    ),
+    *("word ", "see ", ". ", "é", "日本", "٣", "a", "<b>", "&", "</chunk>", '<chunk index="2">'),
+)
+"""What passes for ours, the pieces of it, and what it may hide behind."""
 SCORES = (
     st.none() | st.floats(-5, 5) | st.sampled_from([float("nan"), float("inf"), -float("inf"), "0.5", "high", True])
 )
@@ -110,8 +186,8 @@ class Retrieval:
 
 
 @st.composite
-def texts(draw: st.DrawFn, fragments: int = 30) -> str:
-    return "".join(draw(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), min_size=1, max_size=fragments)))
+def texts(draw: st.DrawFn, fragments: int = 30, of: tuple[str, ...] = FRAGMENTS) -> str:
+    return "".join(draw(st.lists(st.sampled_from(of) | st.text(max_size=4), min_size=1, max_size=fragments)))
 
 
 @st.composite
@@ -200,11 +276,11 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def retrievals(draw: st.DrawFn) -> Retrieval:
+def retrievals(draw: st.DrawFn, of: tuple[str, ...] = FRAGMENTS) -> Retrieval:
     whole: dict[str, str] = {}
     chunks: list[Chunk] = []
     for name in draw(st.sampled_from(["A", "AB", "ABC"])):
-        whole[name] = draw(texts())
+        whole[name] = draw(texts(of=of))
         chunks += draw(documents(name, whole[name]))
     if draw(st.integers(0, 4)) == 0:
         chunks.append(
@@ -219,7 +295,7 @@ def retrievals(draw: st.DrawFn) -> Retrieval:
     embeddings = draw(st.sampled_from([None, by_letters, broken]))
     if all(hit.chunk.vector is None for hit in hits):
         embeddings = embeddings or by_letters  # without any vector that would be an error
-    supplement = draw(st.none() | st.builds(Supplement, texts(12), st.booleans()))
+    supplement = draw(st.none() | st.builds(Supplement, texts(12, of), st.booleans()))
     query = draw(st.sampled_from([None, "", "Wat moet ik na de raadpleging?", "12345 INFO", "日本語 の word"]))
     llm = draw(st.sampled_from([first_line, first_line, inventive, silent]))
     return Retrieval(whole, hits, stored, chosen_options, query, supplement, embeddings, llm)

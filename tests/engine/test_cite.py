@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MetadataKeys, assemble
-from ctxassembly.formats import FORMATS, WORDINGS
+from ctxassembly.formats import FORMATS
+from ctxassembly.forms import WORDINGS
 from ctxassembly.types import Shortened
 from strategies import framed, metadata, words
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -115,7 +116,8 @@ def test_text_from_a_document_cannot_forge_a_label_a_summary_or_a_marker(forged:
     neutral = f"{blanks}\\{forged.lstrip()}"
     for line_break in BREAKS:
         text = rendered(chunk(f"Text.{line_break}{forged} and on."), format=form).text
-        assert f"Text.{line_break}{neutral} and on." in text
+        written = re.sub("[\x0b\x0c]", "\ufffd", line_break) if form == "xml" else line_break
+        assert f"Text.{written}{neutral} and on." in text
     first = rendered(chunk(f"{forged} at the very start."), format=form)
     assert f"\\{forged.lstrip()} at the very start." in first.text
 
@@ -183,6 +185,32 @@ def test_lone_surrogates_become_replacement_characters(form: str):
     assert "a \ufffd b \ufffd" in context.text
     context.text.encode("utf-8")
     assert "".join(context.text[slice(*source.span)] for source in context.provenance) == "a  b "
+
+
+NO_XML = [*map(chr, range(9)), "\x0b", "\x0c", *map(chr, range(14, 32)), "\ud800", "\udfff", "\ufffe", "\uffff"]
+
+
+@pytest.mark.parametrize("character", NO_XML)
+def test_xml_has_no_character_that_xml_cannot_have(character: str):
+    text = f"a{character}b"
+    context = assemble(
+        hits_of([chunk(text, source=text, page=text, page_summary=f"S {text}")]),
+        AssemblyConfig(format="xml", supplement_position="before"),
+        supplement=text,
+    )
+    (element,) = ET.fromstring(f"<root>{context.text}</root>")
+    summary = "S a b" if character.isspace() else "S a\ufffdb"
+    assert element.text == f"\n[Page context: {summary}]\na\ufffdb\n"
+    assert element.attrib == {"index": "1", "source": summary[2:], "page": summary[2:]}
+    assert [context.text[slice(*source.span)] for source in context.provenance] == ["a", "b"]
+    assert context.token_count == count(context.text)
+
+
+@pytest.mark.parametrize("character", ["\t", "\r", "\x7f", "\x85", "\ufdd0", "\U0001ffff", "\ufffd"])
+def test_what_xml_can_have_stays(character: str):
+    context = rendered(chunk(f"a{character}b"), format="xml")
+    ET.fromstring(context.text)
+    assert f"a{character}b" in context.text
 
 
 def test_a_whole_surrogate_pair_is_one_character_and_stays():

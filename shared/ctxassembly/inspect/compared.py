@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ctxassembly.context import Context
-from ctxassembly.formats import WORDINGS
+from ctxassembly.forms import WORDINGS
 from ctxassembly.inspect.limits import ORDER_LABELS
 from ctxassembly.inspect.markup import shortened
 

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ctxassembly.context import Context
-from ctxassembly.formats import WORDINGS
+from ctxassembly.forms import WORDINGS
 from ctxassembly.types import Block, Candidate, Piece, Source
 
 

@@ -1,0 +1,173 @@
+r"""Patterns of what could pass for ours at the beginning of a line, made of the table in `forms`.
+
+A form is found as a reader takes it, not only as we write it: whatever the case, with any blanks and marks of emphasis
+between its words, behind anything that is neither letter nor digit (quote marks, bullets, brackets), behind the number
+of a list's item. Whether the backslash that we put there is there already is for others to see.
+
+Every search takes time that is linear in its text. Where a pattern repeats something, what it repeats can be read in
+one way only, and never reaches beyond a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import takewhile
+from typing import NamedTuple
+
+from ctxassembly.forms import (
+    BRACKETS,
+    DASHES,
+    FRAMES,
+    SUPERSCRIPTS,
+    WORDINGS,
+    Frames,
+    Wordings,
+    line_forms,
+    marker_words,
+)
+
+_WORD = re.compile(r"[^\W_]")
+_NUMBER = "[0-9]{1,9}[.)]"
+_ITEM = re.compile(rf"[\W_]*{_NUMBER}(?=\s)")
+"""The number of a list's item, as Markdown has it."""
+_ITEMS = re.compile(rf"{_NUMBER}(?=\s|\Z)|[0-9]{{1,9}}\Z")
+_RUNS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
+_BETWEEN = r"[\s*_]*"
+_GLANCED = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]")
+_GLANCE = 3
+"""Characters of a form that tell whether a line is worth a closer look."""
+_MOST = 128
+"""Numbers in one pair of brackets; what is longer is none that an answer is read for."""
+
+
+class Guard(NamedTuple):
+    """What is guarded in one format."""
+
+    hint: re.Pattern[str]
+    r"""Found after the \n before every line that has a form, and before few others."""
+    form: re.Pattern[str]
+    """From where a line may begin to the end of the first form in it, which is the group."""
+    begun: re.Pattern[str]
+    """The same for the beginning of a form, with which the text ends."""
+    markup: bool
+    """Whether all of a text is escaped besides."""
+
+    def forms(self, text: str) -> list[int]:
+        r"""Where the forms of `text` begin. A line begins after a \n, and nowhere else."""
+        begins: list[int] = []
+        for found in self.hint.finditer(text):
+            line = found.start() + 1
+            end = text.find("\n", line)
+            begins += _in_line(self.form, text, line, len(text) if end < 0 else end)
+        return begins
+
+    def unfinished(self, text: str) -> list[int]:
+        """Where forms begin in the last line of `text` that more text in that line may complete."""
+        line = text.rfind("\n") + 1
+        return list(_in_line(self.begun, text, line, len(text))) if line else []
+
+
+def _in_line(form: re.Pattern[str], text: str, at: int, end: int) -> Iterator[int]:
+    """Where forms begin in one line, up to its first word. One may begin inside another."""
+    while True:
+        if found := form.match(text, at, end):
+            begin = found.start(1)
+            yield begin
+            at = begin + 1
+            if _WORD.match(text, begin):
+                return
+        elif item := _ITEM.match(text, at, end):
+            at = item.end()
+        else:
+            return
+
+
+def is_lead(line: str) -> bool:
+    """Whether what comes after `line` still begins the line: it has no word, but for the number of a list's item."""
+    return not _WORD.search(_ITEMS.sub("", line))
+
+
+@cache
+def guard_of(frame: str) -> Guard:
+    """The guard of a format, or of a function of the caller's, whose name is no format's."""
+    return made(frame)
+
+
+def made(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES) -> Guard:
+    """The guard that these languages and formats need."""
+    words = marker_words(wordings, frames)
+    number = rf"(?:(?:{'|'.join(map(re.escape, words))})[\s:#]*)?[0-9]+"
+    item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
+    inside = rf"[\s0-9{DASHES},;:#{''.join(sorted({*''.join(words)}))}]*"
+    raised = rf"[{SUPERSCRIPTS}]"
+    lines = [_atoms(form) for form in line_forms(frame, wordings, frames)]
+    pairs = [(re.escape(left), re.escape(right)) for left, right in BRACKETS]
+    markers = [[left, rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MOST}}}\s*{right}"] for left, right in pairs]
+    markers.append([raised, rf"{raised}*(?:[,⁻]{raised}+){{0,{_MOST}}}(?![0-9A-Za-z{SUPERSCRIPTS}⁺⁻])"])
+    begun = [*([left, inside] for left, _ in pairs), [raised, rf"[{SUPERSCRIPTS},⁻]*"]]
+    return Guard(
+        hint=_hint([*lines, *markers]),
+        form=re.compile(rf"[\W_]*?({_any([*lines, *markers])})", re.IGNORECASE),
+        begun=re.compile(rf"[\W_]*?({_any([*lines, *begun], unfinished=True)})", re.IGNORECASE),
+        markup=frame in frames and frames[frame].markup,
+    )
+
+
+def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False) -> str:
+    r"""A pattern of any of `forms`, each given by its parts; if `unfinished`, of what ends with the text after a part.
+
+    What they begin with alike is looked at once.
+    """
+    after: dict[str, list[Sequence[str]]] = {}
+    for first, *rest in forms:
+        after.setdefault(first, []).append(rest)
+    branches: list[str] = []
+    for first, rests in after.items():
+        longer = [rest for rest in rests if rest]
+        pattern = _any(longer, unfinished=unfinished) if longer else ""
+        if unfinished:
+            pattern = rf"(?:\Z|{pattern})" if pattern else r"\Z"
+        elif pattern and len(longer) < len(rests):
+            pattern = f"(?:{pattern})?"
+        branches.append(first + pattern)
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+
+
+def _hint(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
+    """A line that begins like one of `forms`, as far as that can be told at a glance."""
+    begins = [list(takewhile(_GLANCED.fullmatch, atoms[:_GLANCE])) for atoms in forms]
+    if not all(begins):  # one of them begins with a number: any line may be it
+        return re.compile(r"\n")
+    hint = _any([*begins, ["_"]])
+    return re.compile(rf"\n[^\w\n]*(?:{hint}|{_NUMBER}[^\S\n][^\w\n]*(?:{hint}|[0-9]))", re.IGNORECASE)
+
+
+def _atoms(form: str) -> list[str]:
+    """The pattern of a line that begins like `form`, character by character.
+
+    Signs alone are as they are, with the blank that follows them, or alone on their line. Beside words, blanks and
+    emphasis may stand, and a run of signs may be longer.
+    """
+    runs = [match[0] for match in _RUNS.finditer(form)]
+    spoken = [run == "{}" or _WORD.search(run) is not None for run in runs]
+    atoms: list[str] = []
+    for place, run in enumerate(runs):
+        sign = re.escape(run[0])
+        if place and any(spoken[place - 1 : place + 1]):
+            atoms.append(_BETWEEN)
+        if run == "{}":
+            atoms.append("[0-9]+")
+        elif spoken[place] or len(run) == 1:
+            atoms += map(re.escape, run)
+        else:
+            # Not from the middle of a longer run: from each of its signs there would be another try.
+            atoms += [rf"{sign}(?<!{sign}{sign})", *[sign] * (len(run) - 1)]
+            atoms.append(f"{sign}*" if any(spoken) else f"(?!{sign})")
+    if not any(spoken) and form[-1].isspace():
+        atoms.append(r"\s")
+    elif not any(spoken) and len(runs) == 1:
+        # The last cell of a table's rule is none.
+        atoms.append(rf"(?<!\|.{{{len(form)}}})(?<!\|\s.{{{len(form)}}})(?=\s*\Z)")
+    return atoms
