@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple, get_args
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.markers import SUPERSCRIPTS, labels_in, lowered, raised, relabelled
+from ctxassembly.shown import shown
 from ctxassembly.speech import Spoken
 from ctxassembly.types import Citation, Span
 
@@ -106,7 +107,7 @@ class AnswerReader:
             InputError: the piece is no text, or the answer was closed.
         """
         if not isinstance(piece, str):
-            raise InputError(f"an answer must be text, got {piece!r:.200}")
+            raise InputError(f"an answer must be text, got {shown(piece)}")
         if self._closed:
             raise InputError("the answer was closed, and takes no further piece")
         passed = max(0, self._at - BEFORE)
