@@ -81,7 +81,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
         chunk, mended = mended_chunk(hit.chunk, rank)
         score, odd = mended_score(hit.score)
         if mended or odd:
-            notes.add(chunk, (*mended, *odd))
+            notes.add(chunk, [*mended, *odd])
         if chunk.index is not None:
             same = by_place.setdefault((chunk.document_id, chunk.index), chunk.text)
             if same != chunk.text:
@@ -134,9 +134,11 @@ def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
 
     Then each of its values is of the type that it says, whatever came: strings are no subclasses of str.
     """
-    metadata, unread = readable(chunk.metadata) if issubclass(type(chunk.metadata), Mapping) else ({}, ())
+    given = chunk.metadata
+    is_mapping = type(given) is dict or issubclass(type(given), Mapping)  # the first is faster
+    metadata, unread = readable(given) if is_mapping else ({}, ())
     if (
-        metadata is chunk.metadata
+        metadata is given
         and type(chunk.id) is str
         and chunk.id
         and type(chunk.document_id) is str
@@ -160,8 +162,8 @@ def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
         document_id = chunk_id
         odd.append(Oddity("missing document ids", "no document id, stands as a document of its own"))
         index = None
-    if not issubclass(type(chunk.metadata), Mapping) and chunk.metadata is not None:
-        odd.append(Oddity("metadata", f"metadata {shown(chunk.metadata, _VALUE_CHARS)} are no mapping, left out"))
+    if not is_mapping and given is not None:
+        odd.append(Oddity("metadata", f"metadata {shown(given, _VALUE_CHARS)} are no mapping, left out"))
     odd += [Oddity("metadata", note) for note in unread]
     mended = Chunk(
         chunk_id,

@@ -18,12 +18,17 @@ MOST_LEVELS = 50
 """Of values in values: what writes them as JSON takes a few hundred."""
 MOST_VALUES = 20_000
 """Of one chunk, counted as they would be written: a value that stands in many places can be endless in few bytes."""
-_NAMED = 3
-"""Keys that a note names."""
+_NAMED, _KEY_CHARS = 3, 50
+"""Keys that a note names, and how much of each."""
 
 _FLAT = frozenset({str, float, bool, type(None)})
 _UNCHANGING = frozenset({*_FLAT, bytes, complex})
+_FLAT_OR_INT = _FLAT | {int}
+_TEXT = frozenset({str})
+_NESTED = frozenset({dict, list, tuple})
 _HIGHEST = 1 << MOST_BITS
+_MOST_LOOKED_AT = 5_000
+"""Values: enough for an embedding among them."""
 
 NO_COPY = "can't be copied, stands as text"
 NO_READING = "can't be read, left out"
@@ -47,9 +52,9 @@ class StandIn(str):
 def readable(metadata: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """`metadata` as they can be used, and a note for each kind of oddity with the keys that have it.
 
-    Flat metadata of builtins are handed back themselves; of others each list or mapping in them is a copy.
+    Those in which nothing is odd are handed back themselves.
     """
-    if type(metadata) is dict and _is_flat(metadata):
+    if type(metadata) is dict and _is_sound(metadata):
         return metadata, ()
     reading = _Reading(copying=False)
     found = reading.top(metadata)
@@ -65,12 +70,39 @@ def copied(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     return dict(metadata) if flat else _Reading(copying=True).top(metadata)
 
 
+def _is_sound(metadata: dict[Any, Any]) -> bool:
+    """Whether all of it is known to be in order. Of much it isn't: that is read value by value."""
+    return _is_flat(metadata) or _are_sound(metadata, MOST_LEVELS, [_MOST_LOOKED_AT])
+
+
 def _is_flat(metadata: dict[Any, Any]) -> bool:
-    for key, value in tuple(metadata.items()):  # in one go: another thread may be writing
+    kinds = {*map(type, metadata.values())}
+    if not kinds <= _FLAT_OR_INT or not {*map(type, metadata)} <= _TEXT:
+        return False
+    return int not in kinds or all(type(each) is not int or _is_short(each) for each in list(metadata.values()))
+
+
+def _are_sound(values: Any, levels: int, left: list[int]) -> bool:
+    """The same of a dict, a list or a tuple in it; `left` is how many values are looked at yet."""
+    left[0] -= len(values)
+    if left[0] < 0 or not levels:
+        return False
+    if type(values) is dict:
+        if not {*map(type, values)} <= _TEXT:
+            return False
+        values = list(values.values())
+    for value in values:
         kind = type(value)
-        if type(key) is not str or not (kind in _FLAT or (kind is int and -_HIGHEST < value < _HIGHEST)):
+        if kind in _NESTED:
+            if not _are_sound(value, levels - 1, left):
+                return False
+        elif not (kind in _FLAT or (kind is int and _is_short(value))):
             return False
     return True
+
+
+def _is_short(number: int) -> bool:
+    return -_HIGHEST < number < _HIGHEST
 
 
 class _Reading:
@@ -79,31 +111,35 @@ class _Reading:
     def __init__(self, *, copying: bool) -> None:
         self._copying = copying
         self.odd: dict[str, list[str]] = {}
-        self._key = ""
+        self._key: str | None = None
+        """The key that is being read; None for the metadata themselves."""
+        self._whole = ""
         self._left = MOST_VALUES
         self._above: set[int] = set()
 
     def top(self, metadata: Mapping[Any, Any]) -> dict[str, Any]:
         """The metadata themselves, whose keys have to be text."""
         self._above.add(id(metadata))
+        self._whole = "of " + type(metadata).__name__
         found: dict[str, Any] = {}
         others: list[tuple[str, Any]] = []
         for key, value in self._pairs(metadata):
             if type(key) is str:
-                self._key = shown(key, 50)
+                self._key = key
                 found[key] = self._taken(value)
             else:
                 others.append((as_name(key) or shown(key), value))
         for name, value in others:  # after the others: a text is surer of its key
-            self._key = shown(name, 50)
+            self._key = name
             self._note(NO_TEXT)
             found.setdefault(name, self._taken(value))
         return found
 
     def _note(self, odd: str) -> None:
         keys = self.odd.setdefault(odd, [])
-        if self._key not in keys[-1:]:
-            keys.append(self._key)
+        name = self._whole if self._key is None else shown(self._key, _KEY_CHARS)
+        if name not in keys[-1:]:
+            keys.append(name)
 
     def _pairs(self, mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
         """What can be read of `mapping`, which may be of any class, and may change meanwhile."""
@@ -114,17 +150,17 @@ class _Reading:
             keys = list(islice(iter(mapping), MOST_VALUES + 1))
         except Exception:  # noqa: BLE001 - a class of somebody's own may raise anything
             keys = []
-            self._key = self._key or "of " + type(mapping).__name__
             self._note(NO_READING)
         if len(keys) > MOST_VALUES:
-            self._key = self._key or "of " + type(mapping).__name__
             self._note(TOO_MANY)
+        above = self._key
         for key in keys[:MOST_VALUES]:
             try:
                 pairs.append((key, mapping[key]))
             except Exception:  # noqa: BLE001 - see above
-                self._key = self._key or shown(key, 50)
+                self._key = above or as_name(key) or shown(key)
                 self._note(NO_READING)
+        self._key = above
         return pairs
 
     def _taken(self, value: Any) -> Any:
@@ -133,7 +169,7 @@ class _Reading:
         if kind in _UNCHANGING or kind is StandIn:
             return str(value) if self._copying and kind is StandIn else value
         if kind is int:
-            if -_HIGHEST < value < _HIGHEST:
+            if _is_short(value):
                 return value
             self._note(TOO_LONG)
             return _standing_in(shown(value), value)
@@ -185,7 +221,7 @@ def _pickled(value: Any) -> Any:
 
 def _are_flat(values: Sequence[Any]) -> bool:
     kinds = set(map(type, values))
-    return kinds <= _FLAT or (kinds == {int} and min(values) > -_HIGHEST and max(values) < _HIGHEST)
+    return kinds <= _FLAT or (kinds == {int} and _is_short(min(values)) and _is_short(max(values)))
 
 
 def _inner_key(key: Any) -> Any:
