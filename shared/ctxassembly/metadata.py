@@ -79,7 +79,11 @@ def _is_flat(metadata: dict[Any, Any]) -> bool:
     kinds = {*map(type, metadata.values())}
     if not kinds <= _FLAT_OR_INT or not {*map(type, metadata)} <= _TEXT:
         return False
-    return int not in kinds or all(type(each) is not int or _is_short(each) for each in list(metadata.values()))
+    if int in kinds:
+        for each in list(metadata.values()):
+            if type(each) is int and not -_HIGHEST < each < _HIGHEST:
+                return False
+    return True
 
 
 def _are_sound(values: Any, levels: int, left: list[int]) -> bool:
