@@ -14,6 +14,7 @@ from fuzz.cases import OPTIONS, Case, case, undrawn
 from fuzz.odd import ODD
 from fuzz.runs import run
 
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
 CASES = 60
 
 

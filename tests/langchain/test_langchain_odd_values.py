@@ -82,7 +82,7 @@ async def test_an_error_that_cannot_be_told_costs_the_neighbours_alone() -> None
         def fetch(self, refs: Any) -> Any:
             raise UnprintableError
 
-    assembler = ContextAssembler(store=Broken([]))
+    assembler = ContextAssembler(config=unfiltered(), store=Broken([]))
     for made in (assembler.invoke([document("A", 3)]), await assembler.ainvoke([document("A", 3)])):
         assert [each.id for each in made] == ["A#3"]
         assert told(made) == ["store: no neighbours (UnprintableError: no message), the hits stand without them"]

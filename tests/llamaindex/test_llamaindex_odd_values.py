@@ -108,7 +108,8 @@ async def test_an_error_that_cannot_be_told_costs_the_neighbours_alone() -> None
         async def afetch(self, refs: Any) -> Any:
             raise UnprintableError
 
-    postprocessor = ContextAssemblyPostprocessor(store=Broken([]))
+    config = AssemblyConfig(neighbours="unfiltered")
+    postprocessor = ContextAssemblyPostprocessor(config=config, store=Broken([]))
     hits = scored(document("A")[3])
     for made in (postprocessor.postprocess_nodes(hits), await postprocessor.apostprocess_nodes(hits)):
         assert [each.node.node_id for each in made] == ["A-3"]
