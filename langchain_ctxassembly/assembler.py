@@ -21,6 +21,7 @@ from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError
 from ctxassembly.plain import plain, plain_trace
 from ctxassembly.scope import filter_not_seen
+from ctxassembly.shown import shown
 from ctxassembly.types import Chunk
 from langchain_ctxassembly.configurable import NAME, following
 from langchain_ctxassembly.documents import documents_from, hit_from
@@ -227,12 +228,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         if isinstance(given, Mapping):
             if "documents" not in given or not given.keys() <= {"documents", "query", "supplement"}:
                 allowed = "'documents' and maybe 'query' and 'supplement'"
-                raise InputError(f"the input's keys must be {allowed}, got {list(given)}")
+                raise InputError(f"the input's keys must be {allowed}, got {shown(list(given))}")
             documents, query, supplement = given["documents"], given.get("query"), given.get("supplement")
         if not isinstance(documents, (list, tuple)) or not all(isinstance(each, Document) for each in documents):
-            raise InputError(f"{FORMS}, got {documents!r:.200}")
+            raise InputError(f"{FORMS}, got {shown(documents)}")
         if query is not None and not isinstance(query, str):
-            raise InputError(f"the query must be a string, got {query!r:.200}")
+            raise InputError(f"the query must be a string, got {shown(query)}")
         return {
             "hits": [hit_from(document, self.config.keys) for document in documents],
             "config": self.effective,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from copy import deepcopy
 from typing import Any
 
 from langchain_core.documents import Document
 
 from ctxassembly.context import Context
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.metadata import copied
 from ctxassembly.plain import block_metadata
+from ctxassembly.shown import as_name, as_text
 from ctxassembly.types import Chunk, Hit
 
 
@@ -24,7 +25,7 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
     metadata = document.metadata
     document_id, index = keys.read(metadata, "document_id"), keys.read(metadata, "index")
     return Chunk(
-        id=document.id or _derived_id(document_id, index, document.page_content),
+        id=_id(document, document_id, index),
         document_id=document_id,
         text=document.page_content,
         index=index,
@@ -45,15 +46,18 @@ def documents_from(context: Context) -> list[Document]:
         Document(
             id=block.citation.best_chunk_id if block.citation else "supplement",
             page_content=block.text,
-            # Nested values are shared with the documents handed in, and what is handed out may be changed by others.
-            metadata={**(deepcopy(dict(block.citation.metadata)) if block.citation else {}), **added},
+            # What is handed out may be changed by others, and a citation goes on being asked.
+            metadata={**(copied(block.citation.metadata) if block.citation else {}), **added},
         )
         for block, added in zip(context.blocks, block_metadata(context), strict=True)
     ]
 
 
-def _derived_id(document_id: Any, index: Any, text: str) -> str:
-    """An id for a document without one, the same in every run: its place, else a hash of its text."""
-    if document_id is not None and index is not None:
-        return f"{document_id}#{index}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _id(given: Document, document_id: Any, index: Any) -> Any:
+    """The id of `given`; of one without, what is the same in every run: its place, else a hash of its text."""
+    if given.id is not None and (type(given.id) is not str or given.id):
+        return given.id
+    document, place = as_name(document_id), as_name(index)
+    if document is not None and place is not None:
+        return f"{document}#{place}"
+    return hashlib.sha256((as_text(given.page_content) or "").encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from ctxassembly.context import Context
+from ctxassembly.metadata import copied
 from ctxassembly.plain import block_metadata
+from ctxassembly.shown import as_name
+from llamaindex_ctxassembly.nodes import related_node
 
 
 def labelled_nodes(context: Context, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
@@ -42,19 +44,20 @@ def labelled_nodes(context: Context, nodes: Iterable[BaseNode]) -> list[NodeWith
 
 def unread(node: BaseNode) -> BaseNode:
     """A copy of `node` whose metadata stay out of the prompt."""
-    return node.model_copy(update={"metadata": deepcopy(node.metadata), **_excluded(node.metadata)})
+    metadata = _copied(node.metadata)
+    return node.model_copy(update={"metadata": metadata, **_excluded(metadata)})
 
 
 def _node(
     node_id: str, text: str, own: Mapping[str, Any], added: dict[str, Any], source: RelatedNodeInfo | None
 ) -> TextNode:
-    # Nested values are the docstore's too, and whoever gets the node may change them.
-    metadata = {**deepcopy(dict(own)), **added}
+    # Whoever gets the node may change it, and a citation goes on being asked.
+    metadata = {**copied(own), **added}
     return TextNode(
         id_=node_id,
         text=text,
         metadata=metadata,
-        relationships={} if source is None else {NodeRelationship.SOURCE: source.model_copy(deep=True)},
+        relationships={} if source is None else {NodeRelationship.SOURCE: _related(source)},
         **_excluded(metadata),
     )
 
@@ -63,11 +66,20 @@ def _excluded(metadata: Iterable[str]) -> dict[str, Any]:
     return {"excluded_llm_metadata_keys": list(metadata), "excluded_embed_metadata_keys": list(metadata)}
 
 
+def _copied(metadata: Any) -> dict[str, Any]:
+    # Assigned to a node, anything can be there.
+    return copied(metadata) if isinstance(metadata, Mapping) else {}
+
+
 def _sources(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo]:
     """What the nodes say of their documents, by document id; of one document the best-ranked node is believed."""
     found: dict[str, RelatedNodeInfo] = {}
     for node in nodes:
-        source = node.relationships.get(NodeRelationship.SOURCE)
-        if isinstance(source, RelatedNodeInfo):
-            found.setdefault(source.node_id, source)
+        source = related_node(node, NodeRelationship.SOURCE)
+        if source is not None and (name := as_name(source.node_id)):
+            found.setdefault(name, source)
     return found
+
+
+def _related(source: RelatedNodeInfo) -> RelatedNodeInfo:
+    return source.model_copy(update={"metadata": _copied(source.metadata)})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from llama_index.core.schema import (
     BaseNode,
     ImageNode,
@@ -14,6 +16,7 @@ from llama_index.core.schema import (
 
 from ctxassembly.errors import InputError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.shown import shown
 from ctxassembly.types import Chunk, Hit
 
 
@@ -34,7 +37,7 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
     return Chunk(
         id=node.node_id,
         document_id=source if source is not None else keys.read(node.metadata, "document_id"),
-        text=node.get_content(MetadataMode.NONE),
+        text=_content(node),
         index=keys.read(node.metadata, "index"),
         start=start if start is not None else keys.read(node.metadata, "start"),
         prev_id=related_id(node, NodeRelationship.PREVIOUS),
@@ -46,8 +49,22 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
 
 def related_id(node: BaseNode, relationship: NodeRelationship) -> str | None:
     """The id of the one node that stands in `relationship` to `node`; None if there is none, or a list of them."""
-    related = node.relationships.get(relationship)
-    return related.node_id if isinstance(related, RelatedNodeInfo) else None
+    related = related_node(node, relationship)
+    return None if related is None else related.node_id
+
+
+def related_node(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeInfo | None:
+    """What is said of that node. Assigned to a node, anything can be there; it relates to nothing."""
+    related = node.relationships.get(relationship) if type(node.relationships) is dict else None
+    return related if isinstance(related, RelatedNodeInfo) else None
+
+
+def _content(node: BaseNode) -> Any:
+    """The text of the node; the error, in place of a text that there is none of, if it can't be had."""
+    try:
+        return node.get_content(MetadataMode.NONE)
+    except Exception as error:  # noqa: BLE001 - the engine says of this node alone that it has no text
+        return error
 
 
 def is_media(scored: NodeWithScore) -> bool:
@@ -57,9 +74,9 @@ def is_media(scored: NodeWithScore) -> bool:
         InputError: `scored` is not a NodeWithScore.
     """
     if not isinstance(scored, NodeWithScore):
-        raise InputError(f"nodes must be a list of NodeWithScore, got {scored!r:.200}")
-    node = scored.node
-    if node.get_content(MetadataMode.NONE).strip():
+        raise InputError(f"nodes must be a list of NodeWithScore, got {shown(scored)}")
+    node, text = scored.node, _content(scored.node)
+    if not isinstance(text, str) or str.strip(text):
         return False
     if isinstance(node, ImageNode):
         return any((node.image, node.image_path, node.image_url))

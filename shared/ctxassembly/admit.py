@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from types import CoroutineType
+from typing import Any, NamedTuple
 
 from ctxassembly.errors import InputError
+from ctxassembly.metadata import readable
+from ctxassembly.shown import as_name, shown
 from ctxassembly.types import Candidate, Chunk, Hit
+
+MOST_PLACE = 2**53
+"""The largest index or offset: up to here each whole number is one of JSON, of a float and of a database."""
+MOST_ALIKE = 10
+"""Notes on one kind of oddity; of what goes beyond them there is one that counts."""
+_VALUE_CHARS = 50
+"""Of an odd value in a note."""
+_ID_CHARS = 80
+_ARRAYS = frozenset({"numpy", "array", "torch"})
+"""Modules whose arrays hold numbers, which needn't be looked at one by one."""
+
+
+class Oddity(NamedTuple):
+    """What was wrong with a value, and what was done; of one kind there may be one in every chunk."""
+
+    kind: str
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +39,27 @@ class Admitted:
     empty: tuple[Candidate, ...]
     """Chunks with no text but white space."""
     notes: tuple[str, ...]
+    hits: tuple[Hit, ...] = ()
+    """All of them in their order, as they were mended."""
+
+
+class _Notes:
+    """Notes in the order in which they come, of each kind the first few and how many more there were."""
+
+    def __init__(self, whose: str) -> None:
+        self._whose = whose
+        self._written: list[str] = []
+        self._alike: dict[str, int] = {}
+
+    def add(self, chunk: Chunk, oddities: Iterable[Oddity]) -> None:
+        for kind, note in oddities:
+            self._alike[kind] = alike = self._alike.get(kind, 0) + 1
+            if alike <= MOST_ALIKE:
+                self._written.append(f"{self._whose} {shown(chunk.id, _ID_CHARS)}: {note}")
+
+    def all(self) -> tuple[str, ...]:
+        more = ((kind, alike - MOST_ALIKE) for kind, alike in self._alike.items() if alike > MOST_ALIKE)
+        return (*self._written, *(f"{self._whose}s: {number:,} more notes on {kind}" for kind, number in more))
 
 
 def admit(hits: Sequence[Hit]) -> Admitted:
@@ -31,93 +72,184 @@ def admit(hits: Sequence[Hit]) -> Admitted:
         raise InputError(f"hits must be a sequence of Hit, got {type(hits).__name__}")
     usable: list[Candidate] = []
     empty: list[Candidate] = []
-    notes: list[str] = []
+    admitted: list[Hit] = []
+    notes = _Notes("hit")
     by_place: dict[tuple[str, int], str] = {}
     for rank, hit in enumerate(hits):
-        if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk) or not isinstance(hit.chunk.text, str):
-            raise InputError(f"hits must be a sequence of Hit, got {hit!r:.200} at place {rank}")
+        if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk):
+            raise InputError(f"hits must be a sequence of Hit, got {shown(hit)} at place {rank}")
         chunk, mended = mended_chunk(hit.chunk, rank)
         score, odd = mended_score(hit.score)
-        notes += [f"hit {chunk.id!r}: {note}" for note in (*mended, *odd)]
+        if mended or odd:
+            notes.add(chunk, [*mended, *odd])
         if chunk.index is not None:
             same = by_place.setdefault((chunk.document_id, chunk.index), chunk.text)
             if same != chunk.text:
-                notes.append(f"hit {chunk.id!r}: index {chunk.index} stands twice in document {chunk.document_id!r}")
+                where = f"index {chunk.index} stands twice in document {shown(chunk.document_id, _ID_CHARS)}"
+                notes.add(chunk, (Oddity("places that stand twice", where),))
         (usable if chunk.text.strip() else empty).append(Candidate(chunk, rank, score))
-    return Admitted(tuple(usable), tuple(empty), tuple(notes))
+        admitted.append(hit if chunk is hit.chunk and score is hit.score else Hit(chunk, score))
+    return Admitted(tuple(usable), tuple(empty), notes.all(), tuple(admitted))
 
 
-def admit_fetched(chunks: Iterable[Any]) -> tuple[tuple[Chunk, ...], tuple[Chunk, ...], tuple[str, ...]]:
+def admit_fetched(
+    chunks: Iterable[Any], *, strict: bool = True
+) -> tuple[tuple[Chunk, ...], tuple[Chunk, ...], tuple[str, ...]]:
     """The usable ones among chunks from a store, those with no text but white space, and the notes.
 
     Raises:
-        InputError: the store returned something other than chunks.
+        InputError: the store returned something other than chunks. If it isn't `strict`, what is among chunks is left
+            out.
     """
+    if isinstance(chunks, CoroutineType):
+        chunks.close()  # nobody will await it
+    if issubclass(type(chunks), (str, bytes, Mapping)) or not hasattr(type(chunks), "__iter__"):
+        raise _no_chunks(chunks)
     usable: list[Chunk] = []
     empty: list[Chunk] = []
-    notes: list[str] = []
+    notes = _Notes("neighbour")
+    strangers: list[Any] = []
     for place, chunk in enumerate(chunks):
-        if not isinstance(chunk, Chunk) or not isinstance(chunk.text, str):
-            raise InputError(f"the store must return chunks, got {chunk!r:.200}")
+        if not isinstance(chunk, Chunk):
+            if strict:
+                raise _no_chunks(chunk)
+            strangers.append(chunk)
+            continue
         mended, odd = mended_chunk(chunk, place)
-        notes += [f"neighbour {mended.id!r}: {note}" for note in odd]
+        if odd:
+            notes.add(mended, odd)
         (usable if mended.text.strip() else empty).append(mended)
-    return tuple(usable), tuple(empty), tuple(notes)
+    if strangers and not (usable or empty):
+        raise _no_chunks(strangers[0])
+    left_out = f"store: {len(strangers):,} of its answers are no chunks, left out; the first is "
+    return tuple(usable), tuple(empty), (*notes.all(), *(left_out + shown(each) for each in strangers[:1]))
 
 
-def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[str]]:
-    """The chunk as the stages read it, and a note on each value that was wrong; `place` names one without an id."""
+def _no_chunks(value: object) -> InputError:
+    return InputError(f"the store must return chunks, got {shown(value)}")
+
+
+def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
+    """The chunk as the stages read it, and a note on each value that was wrong; `place` names one without an id.
+
+    Then each of its values is of the type that it says, whatever came: strings are no subclasses of str.
+    """
+    given = chunk.metadata
+    is_mapping = type(given) is dict or issubclass(type(given), Mapping)  # the first is faster
+    metadata, unread = readable(given) if is_mapping else ({}, ())
     if (
-        type(chunk.id) is str
+        metadata is given
+        and type(chunk.id) is str
         and chunk.id
         and type(chunk.document_id) is str
         and chunk.document_id
-        and (chunk.index is None or (type(chunk.index) is int and chunk.index >= 0))
-        and (chunk.start is None or (type(chunk.start) is int and chunk.start >= 0))
-        and (type(chunk.metadata) is dict or isinstance(chunk.metadata, Mapping))  # the first is faster
+        and type(chunk.text) is str
+        and (chunk.index is None or (type(chunk.index) is int and 0 <= chunk.index <= MOST_PLACE))
+        and (chunk.start is None or (type(chunk.start) is int and 0 <= chunk.start <= MOST_PLACE))
+        and (chunk.prev_id is None or (type(chunk.prev_id) is str and chunk.prev_id and chunk.prev_id != chunk.id))
+        and (chunk.next_id is None or (type(chunk.next_id) is str and chunk.next_id and chunk.next_id != chunk.id))
+        and (chunk.vector is None or _is_vector(chunk.vector))
     ):
         return chunk, []
-    notes: list[str] = []
-    index = _whole(chunk.index)
-    if index is None and chunk.index is not None:
-        notes.append(f"index {chunk.index!r:.50} is not a whole number from 0, left out")
-    document_id = "" if chunk.document_id is None else str(chunk.document_id)
-    chunk_id = "" if chunk.id is None else str(chunk.id)
+    odd: list[Oddity] = []
+    index = _place("index", chunk.index, odd)
+    document_id = _name("document id", chunk.document_id, odd)
+    chunk_id = _name("id", chunk.id, odd)
     if not chunk_id:
         chunk_id = f"{document_id}#{index}" if document_id and index is not None else f"hit-{place}"
-        notes.append("no id, named by its place")
+        odd.append(Oddity("missing ids", "no id, named by its place"))
     if not document_id:
         document_id = chunk_id
-        notes.append("no document id, stands as a document of its own")
+        odd.append(Oddity("missing document ids", "no document id, stands as a document of its own"))
         index = None
-    metadata = chunk.metadata
-    if not isinstance(metadata, Mapping):
-        if metadata is not None:
-            notes.append(f"metadata {metadata!r:.50} are no mapping, left out")
-        metadata = {}
-    start = _whole(chunk.start)
-    return replace(chunk, id=chunk_id, document_id=document_id, index=index, start=start, metadata=metadata), notes
+    if not is_mapping and given is not None:
+        odd.append(Oddity("metadata", f"metadata {shown(given, _VALUE_CHARS)} are no mapping, left out"))
+    odd += [Oddity("metadata", note) for note in unread]
+    mended = Chunk(
+        chunk_id,
+        document_id,
+        _text(chunk.text, odd),
+        index,
+        _place("start", chunk.start, odd),
+        _link("prev_id", chunk.prev_id, chunk_id, odd),
+        _link("next_id", chunk.next_id, chunk_id, odd),
+        metadata,
+        _vector(chunk.vector),
+    )
+    return mended, odd
 
 
-def _whole(value: Any) -> int | None:
+def _name(what: str, value: Any, odd: list[Oddity]) -> str:
+    name = as_name(value)
+    if name is None and value is not None and type(value) is not str:
+        odd.append(Oddity(f"{what}s", f"{what} {shown(value, _VALUE_CHARS)} is no name, left out"))
+    return name or ""
+
+
+def _link(what: str, value: Any, chunk_id: str, odd: list[Oddity]) -> str | None:
+    name = _name(what, value, odd) or None
+    if name == chunk_id:
+        odd.append(Oddity("links", f"{what} is its own id, left out"))
+        return None
+    return name
+
+
+def _text(value: Any, odd: list[Oddity]) -> str:
+    """The text itself: of a class derived from str what it holds, whatever it does with it."""
+    if issubclass(type(value), str):
+        return str.__str__(value)
+    if issubclass(type(value), (bytes, bytearray)):
+        odd.append(Oddity("texts", "its text is bytes, read as UTF-8"))
+        return bytes(value).decode("utf-8", "replace")
+    odd.append(Oddity("texts", f"text {shown(value, _VALUE_CHARS)} is no string, left out"))
+    return ""
+
+
+def _place(what: str, value: Any, odd: list[Oddity]) -> int | None:
     """7, "7" and 7.0 are 7; anything negative, fractional or not a number is None."""
-    if isinstance(value, bool):
-        return None
+    if value is None or (type(value) is int and 0 <= value <= MOST_PLACE):
+        return value
+    if not issubclass(type(value), bool):
+        try:
+            number = int(value)
+            if 0 <= number <= MOST_PLACE and float(value) == number:
+                return number
+        except Exception:  # noqa: BLE001 - a class of somebody's own may raise anything
+            number = None
+        if what == "start" and number == -1:  # what splitters give that didn't find their text again
+            return None
+    shown_value = shown(value, _VALUE_CHARS)
+    odd.append(Oddity("places", f"{what} {shown_value} is not a whole number from 0, left out"))
+    return None
+
+
+def _is_vector(value: Any) -> bool:
+    """Whether it can be kept as it is; what it says is looked at where vectors are compared."""
+    if type(value) in (list, tuple):
+        return {float, int, str, type(None)}.issuperset(map(type, value))
+    return type(value) in (str, bytes) or (
+        type(value).__module__ in _ARRAYS and getattr(getattr(value, "dtype", None), "kind", "f") != "O"
+    )
+
+
+def _vector(value: Any) -> Any:
+    """The vector as numbers; an empty one if it has others or no end."""
+    if value is None or _is_vector(value):
+        return value
     try:
-        number = int(value)
-        return number if number >= 0 and float(value) == number else None
-    except (TypeError, ValueError, OverflowError):
-        return None
+        return tuple(map(float, value)) if len(value) else ()
+    except Exception:  # noqa: BLE001 - see above
+        return ()
 
 
-def mended_score(value: Any) -> tuple[float | None, list[str]]:
+def mended_score(value: Any) -> tuple[float | None, list[Oddity]]:
     """The score as a finite number, None if it is none, and a note on what was wrong with it."""
-    if value is None:
-        return None, []
+    if value is None or (type(value) is float and math.isfinite(value)):
+        return value, []
     try:
         score = float(value)
-    except (TypeError, ValueError):
-        return None, [f"score {value!r:.50} is not a number, left out"]
     except OverflowError:
-        return None, ["score is too large for a float, left out"]
-    return (score, []) if math.isfinite(score) else (None, [f"score {score} is not finite, left out"])
+        return None, [Oddity("scores", "score is too large for a float, left out")]
+    except Exception:  # noqa: BLE001 - see above
+        return None, [Oddity("scores", f"score {shown(value, _VALUE_CHARS)} is not a number, left out")]
+    return (score, []) if math.isfinite(score) else (None, [Oddity("scores", f"score {score} is not finite, left out")])

@@ -29,6 +29,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.forms import BRACKETS, SUPERSCRIPTS
 from ctxassembly.markers import INSIDE, labels_in, lowered, raised, relabelled
 from ctxassembly.quotations import LOOKAHEAD, LOOKBACK, Quotations
+from ctxassembly.shown import shown
 from ctxassembly.speech import Spoken
 from ctxassembly.types import Citation, Span
 
@@ -120,7 +121,7 @@ class AnswerReader:
             InputError: the piece is no text, or the answer was closed.
         """
         if not isinstance(piece, str):
-            raise InputError(f"an answer must be text, got {piece!r:.200}")
+            raise InputError(f"an answer must be text, got {shown(piece)}")
         if self._closed:
             raise InputError("the answer was closed, and takes no further piece")
         passed = max(0, self._at - LOOKBACK)

@@ -12,6 +12,7 @@ from ctxassembly.calls import await_all, call_all, in_thread, is_async
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.requests import CompressTexts, EmbedTexts, FetchChunks, Request, Store
+from ctxassembly.shown import shown
 
 Ask = Callable[[Any], Any]
 """Given what a request holds, the reply."""
@@ -88,7 +89,8 @@ def _awaitable_fetcher(store: object) -> AwaitableAsk | None:
         return afetch
     if not hasattr(store, "fetch"):
         raise InputError(f"{type(store).__name__} has neither fetch(refs) nor afetch(refs)")
-    return in_thread(cast(Store, store).fetch)
+    fetch = cast(Store, store).fetch
+    return cast(AwaitableAsk, fetch) if is_async(fetch) else in_thread(fetch)
 
 
 def _hooked(fetch: Ask | None, hook: object) -> Ask | None:
@@ -186,4 +188,4 @@ def _texts(answers: list[Any]) -> list[str | Exception]:
 
 
 def _no_text(answer: object) -> InputError:
-    return InputError(f"llm must answer with a string, got {answer!r:.200}")
+    return InputError(f"llm must answer with a string, got {shown(answer)}")

@@ -37,12 +37,18 @@ def is_async(function: object) -> bool:
 
 
 def in_thread(function: Callable[[Given], Answer]) -> Callable[[Given], Awaitable[Answer]]:
-    """`function`, to be awaited: it is called in a thread."""
+    """`function`, to be awaited: it is called in a thread.
+
+    What it raises comes back as a value: no future takes a StopIteration, and whoever awaits it would wait for ever.
+    """
 
     async def awaited(given: Given) -> Answer:
         import asyncio
 
-        return await asyncio.to_thread(function, given)
+        answer = await asyncio.to_thread(_called, function, given)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     return awaited
 

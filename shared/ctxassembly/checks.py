@@ -6,13 +6,17 @@ from typing import Any
 
 from ctxassembly.errors import ConfigError
 
+MOST = 2**63 - 1
+"""The largest integer of databases and JSON, far beyond all that is counted here."""
 
-def check_int(parameter: str, value: Any, least: int, most: int | None = None) -> None:
+
+def check_int(parameter: str, value: Any, least: int, most: int = MOST) -> None:
     """Nothing, if `value` is an integer from `least` to `most`.
 
     Raises:
         ConfigError: it is not.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
-        allowed = f"an integer of at least {least:,}" if most is None else f"an integer from {least:,} to {most:,}"
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        endless = most == MOST and not (isinstance(value, int) and value > most)
+        allowed = f"an integer of at least {least:,}" if endless else f"an integer from {least:,} to {most:,}"
         raise ConfigError(parameter, allowed, value)

@@ -17,6 +17,7 @@ from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.requests import CompressTexts
 from ctxassembly.selection import Selector
+from ctxassembly.shown import shown
 from ctxassembly.supplement import Supplemented
 from ctxassembly.types import FOR_BUDGET, Candidate, Header, LeftOut
 
@@ -94,4 +95,4 @@ _WITHOUT = {
 
 def _shortening(candidate: Candidate, level: Header) -> str:
     cut = ", its text cut" if candidate.kept is not None else ""
-    return f"budget: no item fits whole; {candidate.chunk.id!r} stands alone, with {_WITHOUT[level]}{cut}"
+    return f"budget: no item fits whole; {shown(candidate.chunk.id, 80)} stands alone, with {_WITHOUT[level]}{cut}"

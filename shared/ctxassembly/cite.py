@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ctxassembly.metadata import copied
 from ctxassembly.particulars import Particulars
 from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Shortened, Source, Span
 
@@ -113,7 +114,7 @@ def _citation(label: Label, number: int, span: Span, read: Particulars, shortene
         start_line=read.number(chunk, "start_line"),
         page=read.number(chunk, "page"),
         pages=read.pages(piece.candidate.chunk for piece in pieces),
-        metadata=dict(chunk.metadata),
+        metadata=copied(chunk.metadata),
         shortened=tuple(shortened[key] for key in candidates if key in shortened),
     )
 

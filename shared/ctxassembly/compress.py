@@ -18,6 +18,7 @@ from ctxassembly.cut import Sentence, excerpt, sentences
 from ctxassembly.errors import StoreError
 from ctxassembly.requests import CompressTexts
 from ctxassembly.sentences import sentence_ends
+from ctxassembly.shown import failure, shown
 from ctxassembly.types import Candidate
 from ctxassembly.words import find_words, wording
 
@@ -74,11 +75,11 @@ def extract(
     forms: dict[int, Candidate] = {}
     irrelevant: set[int] = set()
     for candidate, answer in zip(asked, answers, strict=True):
-        name = f"compress: {candidate.chunk.id!r}"
+        name = f"compress: {shown(candidate.chunk.id, 80)}"
         if isinstance(answer, Exception):
             if config.on_store_error == "raise":
-                raise StoreError(f"texts could not be compressed: {type(answer).__name__}: {answer}") from answer
-            notes.append(f"{name} has no answer ({type(answer).__name__}: {answer}), extractive instead")
+                raise StoreError(f"texts could not be compressed: {failure(answer)}") from answer
+            notes.append(f"{name} has no answer ({failure(answer)}), extractive instead")
         elif wording(answer).strip(_AROUND) == wording(IRRELEVANT):
             irrelevant.add(id(candidate))
         elif chosen := _chosen(candidate, answer):

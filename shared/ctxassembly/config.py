@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -303,7 +304,9 @@ _CHOICES = (
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) <= sys.float_info.max  # false of NaN, too, and of an integer that no float holds
 
 
 def _check_format(value: Any) -> None:
@@ -317,7 +320,7 @@ def _check_threshold(value: Any) -> None:
 
 
 def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ConfigError(parameter, _one_of(choices), value)
 
 

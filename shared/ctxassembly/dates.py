@@ -23,6 +23,13 @@ def moment(value: Any) -> float | None:
     Without a time zone it is UTC. Epoch numbers may be in seconds, milliseconds, microseconds or nanoseconds, and may
     stand in a string.
     """
+    try:
+        return _moment(value)
+    except Exception:  # noqa: BLE001 - a time zone of somebody's own may raise anything
+        return None
+
+
+def _moment(value: Any) -> float | None:
     if isinstance(value, datetime):
         return _seconds(value)
     if isinstance(value, date):
@@ -33,10 +40,7 @@ def moment(value: Any) -> float | None:
             return _from_iso(match)
         return _from_epoch(float(text)) if _EPOCH.fullmatch(text) else None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        try:
-            return _from_epoch(float(value))
-        except OverflowError:
-            return None
+        return _from_epoch(float(value))
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.shown import as_name
 from ctxassembly.types import Candidate, Match
 
 IsNewer = Callable[[Candidate, Candidate], bool]
@@ -33,8 +34,8 @@ def collapse_exact(
     for candidate in candidates:
         chunk = candidate.chunk
         text, content_hash = chunk.text.strip(), keys.read(chunk.metadata, "content_hash")
-        if not isinstance(content_hash, (str, bytes, int)):
-            content_hash = None
+        if type(content_hash) not in (str, bytes, int):
+            content_hash = as_name(content_hash) if isinstance(content_hash, (str, bytes, int)) else None
         group = by_id.get(chunk.id) or by_text.get(text) or by_hash.get(content_hash) or []
         group.append(candidate)
         if len(group) == 2:

@@ -50,8 +50,9 @@ def assemble(
     are fetched anew, so what masked or removed text of the hits has to be done to them as well.
 
     Raises:
-        InputError: `hits` is not a sequence of Hit, `store` has no `fetch`, `embeddings` can't embed, `llm` or
-            `on_fetched` is no function or only to be awaited, or `supplement` is no text.
+        InputError: `hits` is not a sequence of Hit, `config` no AssemblyConfig, `query` no string, `store` has no
+            `fetch`, `embeddings` can't embed, `llm` or `on_fetched` is no function or only to be awaited, or
+            `supplement` is no text.
         ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
             `llm`, or `neighbours="filtered"` with a store that doesn't hold the caller's filter.
         StoreError: `store` or `embeddings` failed and `on_store_error="raise"`.

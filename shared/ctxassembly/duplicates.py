@@ -12,6 +12,7 @@ from ctxassembly.lineage import EXACT, Lineage
 from ctxassembly.near import NearIndex
 from ctxassembly.requests import EmbedTexts
 from ctxassembly.semantic import Vector, VectorIndex, unit
+from ctxassembly.shown import failure, shown
 from ctxassembly.types import Candidate
 
 NEAR = "near duplicate"
@@ -87,7 +88,7 @@ class Duplicates:
                 value = self._config.keys.read(chunk.metadata, "updated_at")
                 self._dates[id(chunk)] = moment(value)
                 if value is not None and moment(value) is None:
-                    self._note(f"{_named(candidate)}: updated_at {value!r:.50} is not a date, left out")
+                    self._note(f"{_named(candidate)}: updated_at {shown(value, 50)} is not a date, left out")
 
     def _find_vectors(
         self, candidates: Candidates, can_embed: bool
@@ -107,8 +108,8 @@ class Duplicates:
                     self._keep_vector(candidate, vector)
             except Exception as error:
                 if self._config.on_store_error == "raise":
-                    raise StoreError(f"texts could not be embedded: {type(error).__name__}: {error}") from error
-                self._note(f"embeddings: no vectors ({type(error).__name__}: {error}), compared by words alone")
+                    raise StoreError(f"texts could not be embedded: {failure(error)}") from error
+                self._note(f"embeddings: no vectors ({failure(error)}), compared by words alone")
         found = [self._vectors[id(candidate.chunk)] for candidate in candidates if id(candidate.chunk) in self._vectors]
         if len(found) < len(candidates):
             self._note(f"semantic dedup: {len(candidates) - len(found)} of {len(candidates)} chunks have no vector")
@@ -135,9 +136,9 @@ def check_vectors(candidates: Sequence[Candidate]) -> None:
 
 def _one_each(answer: Any, texts: int) -> list[Any]:
     if isinstance(answer, (str, bytes)) or not hasattr(answer, "__len__") or len(answer) != texts:
-        raise InputError(f"the embeddings must return one vector for each of {texts} texts, got {answer!r:.200}")
+        raise InputError(f"the embeddings must return one vector for each of {texts} texts, got {shown(answer)}")
     return list(answer)
 
 
 def _named(candidate: Candidate) -> str:
-    return f"{'hit' if candidate.is_hit else 'neighbour'} {candidate.chunk.id!r}"
+    return f"{'hit' if candidate.is_hit else 'neighbour'} {shown(candidate.chunk.id, 80)}"

@@ -13,6 +13,8 @@ FilterNotSeenWarning (UserWarning)    an adapter couldn't see how the search fil
 
 from __future__ import annotations
 
+from ctxassembly.shown import shown
+
 __all__ = [
     "ConfigError",
     "CtxAssemblyError",
@@ -33,7 +35,7 @@ class ConfigError(CtxAssemblyError, ValueError):
     """A parameter is outside its range."""
 
     def __init__(self, parameter: str, allowed: str, value: object) -> None:
-        super().__init__(f"{parameter} must be {allowed}, got {value!r:.200}")
+        super().__init__(f"{parameter} must be {allowed}, got {shown(value)}")
         self.parameter = parameter
 
 

@@ -17,7 +17,7 @@ from ctxassembly.cite import cite
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.duplicates import Duplicates, check_vectors
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.explain import decide
 from ctxassembly.gather import gather
 from ctxassembly.held import held
@@ -27,6 +27,7 @@ from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import Request
 from ctxassembly.scope import Scope
 from ctxassembly.selection import Selector
+from ctxassembly.shown import shown
 from ctxassembly.supplement import Supplement, Supplemented, supplemented
 from ctxassembly.tokens import Counter, counter_for
 from ctxassembly.types import BEYOND, STOPPED, Candidate, Header, Hit, Label, Part, Shortened, Trace
@@ -57,10 +58,16 @@ def assemble_flow(
     """The context for `hits`, once every request was answered. `clock` gives seconds, for the trace alone.
 
     Raises:
+        InputError: `hits`, `config`, `query` or `supplement` is of another type.
         ConfigError: semantic deduplication with neither embeddings nor a vector in a hit; compression by a language
             model without one; neighbours that have to be filtered, and no filter.
     """
-    config = config or AssemblyConfig()
+    config = AssemblyConfig() if config is None else config
+    if not isinstance(config, AssemblyConfig):
+        raise InputError(f"config must be an AssemblyConfig or None, got {shown(config)}")
+    if query is not None and not isinstance(query, str):
+        raise InputError(f"query must be a string or None, got {shown(query)}")
+    query = query if query is None else str.__str__(query)
     if not config.enabled:
         config = replace(config, **_PASSED_THROUGH)
     if config.compress == "llm" and not can_compress:
@@ -73,7 +80,7 @@ def assemble_flow(
 
     admitted = admit(hits)
     log.notes += admitted.notes
-    log.stage("admit", len(hits), len(admitted.candidates))
+    log.stage("admit", len(admitted.hits), len(admitted.candidates))
 
     if config.enabled and config.dedup == "semantic" and not can_embed:
         check_vectors((*admitted.candidates, *admitted.empty))
@@ -109,7 +116,7 @@ def assemble_flow(
         decisions=decisions,
         stages=tuple(log.stages),
         notes=tuple(log.notes),
-        hits=len(hits),
+        hits=len(admitted.hits),
         chunks=sum(decision.reason != BEYOND for decision in decisions),
         round_trips=log.round_trips,
         unscoped=log.unscoped,
@@ -132,7 +139,7 @@ def assemble_flow(
         format="minimal" if level is Header.NONE else config.format if isinstance(config.format, str) else "custom",
         language=config.language,
         keys=config.keys,
-        hits=held(hits, decisions, chosen.taken),
+        hits=held(admitted.hits, decisions, chosen.taken),
         encoding=config.encoding,
     )
 

@@ -17,9 +17,11 @@ from ctxassembly.errors import StoreError
 from ctxassembly.expand import index_refs, is_covered, link_refs, neighbours, positions
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
+from ctxassembly.neutral import sendable
 from ctxassembly.requests import FetchChunks, Request
 from ctxassembly.scope import Scope
-from ctxassembly.types import Candidate, Chunk
+from ctxassembly.shown import failure, shown
+from ctxassembly.types import Candidate, Chunk, ChunkRef
 
 Place = tuple[str, "int | None", "str | None"]
 """What a `ChunkRef` says, which is quicker to look up."""
@@ -107,7 +109,7 @@ def _expand(
     if scope is not None and log.round_trips:
         log.unscoped = tuple(scope.differing)
         if scope.left_out:
-            differing = ", ".join(map(repr, scope.differing))
+            differing = ", ".join(shown(key, 80) for key in scope.differing)
             log.notes.append(f"store: {scope.left_out:,} left out, not their hit's by their metadata: {differing}")
     return placed, near
 
@@ -134,25 +136,23 @@ def _fetch(
     asked: set[Place] = set()
     while True:
         wanted = (*index_refs(chunks, reach, known.values()), *link_refs(chunks, known, config.window))
-        refs = tuple(ref for ref in wanted if (ref.document_id, ref.index, ref.chunk_id) not in asked)
+        refs = _storable([ref for ref in wanted if (ref.document_id, ref.index, ref.chunk_id) not in asked], log)
         if not refs:
             return fetched
         asked.update((ref.document_id, ref.index, ref.chunk_id) for ref in refs)
         fetched.whole.update(ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None)
         log.round_trips += 1
         try:
-            answer, empty, notes = admit_fetched((yield FetchChunks(refs)))
+            strict = config.on_store_error == "raise"
+            answer, empty, notes = admit_fetched((yield FetchChunks(refs)), strict=strict)
         except Exception as error:
             if config.on_store_error == "raise":
-                raise StoreError(f"neighbours could not be fetched: {type(error).__name__}: {error}") from error
-            log.notes.append(f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them")
+                raise StoreError(f"neighbours could not be fetched: {failure(error)}") from error
+            log.notes.append(f"store: no neighbours ({failure(error)}), the hits stand without them")
             return fetched
         log.notes += notes
         fetched.empty.extend(chunk for chunk in empty if scope is None or scope.admits(chunk))
-        for chunk in answer:
-            if not _was_asked_for(chunk, asked):
-                log.notes.append(f"store: chunk {chunk.id!r} was not asked for, left out")
-        _keep((chunk for chunk in answer if _was_asked_for(chunk, asked)), known, fetched, scope)
+        _keep(_asked_for(answer, asked, log), known, fetched, scope)
 
 
 def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: _Fetched, scope: Scope | None) -> None:
@@ -167,6 +167,30 @@ def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: _Fetched, s
                 between.append(chunk)
     # Another tenant's chunk may have the id of one that may be read: it comes after.
     fetched.between.extend(known.setdefault(chunk.id, chunk) for chunk in between if chunk.id not in known)
+
+
+def _storable(refs: Sequence[ChunkRef], log: Log) -> tuple[ChunkRef, ...]:
+    """Those that a database can be asked for: one that refuses a name fails for all that is asked for beside it."""
+    found = tuple(ref for ref in refs if _is_storable(ref.document_id) and _is_storable(ref.chunk_id or ""))
+    if len(found) < len(refs):
+        names = f"{len(refs) - len(found):,} neighbours by names with characters that databases refuse"
+        log.notes.append(f"store: not asked for {names}")
+    return found
+
+
+def _is_storable(name: str) -> bool:
+    return "\0" not in name and (name.isascii() or sendable(name) == name)
+
+
+def _asked_for(chunks: Sequence[Chunk], asked: Container[Place], log: Log) -> list[Chunk]:
+    """Those of `chunks` that were asked for; however many others there are, they make one note."""
+    others = [chunk for chunk in chunks if not _was_asked_for(chunk, asked)]
+    if not others:
+        return list(chunks)
+    first = shown(others[0].id, 80)
+    many = f"{len(others):,} chunks were not asked for, left out; the first is {first}"
+    log.notes.append(f"store: chunk {first} was not asked for, left out" if len(others) == 1 else f"store: {many}")
+    return [chunk for chunk in chunks if _was_asked_for(chunk, asked)]
 
 
 def _was_asked_for(chunk: Chunk, asked: Container[Place]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ctxassembly.checks import check_int
 from ctxassembly.errors import InputError
+from ctxassembly.shown import shown
 
 Message = Any
 """A string, a mapping with `content` (and `role`), or an object with `content` (and `type` or `role`)."""
@@ -93,5 +94,5 @@ def _text(message: Message) -> str:
     if not isinstance(message, str):
         content = message.get("content") if isinstance(message, Mapping) else getattr(message, "content", None)
     if not isinstance(content, str):
-        raise InputError(f"a message must be a string or have a text as its content, got {message!r:.200}")
+        raise InputError(f"a message must be a string or have a text as its content, got {shown(message)}")
     return content

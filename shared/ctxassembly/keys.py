@@ -50,18 +50,19 @@ class MetadataKeys:
     def read(self, metadata: Mapping[str, Any], particular: str) -> Any:
         """The value of `particular` ("page", "source", ...), or None if no key holds one."""
         for key in getattr(self, particular):
-            if (value := metadata.get(key)) is not None or (
-                "." in key and (value := look_up(metadata, key)) is not None
-            ):
+            if (value := look_up(metadata, key)) is not None:
                 return value
         return None
 
 
 def look_up(metadata: Mapping[str, Any], key: str) -> Any:
     """The value under `key`, taken whole or as a dotted path into nested mappings; None if there is none."""
-    value = metadata.get(key)
-    if value is not None or "." not in key:
-        return value
-    head, rest = key.split(".", 1)
-    nested = metadata.get(head)
-    return look_up(nested, rest) if isinstance(nested, Mapping) else None
+    try:
+        value = metadata.get(key)
+        if value is not None or "." not in key:
+            return value
+        head, rest = key.split(".", 1)
+        nested = metadata.get(head)
+        return look_up(nested, rest) if isinstance(nested, Mapping) else None
+    except Exception:  # noqa: BLE001 - of a class of somebody's own, as adapters get them; admission says what is odd
+        return None

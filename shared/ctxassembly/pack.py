@@ -62,7 +62,7 @@ def pack(scale: Scale, units: Units, chars_per_token: float) -> Packed | None:
         candidates = list(forms.values())
         added = scale.weigh(candidates) - scale.token_count
         if scale.fits(candidates):
-            best = Packed(candidates, forms, chosen.length / max(added, 1))
+            best = Packed(candidates, forms, max(chosen.length, 1) / max(added, 1))
             if added >= tokens * CLOSE_ENOUGH or chosen.all_had_room:
                 break
             low = room

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.neutral import one_line
+from ctxassembly.shown import as_text
 from ctxassembly.types import Chunk
 
 NUMBER_DIGITS = 9
@@ -29,7 +30,8 @@ class Particulars:
             value = self._keys.read(chunk.metadata, name)
             if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
                 value = int(value) if value.is_integer() else value if math.isfinite(value) else None
-            self._lines[key] = (chunk, None if value is None else one_line(str(value)) or None)
+            text = as_text(value)
+            self._lines[key] = (chunk, None if text is None else one_line(text) or None)
         return self._lines[key][1]
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:

@@ -5,25 +5,56 @@ They survive JSON and the checkpoints of agent frameworks, which refuse classes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ctxassembly.context import Context
+from ctxassembly.metadata import readable
+from ctxassembly.neutral import sendable
+from ctxassembly.shown import MOST_BITS, as_text, shown
 from ctxassembly.types import Trace
+
+_MOST_INTEGER = 2**63
+"""From here on writers of JSON refuse an integer."""
 
 
 def plain(value: Any) -> Any:
-    """A copy of `value` made of dict, list, str, int, float, bool and None; anything else stands as its `str`."""
-    if value is None or type(value) in (str, int, float, bool):
-        return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
+    """A copy of `value` made of dict, list, str, int, float, bool and None; anything else stands as its `str`.
+
+    So do a float that isn't finite and an integer of more than 64 bits, which not all of JSON has. Halves of surrogate
+    pairs, which can't be sent, stand as U+FFFD. What has no end is cut, as `ctxassembly.metadata` describes it.
+    """
+    kind = type(value)
+    if kind is tuple:
         return [plain(item) for item in value]
-    return str(value)
+    if is_dataclass(kind):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(kind)}
+    return _builtin(value if kind in _SCALARS else readable({"": value})[0][""])
+
+
+def _builtin(value: Any) -> Any:
+    """The same of what has an end."""
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else sendable(value)
+    if value is None or kind is bool:
+        return value
+    if kind is int:
+        return value if -_MOST_INTEGER <= value < _MOST_INTEGER else shown(value, MOST_BITS)
+    if kind is float:
+        return value if math.isfinite(value) else str(value)
+    if kind is dict:
+        return {_builtin(key) if type(key) is str else as_text(key) or "None": _builtin(value[key]) for key in value}
+    if kind in (set, frozenset):
+        value = sorted(value, key=shown)  # the same in every run
+    if kind in (list, tuple, set, frozenset):
+        return [_builtin(item) for item in value]
+    text = as_text(value)
+    return shown(value) if text is None else sendable(text)
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def plain_trace(trace: Trace) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.forms import RULE, WORDINGS
+from ctxassembly.shown import shown
 
 STYLES = ("grounded", "strict", "soft")
 NOT_ENOUGH = {
@@ -129,7 +130,7 @@ def user_prompt(context: str, question: str, *, language: str = "en", extra_inst
     words = WORDINGS[language]
     for name, value in (("question", question), ("extra_instructions", extra_instructions or "")):
         if not isinstance(value, str):
-            raise InputError(f"{name} must be a string, got {value!r:.200}")
+            raise InputError(f"{name} must be a string, got {shown(value)}")
     extra = f"\n\n{extra_instructions}" if extra_instructions else ""
     return f"{words.context}\n{context or words.nothing}\n\n{RULE}\n\n{words.question} {question}{extra}"
 

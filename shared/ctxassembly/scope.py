@@ -15,6 +15,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.metadata import StandIn
+from ctxassembly.shown import as_name
 from ctxassembly.types import Candidate, Chunk, Trace
 from ctxassembly.varying import DEEPEST, Kind, is_number, is_word, kind_of
 
@@ -124,7 +126,9 @@ class Scope:
                 found.special[kind] = value
             elif kind == "parent":
                 found.parents[path] = _comparable(value, DEEPEST)
-            elif not ((kind == "words" and is_word(key, value)) or (kind == "document" and value == document_id)):
+            elif not (
+                (kind == "words" and is_word(key, value)) or (kind == "document" and as_name(value) == document_id)
+            ):
                 found.fixed[path] = _comparable(value, DEEPEST)
 
     def _kind(self, path: str, key: Any) -> Kind:
@@ -161,6 +165,8 @@ def _comparable(value: Any, depth: int) -> Hashable:
     """Something that is equal for equal values: lists are sets, NaN is NaN; what can't be told is only itself."""
     if type(value) in _SCALARS:
         return value if value == value else _NAN  # noqa: PLR0124 - see above
+    if type(value) is StandIn:
+        return ("object", id(value.stands_for))
     try:
         if isinstance(value, Mapping) and depth:
             return frozenset((_comparable(key, depth - 1), _comparable(each, depth - 1)) for key, each in value.items())

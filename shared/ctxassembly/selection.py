@@ -184,7 +184,7 @@ def _summaries(candidates: Iterable[Candidate], key: str) -> Mapping[str, str]:
     found: dict[str, tuple[int, str]] = {}
     for candidate in candidates:
         summary = look_up(candidate.chunk.metadata, key)
-        if isinstance(summary, str) and summary.strip():
+        if isinstance(summary, str) and (summary := str.__str__(summary)).strip():
             document_id, at = candidate.chunk.document_id, candidate.position
             if document_id not in found or at < found[document_id][0]:
                 found[document_id] = (at, summary)

@@ -30,8 +30,8 @@ def unit(value: Any) -> Vector | None:
     if isinstance(value, (str, bytes)):
         return None
     try:
-        vector = tuple(map(float, value))
-    except (TypeError, ValueError, OverflowError):
+        vector = tuple(map(float, value)) if len(value) else ()
+    except Exception:  # noqa: BLE001 - a class of somebody's own may raise anything
         return None
     length = math.hypot(*vector)
     if not 0 < length < math.inf:

@@ -15,6 +15,7 @@ from ctxassembly.errors import InputError
 from ctxassembly.lower_bound import MOST_CHARS_PER_TOKEN
 from ctxassembly.render import Renderer
 from ctxassembly.sentences import sentence_ends
+from ctxassembly.shown import shown
 from ctxassembly.tokens import Counter
 from ctxassembly.types import Candidate, Part
 
@@ -64,8 +65,8 @@ def supplemented(
     if supplement is None:
         return Supplemented()
     if not isinstance(supplement, Supplement) or not isinstance(supplement.text, str):
-        raise InputError(f"supplement must be a string or a Supplement, got {given!r:.200}")
-    text = supplement.text.strip()
+        raise InputError(f"supplement must be a string or a Supplement, got {shown(given)}")
+    text = str.__str__(supplement.text).strip()
     if not text:
         return Supplemented()
     if not supplement.force and (reason := _shut_out(hits, query, config)):

@@ -167,8 +167,6 @@ def test_odd_texts_stand(rule: str, text: str):
         ("strings", ["text"]),
         ("chunks that are no hits", [A[0]]),
         ("a hit of something else", [Hit("text")]),  # type: ignore[arg-type]
-        ("a text that is no string", [Hit(Chunk("a", "A", None))]),  # type: ignore[arg-type]
-        ("bytes for a text", [Hit(Chunk("a", "A", b"text"))]),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_no_list_of_hits_is_an_error(rule: str, hits: Any):

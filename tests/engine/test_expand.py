@@ -133,9 +133,8 @@ def test_chunks_that_were_not_asked_for_are_left_out_and_noted():
 
     context = assemble(hits_of([A[5]]), store=Generous(A))
     assert standing(context) == ["A4", "A5", "A6"]
-    assert [note for note in context.trace.notes if "was not asked for" in note] == [
-        "store: chunk 'A12' was not asked for, left out",
-        "store: chunk 'B5' was not asked for, left out",
+    assert [note for note in context.trace.notes if "not asked for" in note] == [
+        "store: 2 chunks were not asked for, left out; the first is 'A12'",
     ]
 
 

@@ -13,6 +13,7 @@ from ctxassembly.drive import assemble
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.inspect.compared import Compared
 from ctxassembly.requests import Embeddings, LanguageModel, Store
+from ctxassembly.shown import shown
 from ctxassembly.supplement import Supplement
 from ctxassembly.types import Hit
 
@@ -83,7 +84,7 @@ def compare(
     if names is not None and not (_are(str, names) and len(names) == len(configs)):
         raise ConfigError("names", f"as many as there are configurations, {len(configs)}, each a text", names)
     if isinstance(evidence, str):  # its letters would be looked for
-        raise InputError(f"evidence must be a sequence of texts or (document_id, start, end), got {evidence!r:.200}")
+        raise InputError(f"evidence must be a sequence of texts or (document_id, start, end), got {shown(evidence)}")
     spans = [_checked(each) for each in evidence]
     rows = []
     for name, config in zip(names or _differences(configs), configs, strict=True):
@@ -125,7 +126,7 @@ def _settings(config: AssemblyConfig, among: Sequence[AssemblyConfig]) -> Iterat
     for name in (each.name for each in fields(config)):
         value = getattr(config, name)
         if value != getattr(default, name) and any(getattr(other, name) != value for other in among):
-            yield f"{name}={value!r:.60}"
+            yield f"{name}={shown(value, 60)}"
 
 
 def _checked(evidence: Any) -> Evidence:
@@ -134,7 +135,7 @@ def _checked(evidence: Any) -> Evidence:
             return evidence
         case (str(), int(start), int(end)) if 0 <= start < end:
             return evidence  # type: ignore[no-any-return]
-    raise InputError(f"evidence must be texts or (document_id, start, end), got {evidence!r:.200}")
+    raise InputError(f"evidence must be texts or (document_id, start, end), got {shown(evidence)}")
 
 
 def _found(context: Context, evidence: Evidence) -> float:

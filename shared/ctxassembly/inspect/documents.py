@@ -11,6 +11,7 @@ from ctxassembly.inspect.limits import ID_CHARS, VALUE_CHARS
 from ctxassembly.inspect.look import document_class, letter
 from ctxassembly.inspect.markup import Html, joined, shortened, tag
 from ctxassembly.particulars import Particulars
+from ctxassembly.shown import as_text
 from ctxassembly.types import Candidate, Chunk, Decision
 
 
@@ -100,9 +101,9 @@ class Names:
     def _said(self, chunk: Chunk, name: str) -> str | None:
         value = self._keys.read(chunk.metadata, name)
         if isinstance(value, (set, frozenset)):
-            value = sorted(map(str, value))
+            value = sorted(as_text(each) or "" for each in value)
         if isinstance(value, (list, tuple)):
-            return ", ".join(str(each) for each in value if each not in (None, ""))
+            return ", ".join(said for each in value if (said := as_text(each)))
         return self._particulars.line(chunk, name)
 
 

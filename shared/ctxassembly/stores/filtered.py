@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ctxassembly.calls import in_thread
 from ctxassembly.types import Chunk, ChunkRef
 
 
@@ -47,7 +47,5 @@ class Scoped:
 
 
 async def _afetched(store: Any, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-    found: Sequence[Chunk] = (
-        await store.afetch(refs) if hasattr(store, "afetch") else await asyncio.to_thread(store.fetch, refs)
-    )
+    found: Sequence[Chunk] = await (store.afetch if hasattr(store, "afetch") else in_thread(store.fetch))(refs)
     return found

@@ -1,0 +1,232 @@
+"""Metadata as they come -> metadata that can be read, copied, pickled and written: builtins, and what pickles.
+
+What can't be copied (a lock, a generator, a class of a function's own) stands as its text; what refers to itself or has
+no end is cut. So no value, however odd, loses the context that it came with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from ctxassembly.shown import MOST_BITS, as_name, shown
+
+CUT = "..."
+"""Stands where a value refers to itself, or goes on."""
+MOST_LEVELS = 50
+"""Of values in values: what writes them as JSON takes a few hundred."""
+MOST_VALUES = 20_000
+"""Of one chunk, counted as they would be written: a value that stands in many places can be endless in few bytes."""
+_NAMED, _KEY_CHARS = 3, 50
+"""Keys that a note names, and how much of each."""
+
+_FLAT = frozenset({str, float, bool, type(None)})
+_UNCHANGING = frozenset({*_FLAT, bytes, complex})
+_FLAT_OR_INT = _FLAT | {int}
+_TEXT = frozenset({str})
+_NESTED = frozenset({dict, list, tuple})
+_HIGHEST = 1 << MOST_BITS
+_MOST_LOOKED_AT = 5_000
+"""Values: enough for an embedding among them."""
+
+NO_COPY = "can't be copied, stands as text"
+NO_READING = "can't be read, left out"
+NO_TEXT = "the key is no text, read as its text"
+TOO_LONG = "is a number too long to write, stands as its size"
+CIRCULAR = "refers to itself, cut there"
+TOO_DEEP = f"has more than {MOST_LEVELS} levels, cut there"
+TOO_MANY = f"has more than {MOST_VALUES:,} values, cut there"
+
+
+class StandIn(str):
+    """The text of a value that can't be copied, or is cut. Whoever compares values asks for the one behind it."""
+
+    __slots__ = ("stands_for",)
+    stands_for: object
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str(self),)  # what it stands for stays behind
+
+
+def readable(metadata: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """`metadata` as they can be used, and a note for each kind of oddity with the keys that have it.
+
+    Those in which nothing is odd are handed back themselves.
+    """
+    if type(metadata) is dict and _is_sound(metadata):
+        return metadata, ()
+    reading = _Reading(copying=False)
+    found = reading.top(metadata)
+    return found, tuple(
+        f"metadata {', '.join(keys[:_NAMED])}{f' and {len(keys) - _NAMED:,} more' if len(keys) > _NAMED else ''}: {odd}"
+        for odd, keys in reading.odd.items()
+    )
+
+
+def copied(metadata: Mapping[Any, Any]) -> dict[str, Any]:
+    """A copy of `metadata` that shares no value that can be changed with them; what can't be copied is as above."""
+    flat = type(metadata) is dict and _is_flat(metadata)
+    return dict(metadata) if flat else _Reading(copying=True).top(metadata)
+
+
+def _is_sound(metadata: dict[Any, Any]) -> bool:
+    """Whether all of it is known to be in order. Of much it isn't: that is read value by value."""
+    return _is_flat(metadata) or _are_sound(metadata, MOST_LEVELS, [_MOST_LOOKED_AT])
+
+
+def _is_flat(metadata: dict[Any, Any]) -> bool:
+    kinds = {*map(type, metadata.values())}
+    if not kinds <= _FLAT_OR_INT or not {*map(type, metadata)} <= _TEXT:
+        return False
+    if int in kinds:
+        for each in list(metadata.values()):
+            if type(each) is int and not -_HIGHEST < each < _HIGHEST:
+                return False
+    return True
+
+
+def _are_sound(values: Any, levels: int, left: list[int]) -> bool:
+    """The same of a dict, a list or a tuple in it; `left` is how many values are looked at yet."""
+    left[0] -= len(values)
+    if left[0] < 0 or not levels:
+        return False
+    if type(values) is dict:
+        if not {*map(type, values)} <= _TEXT:
+            return False
+        values = list(values.values())
+    for value in values:
+        kind = type(value)
+        if kind in _NESTED:
+            if not _are_sound(value, levels - 1, left):
+                return False
+        elif not (kind in _FLAT or (kind is int and _is_short(value))):
+            return False
+    return True
+
+
+def _is_short(number: int) -> bool:
+    return -_HIGHEST < number < _HIGHEST
+
+
+class _Reading:
+    """Reads the metadata of one chunk, and notes what is odd by the key that it stands under."""
+
+    def __init__(self, *, copying: bool) -> None:
+        self._copying = copying
+        self.odd: dict[str, list[str]] = {}
+        self._key: str | None = None
+        """The key that is being read; None for the metadata themselves."""
+        self._whole = ""
+        self._left = MOST_VALUES
+        self._above: set[int] = set()
+
+    def top(self, metadata: Mapping[Any, Any]) -> dict[str, Any]:
+        """The metadata themselves, whose keys have to be text."""
+        self._above.add(id(metadata))
+        self._whole = "of " + type(metadata).__name__
+        found: dict[str, Any] = {}
+        others: list[tuple[str, Any]] = []
+        for key, value in self._pairs(metadata):
+            if type(key) is str:
+                self._key = key
+                found[key] = self._taken(value)
+            else:
+                others.append((as_name(key) or shown(key), value))
+        for name, value in others:  # after the others: a text is surer of its key
+            self._key = name
+            self._note(NO_TEXT)
+            found.setdefault(name, self._taken(value))
+        return found
+
+    def _note(self, odd: str) -> None:
+        keys = self.odd.setdefault(odd, [])
+        name = self._whole if self._key is None else shown(self._key, _KEY_CHARS)
+        if name not in keys[-1:]:
+            keys.append(name)
+
+    def _pairs(self, mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+        """What can be read of `mapping`, which may be of any class, and may change meanwhile."""
+        if type(mapping) is dict:
+            return list(mapping.items())
+        pairs = []
+        try:
+            keys = list(islice(iter(mapping), MOST_VALUES + 1))
+        except Exception:  # noqa: BLE001 - a class of somebody's own may raise anything
+            keys = []
+            self._note(NO_READING)
+        if len(keys) > MOST_VALUES:
+            self._note(TOO_MANY)
+        above = self._key
+        for key in keys[:MOST_VALUES]:
+            try:
+                pairs.append((key, mapping[key]))
+            except Exception:  # noqa: BLE001 - see above
+                self._key = above or as_name(key) or shown(key)
+                self._note(NO_READING)
+        self._key = above
+        return pairs
+
+    def _taken(self, value: Any) -> Any:
+        kind = type(value)
+        self._left -= 1
+        if kind in _UNCHANGING or kind is StandIn:
+            return str(value) if self._copying and kind is StandIn else value
+        if kind is int:
+            if _is_short(value):
+                return value
+            self._note(TOO_LONG)
+            return _standing_in(shown(value), value)
+        try:
+            if kind in (list, tuple, set, frozenset) or issubclass(type(value), Mapping):
+                return self._container(value)
+            copy = _pickled(value)
+        except Exception:  # noqa: BLE001 - see above
+            self._note(NO_COPY)
+            return _standing_in(shown(value), value)
+        return copy if self._copying else value
+
+    def _container(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in (list, tuple) and len(value) <= self._left and _are_flat(value):
+            self._left -= len(value)
+            return kind(value)
+        if id(value) in self._above:
+            self._note(CIRCULAR)
+            return _standing_in(CUT, value)
+        if len(self._above) > MOST_LEVELS:
+            self._note(TOO_DEEP)
+            return _standing_in(CUT, value)
+        self._above.add(id(value))
+        try:
+            if not issubclass(type(value), Mapping):
+                return kind([self._taken(item) for item in tuple(value) if self._has_room()])
+            return {_inner_key(key): self._taken(item) for key, item in self._pairs(value) if self._has_room()}
+        finally:
+            self._above.discard(id(value))
+
+    def _has_room(self) -> bool:
+        if self._left <= 0:
+            self._note(TOO_MANY)
+        return self._left > 0
+
+
+def _standing_in(text: str, value: object) -> StandIn:
+    made = StandIn(text)
+    made.stands_for = value
+    return made
+
+
+def _pickled(value: Any) -> Any:
+    import pickle  # here, so that importing the engine stays light
+
+    return pickle.loads(pickle.dumps(value))  # noqa: S301 - a copy of what is in memory anyway
+
+
+def _are_flat(values: Sequence[Any]) -> bool:
+    kinds = set(map(type, values))
+    return kinds <= _FLAT or (kinds == {int} and _is_short(min(values)) and _is_short(max(values)))
+
+
+def _inner_key(key: Any) -> Any:
+    return key if type(key) in _UNCHANGING or type(key) is int else as_name(key) or shown(key)

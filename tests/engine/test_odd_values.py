@@ -1,0 +1,259 @@
+"""One odd value never loses the context: in a chunk it is mended and noted, as an argument it is a clear error."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from fuzz.cases import ANSWERS, Answering, Failing
+from fuzz.odd import ODD, SLOW, Raising, UnprintableError, numbers
+
+from builders import hits_of, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Supplement, aassemble, assemble
+from ctxassembly.errors import ConfigError, InputError, StoreError
+from ctxassembly.plain import plain, plain_trace
+from ctxassembly.shown import shown
+
+A = [words_of("A", n) for n in range(9)]
+STORE = MemoryStore(A)
+FIELDS = ("id", "document_id", "text", "index", "start", "prev_id", "next_id", "metadata", "vector", "score")
+
+
+def with_odd(field: str, value: Any, chunk: Chunk = A[4]) -> Hit:
+    if field == "score":
+        return Hit(chunk, value)
+    return Hit(replace(chunk, **{field: value}), 0.5)
+
+
+@pytest.mark.parametrize("field", [*FIELDS, "source", "page", "content_hash", "updated_at", "page_summary", "other"])
+def test_an_odd_value_in_a_hit_costs_no_other_hit(field: str):
+    config = AssemblyConfig(prefer="newest", window=0)
+    for name, make in ODD.items():
+        value = make()
+        odd = with_odd(field, value) if field in FIELDS else with_odd("metadata", {field: value, "title": "A title"})
+        context = assemble([Hit(A[0], 0.9), odd, Hit(A[8], 0.1)], config, query="begins", store=STORE)
+        assert {"A0", "A8"} <= set(standing(context)), name
+        assert len(context.trace.decisions) == 3, name
+        assert pickle.loads(pickle.dumps(context)).text == context.text
+        for each in (plain_trace(context.trace), plain(context.citations)):
+            json.dumps(each, allow_nan=False, ensure_ascii=False).encode()
+        if field in ("id", "text", "score", "metadata", "source", "other"):
+            assert copy.deepcopy(context).text == context.text
+            assert "<html" in context.to_html()
+
+
+@pytest.mark.parametrize("field", FIELDS[:-1])
+def test_an_odd_value_in_a_neighbour_costs_no_other_neighbour(field: str):
+    for name, make in ODD.items():
+        odd = replace(A[5], **{field: make()})
+        store = Answering([], lambda _, odd=odd: [A[3], odd])
+        context = assemble([Hit(A[4])], AssemblyConfig(neighbours="unfiltered"), store=store)
+        assert {"A3", "A4"} <= set(standing(context)), name
+
+
+@pytest.mark.parametrize(
+    ("rule", "hit", "note"),
+    [
+        ("an unhashable link", with_odd("prev_id", ["x"]), "prev_id ['x'] is no name, left out"),
+        ("a link to itself", with_odd("next_id", "A4"), "next_id is its own id, left out"),
+        ("a text of bytes", with_odd("text", b"caf\xc3\xa9"), "its text is bytes, read as UTF-8"),
+        ("no text", with_odd("text", None), "text None is no string, left out"),
+        ("an endless index", with_odd("index", 10**30), f"index {10**30} is not a whole number from 0, left out"),
+        ("an index that says nothing", with_odd("index", True), "index True is not a whole number from 0, left out"),
+        ("an odd offset", with_odd("start", "x"), "start 'x' is not a whole number from 0, left out"),
+        ("a list as score", with_odd("score", [1]), "score [1] is not a number, left out"),
+        ("a raising score", with_odd("score", Raising()), "score <Raising> is not a number, left out"),
+        ("a generator as id", with_odd("id", numbers()), "id <generator object numbers> is no name, left out"),
+        ("metadata", with_odd("metadata", ODD["raising mapping"]()), "metadata 'page': can't be read, left out"),
+    ],
+    ids=shown,
+)
+def test_each_odd_value_is_noted(rule: str, hit: Hit, note: str):
+    context = assemble([hit])
+    assert f"hit {context.trace.decisions[0].chunk_id!r}: {note}" in context.trace.notes
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "text"),
+    [
+        ("what a text of somebody's class holds", ODD["shouted text"](), "shouted"),
+        ("what a text of somebody's class holds", ODD["raising text"](), "raising"),
+        ("numpy's", ODD["numpy text"](), "numpy"),
+        ("bytes", bytearray(b"text"), "text"),
+    ],
+    ids=shown,
+)
+def test_texts_of_other_classes_stand(rule: str, given: Any, text: str):
+    context = assemble([Hit(Chunk("a", "A", given))], AssemblyConfig(format="minimal"))
+    assert context.text == text
+    assert type(context.text) is str
+
+
+def test_links_that_are_numbers_are_followed():
+    chunks = [
+        Chunk(str(n), "A", f"Text {n}.", prev_id=n - 1 if n else None, next_id=n + 1)  # type: ignore[arg-type]
+        for n in range(5)
+    ]
+    stored = [replace(c, prev_id=c.prev_id and str(c.prev_id), next_id=str(c.next_id)) for c in chunks]
+    assert standing(assemble(hits_of(chunks[2:3]), store=MemoryStore(stored))) == ["1", "2", "3"]
+
+
+def test_ten_thousand_odd_values_of_a_kind_make_few_notes_and_a_count():
+    hits = [Hit(Chunk(f"a{n}", f"D{n}", "Text.", -1), float("nan")) for n in range(10_000)]
+    notes = assemble(hits, AssemblyConfig(max_tokens=50)).trace.notes
+    assert sum("index -1" in note for note in notes) == sum("score nan" in note for note in notes) == 10
+    assert "hits: 9,990 more notes on scores" in notes
+    assert "hits: 9,990 more notes on places" in notes
+    assert len(notes) < 30
+
+
+@pytest.mark.parametrize("name", ["NUL", "surrogates"])
+@pytest.mark.parametrize("field", ["document_id", "prev_id"])
+def test_what_no_database_can_be_asked_for_costs_the_others_nothing(name: str, field: str):
+    class Strict(MemoryStore):
+        def fetch(self, refs: Any) -> Any:
+            for ref in refs:
+                if "\0" in f"{ref.document_id}{ref.chunk_id}":
+                    raise ValueError("A string literal cannot contain NUL (0x00) characters.")
+                f"{ref.document_id}{ref.chunk_id}".encode()
+            return super().fetch(refs)
+
+    odd = replace(Chunk("x", "X", "Another text.", None if field == "prev_id" else 3), **{field: ODD[name]()})
+    context = assemble([Hit(A[4]), Hit(odd)], store=Strict(A))
+    assert standing(context) == ["A3", "A4", "A5", "x"]
+    assert [note for note in context.trace.notes if note.startswith("store: not asked for ")]
+
+
+# Stores
+
+
+@pytest.mark.parametrize(
+    "error", [UnprintableError(), ConnectionError("x" * 10_000), StopIteration(3), RecursionError()]
+)
+async def test_an_error_of_the_store_is_told_however_odd_it_is(error: Exception):
+    for context in (assemble([Hit(A[4])], store=Failing(error)), await aassemble([Hit(A[4])], store=Failing(error))):
+        assert standing(context) == ["A4"]
+        (note,) = context.trace.notes
+        assert note.startswith("store: no neighbours (")
+        assert len(note) < 700
+    raising = AssemblyConfig(on_store_error="raise")
+    with pytest.raises(StoreError, match="neighbours could not be fetched: "):
+        assemble([Hit(A[4])], raising, store=Failing(error))
+    with pytest.raises(StoreError, match="neighbours could not be fetched: "):
+        await aassemble([Hit(A[4])], raising, store=Failing(error))
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+async def test_whatever_the_store_answers_the_hits_stand(name: str):
+    for context in (
+        assemble([Hit(A[4])], store=Answering(A, ANSWERS[name])),
+        await aassemble([Hit(A[4])], store=Answering(A, ANSWERS[name])),
+    ):
+        assert "A4" in standing(context)
+        assert len(context.trace.notes) <= 2
+        assert context.trace.notes or name in ("nothing", "each twice")
+
+
+@pytest.mark.parametrize("answer", [None, "text", 7, [1, 2], {"a": 1}, ["text", A[3]]])
+def test_an_answer_of_something_else_is_shown(answer: Any):
+    store = Answering([], lambda _: answer)
+    first = answer[0] if isinstance(answer, list) else answer
+    with pytest.raises(StoreError, match="the store must return chunks, got ") as caught:
+        assemble([Hit(A[4])], AssemblyConfig(on_store_error="raise"), store=store)
+    assert f"got {first!r}" in str(caught.value)
+    context = assemble([Hit(A[4])], store=store)
+    assert standing(context) == (["A3", "A4"] if isinstance(answer, list) and A[3] in answer else ["A4"])
+    assert repr(first) in context.trace.notes[0]
+
+
+def test_a_hundred_thousand_chunks_that_were_not_asked_for_make_one_note_with_their_number():
+    others = [Chunk(f"x{n}", "X", "Not asked for.", n) for n in range(100_000)]
+    context = assemble([Hit(A[4])], store=Answering([], lambda _: [A[3], *others, A[5]]))
+    assert standing(context) == ["A3", "A4", "A5"]
+    assert context.trace.notes == ("store: 100,000 chunks were not asked for, left out; the first is 'x0'",)
+
+
+async def test_a_fetch_that_has_to_be_awaited_is_awaited():
+    class Awaited:
+        async def fetch(self, refs: Any) -> Any:
+            return STORE.fetch(refs)
+
+    assert standing(await aassemble([Hit(A[4])], store=Awaited())) == ["A3", "A4", "A5"]  # type: ignore[arg-type]
+    context = assemble([Hit(A[4])], store=Awaited())  # type: ignore[arg-type]
+    assert context.trace.notes[0].startswith(
+        "store: no neighbours (InputError: the store must return chunks, got <coro"
+    )
+
+
+# Arguments
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"query": 5}, InputError, "query must be a string or None, got 5"),
+        ({"query": Raising()}, InputError, "query must be a string or None, got <Raising>"),
+        ({"config": {"window": 1}}, InputError, "config must be an AssemblyConfig or None, got {'window': 1}"),
+        ({"config": 0}, InputError, "config must be an AssemblyConfig or None, got 0"),
+        ({"supplement": 5}, InputError, "supplement must be a string or a Supplement, got 5"),
+        ({"supplement": Supplement(5)}, InputError, "supplement must be a string or a Supplement, got Supplement("),  # type: ignore[arg-type]
+        ({"store": 5}, InputError, "int has no fetch"),
+        ({"embeddings": 5}, InputError, "int is no function and has no embed_documents"),
+        ({"llm": 5}, InputError, "llm must be a function"),
+        ({"hits": 5}, InputError, "hits must be a sequence of Hit, got int"),
+        ({"hits": [Raising()]}, InputError, "hits must be a sequence of Hit, got <Raising> at place 0"),
+    ],
+    ids=shown,
+)
+async def test_an_argument_of_another_type_is_an_error_that_shows_it(given: Any, error: type, message: str):
+    arguments = {"hits": [Hit(A[4])], **given}
+    with pytest.raises(error) as caught:
+        assemble(**arguments)
+    assert str(caught.value).startswith(message)
+    with pytest.raises(error):
+        await aassemble(**arguments)
+
+
+def raised(function: Callable[[Any], Any], given: Any) -> Exception | None:
+    try:
+        function(given)
+    except Exception as error:  # noqa: BLE001 - which it is is the question
+        return error
+    return None
+
+
+def assemble_with(argument: str, given: Any) -> None:
+    assemble([Hit(A[4])], **{argument: given})
+
+
+@pytest.mark.parametrize("name", [name for name in (*ODD, *SLOW) if name != "no class"])
+def test_no_odd_query_or_setting_raises_anything_else(name: str):
+    make = (ODD | SLOW)[name]
+    for argument in ("query", "config", "supplement"):
+        error = raised(partial(assemble_with, argument), make())
+        assert error is None or (isinstance(error, InputError) and argument in str(error) and len(str(error)) < 400)
+
+
+@pytest.mark.parametrize("option", AssemblyConfig.__dataclass_fields__)
+def test_no_odd_value_of_an_option_raises_anything_but_that_it_is_wrong(option: str):
+    for name in ODD.keys() - {"no class", "raising text"}:  # an enum's member, which is a string, has to be compared
+        error = raised(lambda given: AssemblyConfig(**{option: given}), ODD[name]())
+        assert error is None or (isinstance(error, ConfigError) and str(error).startswith(option)), name
+        assert len(str(error)) < 700
+
+
+def test_integers_have_64_bits():
+    with pytest.raises(
+        ConfigError, match=r"^max_tokens must be an integer from 1 to 9,223,372,036,854,775,807, got 9223"
+    ):
+        AssemblyConfig(max_tokens=2**63)
+    assert (
+        "of 9,223,372,036,854,775,807 tokens"
+        in assemble(hits_of(A), AssemblyConfig(max_tokens=2**63 - 1)).trace.summary
+    )

@@ -1,0 +1,173 @@
+"""What holds for every assembly, whatever it is given."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from builders import count
+from ctxassembly import Context, Hit
+from ctxassembly.plain import plain, plain_trace
+from ctxassembly.shown import shown
+from ctxassembly.token_budget import TokenBudget
+from fuzz.cases import Case
+
+STANDING = ("kept", "cut", "compressed")
+
+
+def check(context: Context, case: Case) -> None:
+    """Nothing.
+
+    Raises:
+        AssertionError: something doesn't hold.
+    """
+    within_the_budget(context, case)
+    decided(context, len(case.hits))
+    traced(context)
+    cited(context, case)
+    if not case.odd:
+        of_the_hits(context, case.hits, [each.text for each in case.stored])
+
+
+def within_the_budget(context: Context, case: Case) -> None:
+    config = case.config
+    limit = config.max_tokens.context if isinstance(config.max_tokens, TokenBudget) else config.max_tokens
+    counted = count(context.text, config.encoding)
+    assert context.token_count == context.trace.token_count == counted <= limit
+    assert context.trace.character_count == len(context.text) <= (config.max_characters or len(context.text))
+    assert context.text.isascii() or context.text.encode()
+
+
+def decided(context: Context, hits: int) -> None:
+    """Every hit is in the trace with a reason, and what is in the context is what it says."""
+    trace = context.trace
+    assert trace.hits == hits
+    assert sorted(each.rank for each in trace.decisions if each.distance == 0) == list(range(hits))
+    standing = {chunk_id for passage in context.passages for chunk_id in passage.chunk_ids}
+    assert standing <= {each.chunk_id for each in trace.decisions if each.outcome in STANDING}
+    for each in trace.decisions:
+        assert each.reason
+        assert type(each.chunk_id) is type(each.document_id) is str
+        assert (each.because_of is not None) == (each.outcome in ("contained", "duplicate"))
+        assert each.because_of is None or each.because_of in standing
+        assert each.outcome not in STANDING or each.chunk_id in standing
+    assert len(trace.notes) == len([note for note in trace.notes if note and len(note) < 2_000])
+
+
+def traced(context: Context) -> None:
+    """Trace and citations are JSON that any reader takes, and a context survives a cache."""
+    for value in (plain_trace(context.trace), plain(context.citations)):
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+    again = pickle.loads(pickle.dumps(context))
+    assert (again.text, again.trace, repr(plain(again.citations))) == (
+        context.text,
+        context.trace,
+        repr(plain(context.citations)),
+    )
+    assert str(context.trace)
+
+
+def cited(context: Context, case: Case) -> None:
+    """Blocks are the text, labels count from 1, spans are where they say, and a character has one source."""
+    text = context.text
+    assert "\n\n".join(block.text for block in context.blocks) == text == text.strip()
+    labelled = [block for block in context.blocks if block.citation is not None]
+    assert len(context.blocks) - len(labelled) <= (case.supplement is not None)
+    at = 0
+    for source in context.provenance:
+        assert at <= source.span[0] < source.span[1] <= len(text)
+        at = source.span[1]
+    chunks = {
+        (piece.candidate.chunk.id, piece.candidate.chunk.text)
+        for passage in context.passages
+        for piece in passage.pieces
+    }
+    sources = Counter(source.chunk_id for source in context.provenance)
+    for source in context.provenance:
+        # Where copies stay, two texts may have one id.
+        own = [whole[slice(*source.chunk_span)] for chunk_id, whole in chunks if chunk_id == source.chunk_id]
+        assert text[slice(*source.span)] in own
+        assert (source.start is None) == (source.end is None)
+    assert not sources or labelled
+    for number, block in enumerate(labelled, start=1):
+        citation = block.citation
+        assert citation is not None
+        assert citation.label == str(number)
+        assert text[slice(*block.span)] == block.text
+        assert block.span[0] <= citation.span[0] <= citation.span[1] <= block.span[1]
+        inside = [
+            each for each in context.provenance if block.span[0] <= each.span[0] and each.span[1] <= block.span[1]
+        ]
+        assert {each.chunk_id for each in inside} <= set(citation.chunk_ids)
+        assert not inside or citation.span == (inside[0].span[0], inside[-1].span[1])
+        if context.format == "numbered":
+            assert block.text.startswith(f"[{number}]")
+        elif context.format == "source":
+            assert block.text.startswith(f"[SOURCE {number}]")
+    if case.config.enabled and case.config.dedup != "none":
+        written = [(each.chunk_id, place) for each in context.provenance for place in range(*each.chunk_span)]
+        assert len(written) == len(set(written)), "a character has two sources"
+
+
+def of_the_hits(context: Context, hits: Sequence[Hit], stored: Sequence[str]) -> None:
+    """What stands in the context stands in what was handed in."""
+    texts: dict[str, list[str]] = {}
+    for hit in hits:
+        texts.setdefault(hit.chunk.id, []).append(hit.chunk.text)
+    for source in context.provenance:
+        written = context.text[slice(*source.span)]
+        assert any(written in text for text in (*texts.get(source.chunk_id, ()), *stored))
+
+
+def shows(context: Context) -> None:
+    """What a reader does with it afterwards."""
+    page = context.to_html()
+    assert "<html" in page
+    assert "<script" not in page
+    for style in ("grounded", "strict", "soft"):
+        system, user = context.to_messages("What is it?", style)
+        assert context.text in user["content"] or not context.text
+        assert system["role"] == "system"
+    labels = [citation.label for citation in context.citations]
+    answer = " ".join(f"So it is [{label}]." for label in labels) + " And [9999], [0], 【3】, \ud800."
+    resolved = context.resolve(answer)
+    if context.labelled:
+        assert [citation.label for citation in resolved.citations] == labels
+    assert context.resolve("").citations == ()
+    context.check_quotes(f'It says "{context.text[:80]}" [1].')
+    assert len(context.sources()) <= max(len(context.passages), 0)
+
+
+def the_same(first: Context, again: Context) -> None:
+    """Two contexts of the same input."""
+    assert first.text == again.text
+    assert plain(first.citations) == plain(again.citations)
+    assert [plain(each) for each in first.trace.decisions] == [plain(each) for each in again.trace.decisions]
+    # No coroutine lets a StopIteration out: it becomes the cause of a RuntimeError.
+    assert [_note(each) for each in first.trace.notes] == [_note(each) for each in again.trace.notes]
+
+
+def _note(note: str) -> str:
+    return note.replace("StopIteration: 3", "RuntimeError: coroutine raised StopIteration")
+
+
+def fingerprint(case: Case) -> list[Any]:
+    """Which objects the input is made of, and what is in those that may change."""
+    return [
+        [(id(hit), id(hit.chunk), *(id(getattr(hit.chunk, name)) for name in _FIELDS)) for hit in case.hits],
+        [(id(chunk), *(id(getattr(chunk, name)) for name in _FIELDS)) for chunk in case.stored],
+        [_held(hit.chunk.metadata) for hit in case.hits],
+        [_held(chunk.metadata) for chunk in case.stored],
+    ]
+
+
+_FIELDS = ("id", "document_id", "text", "index", "start", "metadata", "vector")
+
+
+def _held(metadata: Any) -> Any:
+    if type(metadata) is not dict:
+        return None
+    return [(key, id(value), shown(value, 2_000)) for key, value in metadata.items()]
