@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo notebooks test check test-all bench bench-speed bench-instructions clean
+.PHONY: help demo notebooks test check test-all fuzz bench bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -33,6 +33,9 @@ check: .venv/test  ## run the whole gate: ruff, mypy strict, import contracts, t
 test-all: check .venv/semantic .venv/bench .venv/browser .venv/notebooks  ## run the gate, then what needs sentence-transformers, the peers, a browser or a kernel
 	$(BIN)/python -m pytest -m "semantic or bench or browser or notebooks"
 
+fuzz: .venv/test  ## make 100,000 assemblies of every option with hostile values: ARGS="--seed 7" repeats one
+	@PYTHONPATH="tests:tests/engine$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m fuzz --assemblies 100000 --jobs 2 $(ARGS)
+
 # Without DATA the question set is made of Python's own language reference. tests/bench/README.md tells of others.
 OUT  ?= results
 SETS := $(or $(DATA),$(OUT)/sets/python)
@@ -43,7 +46,7 @@ $(OUT)/sets/python: .venv/bench
 	@PYTHONPATH=tests/bench $(BIN)/python -m quality.prepare python --out $@
 
 # Both import what `python -m` finds in tests/bench. What they print stands in tests/bench/README.md.
-bench-speed: .venv/bench  ## time beside the reference and the peers, by hits, budget, stage, in threads; memory: ARGS="--only hits"
+bench-speed: .venv/bench  ## time beside the reference and the peers, by hits, budget, stage, in threads, under load; memory: ARGS="--only hits"
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m speed $(ARGS)
 
 bench-instructions: .venv/bench  ## instructions of one assembly, counted by valgrind: ARGS="--write" keeps them as the baseline
