@@ -19,7 +19,7 @@ from ctxassembly.config import AssemblyConfig, Neighbours
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError
-from ctxassembly.plain import plain, plain_trace
+from ctxassembly.plain import Told
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.shown import shown
 from ctxassembly.types import Chunk
@@ -77,7 +77,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """A function over the chunks that `store` answered with, before anything else sees them, to chunks: a mask, say.
     May be async, for the async methods."""
 
-    _told: set[int] = PrivateAttr(default_factory=set)
+    _warned: set[int] = PrivateAttr(default_factory=set)
     """The stores for which the warning was given. Copies share it, and so do those that a call's config makes."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -115,6 +115,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def assembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
         """The context of `given`, in the run that `config` belongs to; `search` is what found it, if that is known."""
+        return self._told(given, config, search).context
+
+    async def aassembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
+        """The same as `assembled`, awaited."""
+        return (await self._atold(given, config, search)).context
+
+    def _told(self, given: Any, config: RunnableConfig, search: Search | None) -> Told:
         asking(self.store, None, None)  # one that can only be awaited is an error, and still is so when it is wrapped
         context = assemble(
             **self._read(given),
@@ -124,12 +131,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             on_fetched=self.on_fetched,
         )
         self._warn(context)
+        told = Told(context)
         if listened_to(config):
-            dispatch_custom_event(EVENT, _event(context), config=config)
-        return context
+            dispatch_custom_event(EVENT, _event(told), config=config)
+        return told
 
-    async def aassembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
-        """The same as `assembled`, awaited."""
+    async def _atold(self, given: Any, config: RunnableConfig, search: Search | None) -> Told:
         context = await aassemble(
             **self._read(given),
             store=self.held(search),
@@ -138,13 +145,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             on_fetched=self.on_fetched,
         )
         self._warn(context)
+        told = Told(context)
         if listened_to(config):
-            await adispatch_custom_event(EVENT, _event(context), config=config)
-        return context
+            await adispatch_custom_event(EVENT, _event(told), config=config)
+        return told
 
-    def knows_what_was_told(self, other: ContextAssembler) -> None:
+    def knows_what_was_warned_of(self, other: ContextAssembler) -> None:
         """Don't repeat the warnings that `other` gave: this is what the config of a call made of it."""
-        self._told = other._told
+        self._warned = other._warned
 
     @property
     def effective(self) -> AssemblyConfig:
@@ -204,7 +212,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         config: RunnableConfig,
         search: Search | None = None,
     ) -> list[Document]:
-        return documents_from(self.assembled(given, config, search))
+        return documents_from(self._told(given, config, search))
 
     async def _adocuments(
         self,
@@ -213,13 +221,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         config: RunnableConfig,
         search: Search | None = None,
     ) -> list[Document]:
-        return documents_from(await self.aassembled(given, config, search))
+        return documents_from(await self._atold(given, config, search))
 
     def _warn(self, context: Context) -> None:
         """Give the warning that `context` owes, once."""
         message = filter_not_seen(context.trace, REMEDY)
-        if message and id(self.store) not in self._told:
-            self._told.add(id(self.store))
+        if message and id(self.store) not in self._warned:
+            self._warned.add(id(self.store))
             warnings.warn(message, FilterNotSeenWarning, stacklevel=3)
 
     def _read(self, given: Any) -> dict[str, Any]:
@@ -246,5 +254,5 @@ def _can_embed(embeddings: Any) -> bool:
     return callable(embeddings) or hasattr(embeddings, "embed_documents") or hasattr(embeddings, "aembed_documents")
 
 
-def _event(context: Context) -> dict[str, Any]:
-    return {"citations": plain(context.citations), "trace": plain_trace(context.trace)}
+def _event(told: Told) -> dict[str, Any]:
+    return {"citations": told.citations, "trace": told.trace}

@@ -34,7 +34,7 @@ class ConfigurableFields(RunnableConfigurableFields):  # type: ignore[type-arg]
 
     def _prepare(self, config: RunnableConfig | None = None) -> tuple[Runnable[Any, Any], RunnableConfig]:
         made, config = super()._prepare(config)
-        cast(Any, made).knows_what_was_told(self.default)
+        cast(Any, made).knows_what_was_warned_of(self.default)
         return made, config
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from ctxassembly.context import Context
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.metadata import copied
-from ctxassembly.plain import block_metadata
+from ctxassembly.plain import Told, block_metadata
 from ctxassembly.shown import as_name, as_text
 from ctxassembly.types import Chunk, Hit
 
@@ -34,8 +33,8 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
     )
 
 
-def documents_from(context: Context) -> list[Document]:
-    """One document per label of `context`, in order; joined by a blank line their contents are `context.text`.
+def documents_from(told: Told) -> list[Document]:
+    """One document per label of a context, in order; joined by a blank line their contents are its text.
 
     A supplement is a document of its own, before or after all others, with the id "supplement" and no citation.
 
@@ -49,7 +48,7 @@ def documents_from(context: Context) -> list[Document]:
             # What is handed out may be changed by others, and a citation goes on being asked.
             metadata={**(copied(block.citation.metadata) if block.citation else {}), **added},
         )
-        for block, added in zip(context.blocks, block_metadata(context), strict=True)
+        for block, added in zip(told.context.blocks, block_metadata(told), strict=True)
     ]
 
 

@@ -7,14 +7,13 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
-from ctxassembly.context import Context
 from ctxassembly.metadata import copied
-from ctxassembly.plain import block_metadata
+from ctxassembly.plain import Told, block_metadata
 from ctxassembly.shown import as_name
 from llamaindex_ctxassembly.nodes import related_node
 
 
-def labelled_nodes(context: Context, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
+def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
     """One node per label, in order; `nodes` are those retrieved.
 
     A supplement is a node of its own, after all others, or before them if it is configured to stand there: with the id
@@ -28,7 +27,7 @@ def labelled_nodes(context: Context, nodes: Iterable[BaseNode]) -> list[NodeWith
     sources = _sources(nodes)
     taken: set[str] = set()
     labelled: list[NodeWithScore] = []
-    for block, added in zip(context.blocks, block_metadata(context), strict=True):
+    for block, added in zip(told.context.blocks, block_metadata(told), strict=True):
         citation = block.citation
         if citation is None:
             labelled.append(NodeWithScore(node=_node("supplement", block.text, {}, added, None)))

@@ -21,7 +21,7 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning
-from ctxassembly.plain import plain, plain_trace
+from ctxassembly.plain import Told
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.supplement import Given, supplement_for
 from llamaindex_ctxassembly.embeddings import as_embeddings
@@ -185,8 +185,9 @@ def _words(query_bundle: QueryBundle | None) -> str | None:
 
 
 def _answer(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithScore]:
+    told = Told(context)
     if listened_to(dispatcher):
-        citations, trace = plain(context.citations), plain_trace(context.trace)
-        dispatcher.event(ContextAssembledEvent(query=context.query, citations=citations, trace=trace))
+        event = ContextAssembledEvent(query=context.query, citations=told.citations, trace=told.trace)
+        dispatcher.event(event)
     media = [NodeWithScore(node=unread(each.node), score=each.score) for each in nodes if is_media(each)]
-    return labelled_nodes(context, [each.node for each in nodes]) + media
+    return labelled_nodes(told, [each.node for each in nodes]) + media

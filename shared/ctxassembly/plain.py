@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from typing import Any
 
 from ctxassembly.context import Context
@@ -62,21 +63,37 @@ def plain_trace(trace: Trace) -> dict[str, Any]:
     return {"summary": trace.summary, **plain(trace)}
 
 
-def block_metadata(context: Context) -> list[dict[str, Any]]:
+class Told:
+    """What is told of a context, as builtins: each made when it is first asked for, and once for all who ask."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @cached_property
+    def citations(self) -> list[dict[str, Any]]:
+        """One for each label, in order."""
+        return [plain(each) for each in self.context.citations]
+
+    @cached_property
+    def trace(self) -> dict[str, Any]:
+        """As `plain_trace` gives it."""
+        return plain_trace(self.context.trace)
+
+
+def block_metadata(told: Told) -> list[dict[str, Any]]:
     """What goes with each block, in order: `citation`, `chunk_ids`, `scores` (of the hits, by id) and `trace`.
 
     The citation leaves out its own metadata, beside which all this stands. The trace is the whole context's, in every
     block the same object. The block of supplementary text has no citation; it has `supplement`, which is True.
     """
-    scores = {each.chunk_id: each.score for each in context.trace.decisions if each.distance == 0}
-    trace = plain_trace(context.trace)
+    scores = {each.chunk_id: each.score for each in told.context.trace.decisions if each.distance == 0}
+    trace, citations = told.trace, iter(told.citations)
     added: list[dict[str, Any]] = []
-    for block in context.blocks:
+    for block in told.context.blocks:
         if block.citation is None:
             added.append({"supplement": True, "chunk_ids": [], "scores": {}, "trace": trace})
             continue
-        citation = plain(block.citation)
-        del citation["metadata"]
+        citation = {key: value for key, value in next(citations).items() if key != "metadata"}
         chunk_ids = citation["chunk_ids"]
         known = {chunk_id: scores[chunk_id] for chunk_id in chunk_ids if scores.get(chunk_id) is not None}
         added.append({"citation": citation, "chunk_ids": list(chunk_ids), "scores": known, "trace": trace})

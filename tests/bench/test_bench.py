@@ -43,7 +43,10 @@ def test_both_stay_within_budget_by_an_independent_count(variant: Variant) -> No
 def test_without_a_limit_both_write_the_same_text() -> None:
     case = scenario()
     ours = assemble(case.hits, AssemblyConfig(max_tokens=1_000_000), store=case.store)
-    assert ours.text == assemble_reference(case.hits, case.store.chunks, 1_000_000).text
+    # A line of the documents begins with a list of numbers, which could pass for labels; the reference guards nothing.
+    assert (
+        ours.text.replace('"\\[1,2] <', '"[1,2] <') == assemble_reference(case.hits, case.store.chunks, 1_000_000).text
+    )
 
 
 def test_warm_assembly_is_faster_than_the_reference() -> None:
