@@ -169,5 +169,5 @@ def _atoms(form: str) -> list[str]:
         atoms.append(r"\s")
     elif not any(spoken) and len(runs) == 1:
         # The last cell of a table's rule is none.
-        atoms.append(rf"(?<!\|.{{{len(form)}}})(?<!\|\s.{{{len(form)}}})(?=\s*\Z)")
+        atoms.append(rf"(?<!\|.{{{len(form)}}})(?<!\|[^\S\n].{{{len(form)}}})(?=\s*\Z)")
     return atoms
