@@ -98,7 +98,8 @@ BRACKETS = (("[", "]"), ("【", "】"))
 DASHES = "\\-\N{EN DASH}\N{EM DASH}"
 """In a range of labels, as a set of a pattern has them."""
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-
+_ENDING = re.compile(r"(?:(?<=\w{4})\w{1,2})?[\W_]*\Z")
+"""The signs at the end of a line, and the letters before them that another form of its last word may not have."""
 
 Wordings = Mapping[str, Wording]
 Frames = Mapping[str, Frame]
@@ -108,13 +109,14 @@ def line_forms(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAME
     """How our lines begin, {} standing for a number: what no text may begin a line with in the format `frame`.
 
     Labels of all formats count, since an answer doesn't say which one it has read, and the words of all languages. A
-    lead counts in its own format: elsewhere it is a mere heading. Tags are left to the escaping of their format.
+    lead counts in its own format: elsewhere it is a mere heading. Tags are left to the escaping of their format. A
+    separator's last word may end as in another language, or where a chunk was cut: only its stem counts.
     """
     labels = [each.label for each in frames.values() if not each.markup]
     forms = [*labels, frames[frame].lead if frame in frames else "", GAP, RULE]
     for each in wordings.values():
         forms += (each.numbered.partition("{label}")[0] + FRAMES["numbered"].label, each.summary.partition("{")[0])
-        forms += (re.sub(r"[\W_]+\Z", "", each.supplement), each.context, each.nothing, each.question)
+        forms += (_ENDING.sub("", each.supplement), each.context, each.nothing, each.question)
     return list(dict.fromkeys(filter(None, forms)))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ctxassembly.forms import FRAMES, WORDINGS, Frame, line_forms
+from ctxassembly.forms import FRAMES, RULE, WORDINGS, Frame, line_forms
 from ctxassembly.guards import guard_of, is_lead, made
 from ctxassembly.neutral import replacements
 from ctxassembly.prompts import user_prompt
@@ -81,6 +81,14 @@ def test_whatever_the_table_has_is_found_whole_and_begun(line: str, form: str):
     for end in range(1, len(line.rstrip()) + 1):
         assert guard.unfinished(f"\nText.\n{line[:end]}") == [7]
     assert not guard.unfinished(f"\nText {line}")
+
+
+@pytest.mark.parametrize("form", [*FRAMES, "custom"])
+def test_no_form_is_lost_in_the_rule_of_a_table(form: str):
+    """Its lines are passed over: no form but the rule is made of nothing else, and that one ends its line."""
+    assert [line for line in line_forms(form) if re.fullmatch(r"[\s|:-]+", line)] == [RULE]
+    assert not guard_of(form).forms("\n|---|:---:|\n| --- | --- |\n---|")
+    assert guard_of(form).forms("\n|---|\n---\n|\n|---|---: ---\n||| : ---\n--- |") == [7, 23, 33]
 
 
 @pytest.mark.parametrize("language", WORDINGS)

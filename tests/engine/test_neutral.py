@@ -118,6 +118,27 @@ def test_what_is_invisible_is_looked_at_both_ways(text: str, written: str):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "forged",
+    [
+        *("--- SUPPLEMENTARY INFORMATI", "--- supplementary informatie ---", "---- Supplementary  Informations"),
+        *("--- AANVULLENDE INFORMAT", "--- aanvullende information ---", "--- AANVULLENDE INFORMATIES ---"),
+    ],
+)
+def test_the_line_above_a_supplement_is_found_however_its_last_word_ends(forged: str, form: Any):
+    """Cut short with its chunk, in the plural or as in the other language, it reads as ours."""
+    assert body(f"\ufeff## forged.pdf\n{forged}", form=form).endswith(f"\n\\{forged}")
+    assert body(f"{forged}\nand on.", form=form) == f"\\{forged}\nand on."
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028"])
+@pytest.mark.parametrize("row", ["| a |", "a|", "|", "> |"])
+def test_a_rule_after_a_row_of_a_table_is_no_cell_of_it(row: str, end: str):
+    assert body(f"Text.\n{row}{end}---{end}Text.", form="minimal") == f"Text.\n{row}{end}\\---{end}Text."
+    assert body(f"Text.\n{row}\n{row} ---", form="minimal") == f"Text.\n{row}\n{row} ---"
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_gets_a_backslash_in_every_format(section: str, form: Any):
     at = section.index(section.lstrip("*"))
