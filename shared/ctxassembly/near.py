@@ -116,9 +116,11 @@ class _Many:
         ranked, number = _by_rarity(self._words)
         # Of two texts that are near, both have the first of the words that they share among these of theirs.
         self._near = [_rarest(mine, _least(threshold, len(mine)), number) for mine in ranked]
-        sought = {word for probes, _ in self._near for word in probes}
+        sought = {word for probes, _, _ in self._near for word in probes}
         reach = [mine[: len(mine) - _least(threshold, len(mine)) + 1 + SPARE] for mine in ranked]
+        self._beyond = [len(mine) - len(head) for mine, head in zip(ranked, reach, strict=True)]
         self._heads = [[word for word in mine if word in sought] for mine in reach]
+        self._share = threshold / (1 + threshold)  # of the words of both, counted twice, that near texts share
         self._by_word: dict[int, list[int]] = {word: [] for word in sought}
 
         runs = [[hash(run) for run in _runs(text)] for text in texts]
@@ -140,9 +142,16 @@ class _Many:
 
     def met(self, at: int) -> Iterator[tuple[int, int]]:
         """Those that share enough to be near, and few others, by place, each with how many words it shares."""
-        probes, needed = self._near[at]
+        probes, needed, mine_beyond = self._near[at]
+        mine, share = len(self._words[at]), self._share
         hits = Counter(chain.from_iterable([self._by_word[word] for word in probes]))
-        found = {place for place, number in hits.items() if number >= needed}
+        found = set()
+        for place, number in hits.items():
+            if number >= needed:
+                # Of the words that were not looked up on one of the sides no more can be shared than there are.
+                beyond = max(mine_beyond, self._beyond[place])
+                if number + beyond >= share * (mine + len(self._words[place])) - _ROUNDING:
+                    found.add(place)
         found.update(chain.from_iterable([self._by_run[run] for run in self._probes[at]]))
         for place in sorted(found):
             yield place, len(self._words[at] & self._words[place])
@@ -163,19 +172,20 @@ def _by_rarity(sets: Sequence[Collection[int]]) -> tuple[list[list[int]], Mappin
     return [sorted(mine, key=lambda each: (number[each], each)) for mine in sets], number
 
 
-def _rarest(ranked: Sequence[int], least: int, number: Mapping[int, int]) -> tuple[list[int], int]:
+def _rarest(ranked: Sequence[int], least: int, number: Mapping[int, int]) -> tuple[list[int], int, int]:
     """The words by which a text is looked up that shares `least` with whatever it is near to, and how many must be met.
 
-    Spare ones are added as long as they are not much commoner. Those that no other text has lead nowhere.
+    And how many words it has beyond them. Spare ones are added as long as they are not much commoner. Those that no
+    other text has lead nowhere.
     """
     end = len(ranked) - least + 1
     most = SPARE_TIMES * number[ranked[end - 1]] if ranked else 0
     if most <= SPARE_TIMES:
-        return [], 1
+        return [], 1, 0
     spare = 0
     while spare < SPARE and spare + 1 < least and number[ranked[end + spare]] <= most:
         spare += 1
-    return [word for word in ranked[: end + spare] if number[word] > 1], spare + 1
+    return [word for word in ranked[: end + spare] if number[word] > 1], spare + 1, len(ranked) - end - spare
 
 
 def _runs(text: Sequence[int]) -> frozenset[tuple[int, ...]]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -144,3 +145,25 @@ def test_nothing_is_missed_that_comparing_each_with_each_finds(
 def _is_part(small: list[str], large: list[str], threshold: float) -> bool:
     mine, its = ({tuple(text[n : n + 5]) for n in range(len(text) - 4)} for text in (small, large))
     return bool(mine) and len(mine) <= len(its) and len(mine & its) / len(mine) >= threshold
+
+
+@pytest.mark.parametrize("threshold", [0.6, 0.8, 0.9])
+@pytest.mark.parametrize("values", [4, 40])
+def test_nothing_is_missed_among_rows_of_a_table(threshold: float, values: int):
+    """Equal words in all of them, few values in the rest, and words that only one of them has."""
+    draw = random.Random(values)
+    texts = []
+    for n in range(300):
+        columns = [f"{name} {name}{draw.randrange(values)}" for name in "abcdefghij"]
+        extra = [f"only{n}{m}" for m in range(draw.randrange(3))]
+        texts.append(" ".join([*columns[draw.randrange(3) :], *extra]))
+    index, sets = NearIndex(texts, threshold), [set(words(text)) for text in texts]
+    for place in range(len(texts)):
+        index.add(place)
+    for place, mine in enumerate(sets):
+        near = [other for other, its in enumerate(sets) if _shared(mine, its) >= threshold and other != place]
+        assert [found_at for found_at, is_part in index.find(place) if not is_part and found_at != place] == near
+
+
+def _shared(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxassembly.semantic import NUMPY_FROM, Vector, VectorIndex, unit
+from ctxassembly.semantic import NUMPY_FROM, Vector, VectorIndex, _Few, _Many, unit
 from ctxassembly.types import Match
 
 
@@ -33,7 +33,7 @@ from ctxassembly.types import Match
 def test_unit(rule: str, value: Any, expected: Vector | None):
     found = unit(value)
     assert (found is None) == (expected is None)
-    assert found is None or found == pytest.approx(expected)
+    assert found is None or tuple(found) == pytest.approx(expected)
 
 
 def kept(vectors: list[Vector | None], threshold: float = 0.92) -> tuple[VectorIndex, list[list[int]]]:
@@ -70,10 +70,10 @@ def test_with_and_without_numpy_the_result_is_the_same(monkeypatch: pytest.Monke
     while len(vectors) < NUMPY_FROM + 150:
         vectors.append(unit([draw.gauss(0, 1) for _ in range(4)]))
     index, with_numpy = kept(vectors)
-    assert index._met is not None
+    assert isinstance(index._kept[4], _Many)
     monkeypatch.setitem(sys.modules, "numpy", None)
     index, without = kept(vectors)
-    assert index._met is None
+    assert isinstance(index._kept[4], _Few)
     assert with_numpy == without
     assert sum(map(len, without)) > 2 * len(vectors)
 
@@ -81,3 +81,47 @@ def test_with_and_without_numpy_the_result_is_the_same(monkeypatch: pytest.Monke
 def test_few_vectors_need_no_numpy(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "numpy", None)
     assert kept([(1.0, 0.0)] * 20)[1][0] == list(range(20))
+
+
+KINDS = ["all different", "around topics", "copies", "all copies of one"]
+
+
+def drawn(kind: str, number: int, dimensions: int = 384) -> list[Vector | None]:
+    draw = np.random.default_rng(number)
+    spread = draw.normal(size=(number, dimensions))
+    if kind == "around topics":
+        spread += draw.normal(size=(50, dimensions))[draw.integers(50, size=number)] + 0.7
+    elif kind == "copies":  # on both sides of the threshold
+        originals = draw.normal(size=(number // 5, dimensions))
+        spread = originals[draw.integers(len(originals), size=number)] + 0.28 * spread
+    elif kind == "all copies of one":
+        spread = 1 + 0.2 * spread
+    return [unit(vector) for vector in spread.tolist()]
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.92, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_fewer_coordinates_miss_nothing(kind: str, threshold: float, monkeypatch: pytest.MonkeyPatch):
+    """Whatever stands while they come in their order, some are tried again later, and at last all are sought."""
+    monkeypatch.setattr("ctxassembly.semantic._REDUCED_FROM", NUMPY_FROM)
+    vectors = drawn(kind, 360)
+    matrix = np.array(vectors)
+    cosines = (matrix @ matrix.T).round(12)
+    index, draw, standing = VectorIndex(vectors, threshold), random.Random(7), set[int]()
+    for place in [*range(330), *range(0, 360, 4)]:
+        for at in (place, draw.randrange(place + 1)):
+            expected = [each for each in sorted(standing) if cosines[at, each] >= threshold]
+            assert [match.place for match in index.find(at)] == expected
+        if place not in standing and not expected:
+            index.add(place)
+            standing.add(place)
+        elif place in standing and draw.random() < 0.1:
+            index.discard(place)
+            standing.remove(place)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_for_a_high_threshold_few_coordinates_are_enough(kind: str):
+    many = VectorIndex(drawn(kind, 1_200), 0.92)._kept[384]
+    assert isinstance(many, _Many)
+    assert many._reduced.shape[1] <= 129
