@@ -146,11 +146,21 @@ def neighbours(
     for chunk in chunks:
         document_id = chunk.document_id
         at = places[document_id, chunk.id]
-        near = [(abs(steps), hit) for steps in steps_away for hit in by_place.get((document_id, at + steps), ())]
+        near: list[tuple[int, Candidate]] = []
+        for steps in steps_away:
+            for hit in by_place.get((document_id, at + steps), ()):
+                near.append((abs(steps), hit))  # noqa: PERF401 - a comprehension in each of thousands takes longer
         if scope is not None:
             near = scope.agreeing(chunk, near)
-        if near:
-            distance, rank = min([(steps, hit.rank) for steps, hit in near])
-            scores = [min(hit.score, hit.score * decay**steps) for steps, hit in near if hit.score is not None]
-            found.append(Candidate(chunk, rank, max(scores, default=None), max(distance, 1), at))
+        nearest: tuple[int, int] | None = None
+        best: float | None = None
+        for steps, hit in near:
+            if nearest is None or (steps, hit.rank) < nearest:
+                nearest = steps, hit.rank
+            if hit.score is not None:
+                score = min(hit.score, hit.score * decay**steps)
+                best = score if best is None else max(best, score)
+        if nearest is not None:
+            distance, rank = nearest
+            found.append(Candidate(chunk, rank, best, max(distance, 1), at))
     return tuple(sorted(found, key=lambda c: (c.distance, c.rank, c.chunk.document_id, c.position)))

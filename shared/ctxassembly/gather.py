@@ -69,7 +69,7 @@ def _within_reach(
 ) -> tuple[Candidate, ...]:
     """`candidates`, of those that can't stand whole only what may be read."""
     known = isinstance(config.encoding, str)  # else nobody knows how long a token is
-    if not known or all(len(each.chunk.text) <= READ_CHARS for each in candidates):
+    if not known or max([len(each.chunk.text) for each in candidates], default=0) <= READ_CHARS:
         return tuple(candidates)
     reached = [within_reach(each, config.token_limit) for each in candidates]
     for before, after in zip(candidates, reached, strict=True):
@@ -171,15 +171,15 @@ def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: _Fetched, s
 
 def _storable(refs: Sequence[ChunkRef], log: Log) -> tuple[ChunkRef, ...]:
     """Those that a database can be asked for: one that refuses a name fails for all that is asked for beside it."""
-    found = tuple(ref for ref in refs if _is_storable(ref.document_id) and _is_storable(ref.chunk_id or ""))
+    names = {name for ref in refs for name in (ref.document_id, ref.chunk_id) if name}
+    refused = {name for name in names if "\0" in name or not (name.isascii() or sendable(name) == name)}
+    if not refused:
+        return tuple(refs)
+    found = tuple(ref for ref in refs if ref.document_id not in refused and ref.chunk_id not in refused)
     if len(found) < len(refs):
-        names = f"{len(refs) - len(found):,} neighbours by names with characters that databases refuse"
-        log.notes.append(f"store: not asked for {names}")
+        unnamed = f"{len(refs) - len(found):,} neighbours by names with characters that databases refuse"
+        log.notes.append(f"store: not asked for {unnamed}")
     return found
-
-
-def _is_storable(name: str) -> bool:
-    return "\0" not in name and (name.isascii() or sendable(name) == name)
 
 
 def _asked_for(chunks: Sequence[Chunk], asked: Container[Place], log: Log) -> list[Chunk]:

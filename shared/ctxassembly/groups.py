@@ -52,17 +52,14 @@ class Sized(NamedTuple):
     """Of all stretches but the first and the last."""
     separator: int
     """Tokens that go if nothing comes after it."""
+    settled: int
+    """Tokens that stay whatever joins other documents."""
     lead: str
     """What is written before its first passage."""
     best: Candidate
     pages: tuple[Page, ...]
     exact: bool
     """False if the header has yet to name another page."""
-
-    @property
-    def settled(self) -> int:
-        """The tokens that stay whatever joins other documents."""
-        return self.whole.tokens - max(self.separator, 0)
 
 
 class Group:
@@ -326,7 +323,8 @@ def _alone(pieces: Sequence[Piece]) -> list[Piece]:
 
 def best_of(passages: Sequence[tuple[Piece, ...]]) -> Candidate:
     """The best-ranked of their chunks, a hit before a neighbour."""
-    return min([piece.candidate for passage in passages for piece in passage], key=by_merit)
+    candidates = [piece.candidate for passage in passages for piece in passage]
+    return min(candidates, key=by_merit) if len(candidates) > 1 else candidates[0]
 
 
 def by_merit(candidate: Candidate) -> tuple[bool, int, int]:

@@ -19,10 +19,11 @@ COUNTED_CHARS = 200_000
 
 def held(hits: Sequence[Hit], decisions: Iterable[Decision], taken: Iterable[Candidate]) -> tuple[Fragment, ...]:
     """The first hits, those that repeat others, and one of each further document, which has its name; by rank."""
-    found = {rank: _fragment(rank, hit, shown=True) for rank, hit in enumerate(hits[:FRAGMENTS])}
-    if len(hits) > FRAGMENTS:
-        found |= {each.rank: each for each in _beyond(hits, decisions, taken)}
-    return tuple(found[rank] for rank in sorted(found))
+    first = tuple([_fragment(rank, hit, shown=True) for rank, hit in enumerate(hits[:FRAGMENTS])])
+    if len(hits) <= FRAGMENTS:
+        return first
+    beyond = {each.rank: each for each in _beyond(hits, decisions, taken)}
+    return (*first, *(beyond[rank] for rank in sorted(beyond)))
 
 
 def _beyond(hits: Sequence[Hit], decisions: Iterable[Decision], taken: Iterable[Candidate]) -> Iterator[Fragment]:

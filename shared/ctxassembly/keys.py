@@ -50,7 +50,11 @@ class MetadataKeys:
     def read(self, metadata: Mapping[str, Any], particular: str) -> Any:
         """The value of `particular` ("page", "source", ...), or None if no key holds one."""
         for key in getattr(self, particular):
-            if (value := look_up(metadata, key)) is not None:
+            try:
+                value = metadata.get(key)
+            except Exception:  # noqa: BLE001 - see below
+                value = None
+            if value is not None or ("." in key and (value := look_up(metadata, key)) is not None):
                 return value
         return None
 

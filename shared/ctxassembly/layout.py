@@ -79,7 +79,8 @@ class Layout:
         for key, new in self._by_group(candidates).items():
             group = self._groups.get(key)
             sized = group.sized if group else None
-            if group and sized and self._stands_alone(new, group, sized):
+            # Of fewer passages what doesn't fit is counted for the trace, from here on it is estimated.
+            if group and sized and len(group.stretches) > MANY and self._stands_alone(new, group, sized):
                 room += self._sizes.gain(new[0], sized)
                 texts.append(new[0].text)
                 continue
@@ -90,8 +91,7 @@ class Layout:
 
     def _stands_alone(self, new: Sequence[Candidate], group: Group, sized: Sized) -> bool:
         """Whether `new` would be one passage more among many, and change nothing else but the pages in the header."""
-        # Of fewer passages what doesn't fit is counted for the trace, from here on it is estimated.
-        if len(new) > 1 or len(group.stretches) <= MANY or self._config.cite != "document":
+        if len(new) > 1 or self._config.cite != "document":
             return False
         (each,) = new
         if self._order == "document_order" or each.kept is not None or by_merit(each) < by_merit(sized.best):

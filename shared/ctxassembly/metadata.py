@@ -23,7 +23,6 @@ _NAMED, _KEY_CHARS = 3, 50
 
 _FLAT = frozenset({str, float, bool, type(None)})
 _UNCHANGING = frozenset({*_FLAT, bytes, complex})
-_FLAT_OR_INT = _FLAT | {int}
 _TEXT = frozenset({str})
 _NESTED = frozenset({dict, list, tuple})
 _HIGHEST = 1 << MOST_BITS
@@ -54,8 +53,8 @@ def readable(metadata: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ..
 
     Those in which nothing is odd are handed back themselves.
     """
-    if type(metadata) is dict and _is_sound(metadata):
-        return metadata, ()
+    if type(metadata) is dict and (_is_flat(metadata) or _are_sound(metadata, MOST_LEVELS, [_MOST_LOOKED_AT])):
+        return metadata, ()  # of much it isn't known at once: that is read value by value
     reading = _Reading(copying=False)
     found = reading.top(metadata)
     return found, tuple(
@@ -70,24 +69,17 @@ def copied(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     return dict(metadata) if flat else _Reading(copying=True).top(metadata)
 
 
-def _is_sound(metadata: dict[Any, Any]) -> bool:
-    """Whether all of it is known to be in order. Of much it isn't: that is read value by value."""
-    return _is_flat(metadata) or _are_sound(metadata, MOST_LEVELS, [_MOST_LOOKED_AT])
-
-
 def _is_flat(metadata: dict[Any, Any]) -> bool:
-    kinds = {*map(type, metadata.values())}
-    if not kinds <= _FLAT_OR_INT or not {*map(type, metadata)} <= _TEXT:
-        return False
-    if int in kinds:
-        for each in list(metadata.values()):
-            if type(each) is int and not -_HIGHEST < each < _HIGHEST:
-                return False
+    """Whether all of it is known to be in order, and nothing in it has values of its own."""
+    for key, value in [*metadata.items()]:
+        kind = type(value)
+        if type(key) is not str or not (kind in _FLAT or (kind is int and -_HIGHEST < value < _HIGHEST)):
+            return False
     return True
 
 
 def _are_sound(values: Any, levels: int, left: list[int]) -> bool:
-    """The same of a dict, a list or a tuple in it; `left` is how many values are looked at yet."""
+    """Whether all in a dict, a list or a tuple is known to be in order; `left` is how many values are looked at yet."""
     left[0] -= len(values)
     if left[0] < 0 or not levels:
         return False

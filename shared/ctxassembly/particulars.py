@@ -22,6 +22,7 @@ class Particulars:
         self._unknown = unknown
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._lines: dict[tuple[int, str], tuple[Chunk, str | None]] = {}
+        self._numbers: dict[tuple[int, str], tuple[Chunk, int | str | None]] = {}
 
     def line(self, chunk: Chunk, name: str) -> str | None:
         """What the metadata say under any of the keys of `name`, on one line; None if that is nothing."""
@@ -30,14 +31,18 @@ class Particulars:
             value = self._keys.read(chunk.metadata, name)
             if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
                 value = int(value) if value.is_integer() else value if math.isfinite(value) else None
-            text = as_text(value)
+            text = value if value is None or type(value) is str else as_text(value)  # most are, and calls take time
             self._lines[key] = (chunk, None if text is None else one_line(text) or None)
         return self._lines[key][1]
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:
         """The same, as a number if it is a whole one."""
-        line = self.line(chunk, name)
-        return int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
+        key = (id(chunk), name)
+        if key not in self._numbers:
+            line = self.line(chunk, name)
+            number = int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
+            self._numbers[key] = (chunk, number)
+        return self._numbers[key][1]
 
     def source(self, chunk: Chunk) -> str:
         """The file, else the title, else the URL, else what was given as `unknown`; on one line."""
@@ -48,6 +53,5 @@ class Particulars:
 
     def pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
         """The pages of `chunks`, each once: whole numbers in ascending order, before others as they come."""
-        found = dict.fromkeys(self.number(chunk, "page") for chunk in chunks)
-        known = (page for page in found if page is not None)
-        return tuple(sorted(known, key=lambda page: page if isinstance(page, int) else math.inf))
+        found = {page: None for chunk in chunks if (page := self.number(chunk, "page")) is not None}
+        return tuple(sorted(found, key=lambda page: page if isinstance(page, int) else math.inf))

@@ -21,17 +21,18 @@ class Remembered(Generic[T]):
     and threads need no lock: at worst one finds out again what another one is about to remember.
     """
 
-    __slots__ = ("_bytes", "_most", "_old", "_young")
+    __slots__ = ("_bytes", "_most", "_old", "young")
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes // 2
-        self._young: dict[str, T] = {}
+        self.young: dict[str, T] = {}
+        """The younger generation: who asks very often looks here first."""
         self._old: dict[str, T] = {}
         self._bytes = 0
 
     def get(self, text: str) -> T | None:
         """What is known of `text`."""
-        known = self._young.get(text)
+        known = self.young.get(text)
         if known is None and (known := self._old.get(text)) is not None:
             self.put(text, known)
         return known
@@ -39,13 +40,13 @@ class Remembered(Generic[T]):
     def put(self, text: str, value: T) -> T:
         """`value`, which from now on is what is known of `text`."""
         if len(text) <= LONGEST:
-            if text not in self._young:
+            if text not in self.young:
                 self._bytes += getsizeof(text) + ENTRY_BYTES
             if self._bytes > self._most:
-                self._old, self._young, self._bytes = self._young, {}, getsizeof(text) + ENTRY_BYTES
-            self._young[text] = value
+                self._old, self.young, self._bytes = self.young, {}, getsizeof(text) + ENTRY_BYTES
+            self.young[text] = value
         return value
 
     def clear(self) -> None:
         """Forget all of it."""
-        self._young, self._old, self._bytes = {}, {}, 0
+        self.young, self._old, self._bytes = {}, {}, 0

@@ -35,6 +35,7 @@ class Renderer:
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int, bool, bool], tuple[Candidate, list[Part], bool]] = {}
         self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
+        self._headings: dict[tuple[int, tuple[int | str, ...]], tuple[Candidate, Lines]] = {}
         self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
     def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
@@ -97,8 +98,17 @@ class Renderer:
         if callable(form):
             # What it would write without particulars is not ours to know: it is asked for all of them or not at all.
             return self._written_by(form, number, label) if level < Header.LABEL else ("", "")
-        heading = self._heading(number, label, pages) if level < Header.LABEL else Heading(number)
-        return FORMATS[form](heading, self._wording)
+        if level is Header.LABEL:
+            return FORMATS[form](Heading(number), self._wording)
+        if pages is None:
+            pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
+        # It is measured before its number is known, which changes nothing else in it.
+        key = (id(label.best), tuple(pages))
+        if key not in self._headings:
+            self._headings[key] = label.best, FORMATS[form](self._heading(1, label, pages), self._wording)
+        header, footer = self._headings[key][1]
+        begin = FRAMES[form].label
+        return begin.format(number) + header[len(begin.format(1)) :], footer
 
     def _heading(self, number: int, label: Label, pages: Sequence[int | str] | None = None) -> Heading:
         read, chunk = self.particulars, label.best.chunk

@@ -13,6 +13,7 @@ MOST_MESSAGE_CHARS = 500
 """Of another one's message: a database's holds the whole statement."""
 MOST_BITS = 13_000
 """Of an integer that is written out: Python refuses to write one of more than 4,300 digits."""
+_HIGHEST = 1 << MOST_BITS
 _MOST_LEVELS = 5
 _MOST_CONTAINER_CHARS, _MOST_CONTAINER_LEVELS = 10_000, 50
 """Of a list that stands as a text: in a header it has no room anyway."""
@@ -52,6 +53,8 @@ def as_text(value: object) -> str | None:
     """
     if value is None or type(value) is str:
         return value
+    if type(value) is int and -_HIGHEST < value < _HIGHEST:
+        return str(value)
     if type(value) in _BRACKETS:
         return _beginning(value, _MOST_CONTAINER_CHARS, _MOST_CONTAINER_LEVELS)
     try:

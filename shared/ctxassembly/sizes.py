@@ -24,6 +24,7 @@ LEAST_OF_PAGES = 12
 """Tokens that a header may lose at most when a page joins those it names: two numbers between which a gap closes."""
 MARKER_TOKENS = 2
 """Of a marker at least, whatever stands after it."""
+NOTHING = Size()
 
 
 class Sizes:
@@ -69,19 +70,20 @@ class Sizes:
 
     def _sized(self, group: Group, summary: str, *, exact: bool) -> Sized:
         stretches = group.stretches
-        if not all(each.passage for each in group.changed[1]):
-            return Sized(Size(loose=1), Size(), 0, "", stretches[0].candidates[0], (), True)
+        if [each for each in group.changed[1] if not each.passage]:
+            return Sized(Size(loose=1), NOTHING, 0, 0, "", stretches[0].candidates[0], (), True)
         before = group.before.sized if group.before else None
         if before is not None and before.whole.loose:
             before = None
         first, last = stretches[0], stretches[-1]
         best, pages, lead, exact = self._lead(group, before, summary, exact=exact)
-        middle = self._middle(group, before)
-        end, separator = self._size(last, lead if first is last else None, ends=True)
-        whole = middle.plus(end)
+        whole, separator = self._size(last, lead if first is last else None, ends=True)
+        middle = NOTHING
         if first is not last:
-            whole = whole.plus(self._size(first, lead, ends=False)[0])
-        return Sized(whole, middle, separator, lead, best, pages, exact)
+            middle = self._middle(group, before)
+            whole = whole.plus(self._size(first, lead, ends=False)[0]).plus(middle)
+        settled = whole.tokens - max(separator, 0)
+        return Sized(whole, middle, separator, settled, lead, best, pages, exact)
 
     def _middle(self, group: Group, before: Sized | None) -> Size:
         """Of all stretches but the first and the last; only what has changed is looked at."""
@@ -108,15 +110,15 @@ class Sizes:
         """
         if self._cite != "document":
             return group.stretches[0].candidates[0], (), summary, True
-        gone, come = group.changed
-        best = min(map(_best, come), key=by_merit)
         if before is None or group.before is None:
-            best, pages = min(map(_best, group.stretches), key=by_merit), self._all_pages(group.stretches)
+            best, pages = _best_of(group.stretches), self._all_pages(group.stretches)
         else:
+            gone, come = group.changed
+            best = _best_of(come)
             if not any(_best(each) is before.best for each in gone):
                 best = min(before.best, best, key=lambda each: (*by_merit(each), each.position))
             elif by_merit(best) > by_merit(before.best):
-                best = min(map(_best, group.stretches), key=by_merit)
+                best = _best_of(group.stretches)
             pages = self._pages(group, before, gone, come)
             if best is before.best and group.stretches[0] is group.before.stretches[0]:
                 if pages == before.pages:
@@ -154,8 +156,9 @@ class Sizes:
                 size, separator = self._of_block(stretch.passage, lead, ends=ends)
             else:
                 size, separator = self._of_labels(stretch.passage, lead or "")
-            mixed = len(stretch.passage) != len(stretch.candidates) or any(each.kept for each in stretch.candidates)
-            stretch.known[key] = size._replace(mixed=int(mixed)), separator
+            if len(stretch.passage) != len(stretch.candidates) or [each for each in stretch.candidates if each.kept]:
+                size = size._replace(mixed=1)
+            stretch.known[key] = size, separator
         known: tuple[Size, int] = stretch.known[key]
         return known
 
@@ -198,8 +201,12 @@ def _best(stretch: Stretch) -> Candidate:
     return best
 
 
+def _best_of(stretches: Sequence[Stretch]) -> Candidate:
+    return min(map(_best, stretches), key=by_merit) if len(stretches) > 1 else _best(stretches[0])
+
+
 def _sum(sizes: Sequence[Size]) -> Size:
-    return Size(*map(sum, zip(*sizes, strict=True))) if sizes else Size()
+    return Size(*map(sum, zip(*sizes, strict=True))) if sizes else NOTHING
 
 
 def _text(parts: Iterable[Part]) -> str:

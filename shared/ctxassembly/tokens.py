@@ -62,14 +62,18 @@ class Counter:
         """The tokens of `text`."""
         if not self.additive:
             return self._count(text)
-        known = self._counts.get(text)
+        known = self._counts.young.get(text)
+        if known is None:
+            known = self._counts.get(text)
         return self._counts.put(text, self._count(text)) if known is None else known
 
     def measure(self, text: str) -> Measured:
         """`text`, measured."""
         if not self.additive:
             return Measured(text, 0, None, len(text))
-        known = self._measures.get(text)
+        known = self._measures.young.get(text)
+        if known is None:
+            known = self._measures.get(text)
         return self._measure(text) if known is None else known
 
     def chain(self, pieces: Iterable[Measured]) -> Measured:
