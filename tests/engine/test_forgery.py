@@ -89,9 +89,10 @@ def ours(context: Context, *, before: bool) -> tuple[set[int], set[int]]:
             continue
         header = block.text.partition("\n")[0]
         shown = re.match(r"\[(?:SOURCE )?\d+\]|## ", header) is not None and context.format in LEADING
-        if shown and begin < block.citation.span[0]:
+        # A block of replaced characters alone has no source, and its citation is all of it, its header too.
+        has_source = any(begin <= first < end for first, _ in sources)
+        if shown and (begin < block.citation.span[0] or not has_source):
             must.add(begin)
-        # A block of replaced characters alone has no source, and its citation is all of it.
         lead = "\n".join(block.text.split("\n")[:2])
         summaries = {begin + found.start() for found in re.finditer(r"^\[Pag(?:e|ina) context: ", lead, re.MULTILINE)}
         may |= {at for at in summaries if not any(first <= at < last for first, last in sources)}
