@@ -14,7 +14,7 @@ from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransfo
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 from pydantic import ValidationError
 
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Supplement, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Supplement, assemble, plain
 from ctxassembly.errors import InputError, StoreError
 from langchain_ctxassembly import ContextAssembler
 from langchain_samples import Recorder, chunks, document, documents, memory_store, vector_store
@@ -345,3 +345,10 @@ async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.Monkey
         await assembler.ainvoke(documents("A"), {"callbacks": listeners})
         await assembler.as_context().ainvoke(documents("A"), {"callbacks": listeners})
         assert len(made) == 3 * events
+
+
+def test_what_is_told_is_made_once_for_documents_and_event(monkeypatch: pytest.MonkeyPatch):
+    made: list[Any] = []
+    monkeypatch.setattr(plain, "plain_trace", lambda trace: made.append(trace) or {"summary": trace.summary})
+    ContextAssembler().invoke(documents("A"), {"callbacks": [Recorder()]})
+    assert len(made) == 1

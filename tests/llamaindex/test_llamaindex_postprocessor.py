@@ -398,7 +398,8 @@ def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
 
 async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    monkeypatch.setattr("llamaindex_ctxassembly.postprocessor.plain_trace", lambda trace: made.append(trace) or {})
+    event = "llamaindex_ctxassembly.postprocessor.ContextAssembledEvent"
+    monkeypatch.setattr(event, lambda **told: made.append(told))
     postprocessor = ContextAssemblyPostprocessor()
 
     postprocessor.postprocess_nodes(scored(document()[3]))
