@@ -17,7 +17,7 @@ from ctxassembly.errors import StoreError
 from ctxassembly.expand import index_refs, is_covered, link_refs, neighbours, positions
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
-from ctxassembly.neutral import sendable
+from ctxassembly.neutral import is_storable
 from ctxassembly.requests import FetchChunks, Request
 from ctxassembly.scope import Scope
 from ctxassembly.shown import failure, shown
@@ -172,7 +172,7 @@ def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: _Fetched, s
 def _storable(refs: Sequence[ChunkRef], log: Log) -> tuple[ChunkRef, ...]:
     """Those that a database can be asked for: one that refuses a name fails for all that is asked for beside it."""
     names = {name for ref in refs for name in (ref.document_id, ref.chunk_id) if name}
-    refused = {name for name in names if "\0" in name or not (name.isascii() or sendable(name) == name)}
+    refused = {name for name in names if not is_storable(name)}
     if not refused:
         return tuple(refs)
     found = tuple(ref for ref in refs if ref.document_id not in refused and ref.chunk_id not in refused)

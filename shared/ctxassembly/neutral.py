@@ -95,6 +95,11 @@ def sendable(text: str) -> str:
     return text if text.isascii() else _SURROGATES.sub(_replaced, text)
 
 
+def is_storable(name: str) -> bool:
+    """Whether a database can hold `name` as text: UTF-8, without NUL."""
+    return "\0" not in name and sendable(name) == name
+
+
 def escaped(text: str) -> str:
     """`text` as XML has it: with its entities, and without what it can't have."""
     return _NO_XML.sub(_replaced, _XML.sub(lambda found: _ENTITIES[found[0]], text))

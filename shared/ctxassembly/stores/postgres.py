@@ -31,6 +31,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.expression import CompoundSelect
 from sqlalchemy.sql.sqltypes import NULLTYPE
 
+from ctxassembly.neutral import is_storable
 from ctxassembly.stores.rows import Asked
 from ctxassembly.types import ChunkRef
 
@@ -123,16 +124,9 @@ def storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
     return [
         ref
         for ref in refs
-        if all(map(_is_text, (ref.document_id, ref.chunk_id or ""))) and (ref.index is None or abs(ref.index) < 2**63)
+        if all(map(is_storable, (ref.document_id, ref.chunk_id or "")))
+        and (ref.index is None or abs(ref.index) < 2**63)
     ]
-
-
-def _is_text(value: str) -> bool:
-    """Whether a text column could hold `value`: UTF-8, without NUL."""
-    try:
-        return b"\0" not in value.encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
 
 
 def texts(name: str) -> ColumnElement[Any]:
