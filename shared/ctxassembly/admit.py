@@ -87,7 +87,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
             if same != chunk.text:
                 where = f"index {chunk.index} stands twice in document {shown(chunk.document_id, _ID_CHARS)}"
                 notes.add(chunk, (Oddity("places that stand twice", where),))
-        (usable if chunk.text.strip() else empty).append(Candidate(chunk, rank, score))
+        (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(chunk, rank, score))
         admitted.append(hit if chunk is hit.chunk and score is hit.score else Hit(chunk, score))
     return Admitted(tuple(usable), tuple(empty), notes.all(), tuple(admitted))
 
@@ -118,7 +118,7 @@ def admit_fetched(
         mended, odd = mended_chunk(chunk, place)
         if odd:
             notes.add(mended, odd)
-        (usable if mended.text.strip() else empty).append(mended)
+        (empty if not mended.text or mended.text.isspace() else usable).append(mended)
     if strangers and not (usable or empty):
         raise _no_chunks(strangers[0])
     left_out = f"store: {len(strangers):,} of its answers are no chunks, left out; the first is "

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ctxassembly.metadata import copied
 from ctxassembly.particulars import Particulars
-from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Shortened, Source, Span
+from ctxassembly.types import Block, Candidate, Citation, Label, Part, Passage, Shortened, Source, Span
 
 SNIPPET_CHARS = 200
 """The published length."""
@@ -47,10 +47,10 @@ def cite(
         spans: dict[int, Span] = {}
         for part in block:
             if part.candidate is not None:
-                source = _source(part, part.candidate.chunk, at)
+                source = _source(part, part.candidate, at)
                 before = sources[-1] if sources else None
                 if before and before.chunk_id == source.chunk_id and _meet(before, source):
-                    chunk_span = (before.chunk_span[0], part.end)
+                    chunk_span = (before.chunk_span[0], source.chunk_span[1])
                     source = replace(
                         source, span=(before.span[0], source.span[1]), start=before.start, chunk_span=chunk_span
                     )
@@ -82,7 +82,8 @@ def _meet(first: Source, second: Source) -> bool:
     return first.span[1] == second.span[0] and first.chunk_span[1] == second.chunk_span[0]
 
 
-def _source(part: Part, chunk: Chunk, at: int) -> Source:
+def _source(part: Part, candidate: Candidate, at: int) -> Source:
+    chunk, skipped = candidate.chunk, candidate.read_from or 0
     offset = chunk.start
     return Source(
         span=(at, at + len(part.text)),
@@ -90,7 +91,7 @@ def _source(part: Part, chunk: Chunk, at: int) -> Source:
         document_id=chunk.document_id,
         start=None if offset is None else offset + part.start,
         end=None if offset is None else offset + part.end,
-        chunk_span=(part.start, part.end),
+        chunk_span=(skipped + part.start, skipped + part.end),
     )
 
 

@@ -23,6 +23,7 @@ from ctxassembly.gather import gather
 from ctxassembly.held import held
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
+from ctxassembly.long_chunks import LongChunks
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import Request
 from ctxassembly.scope import Scope
@@ -88,7 +89,9 @@ def assemble_flow(
     duplicates = Duplicates(config, lineage, log.notes.append)
     reach = config.reach(query) if can_fetch else 0
     scope = Scope(config) if config.neighbours == "auto" and holds_filter is None else None
-    near, usable = yield from gather(admitted, config, reach, scope, lineage, duplicates, can_embed, log)
+    # Where sentences are not chosen by the query, what is cut keeps its beginning.
+    long_chunks = LongChunks(counter, config.token_limit, query if config.grain(query) == "sentence" else None)
+    near, usable = yield from gather(admitted, config, reach, scope, lineage, duplicates, can_embed, long_chunks, log)
     seen = (*admitted.candidates, *near)
 
     found = tuple(candidate for candidate in usable if candidate.is_hit)

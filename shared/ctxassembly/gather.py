@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from ctxassembly.admit import Admitted, admit_fetched
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.cut import READ_CHARS, within_reach
 from ctxassembly.duplicates import Duplicates
 from ctxassembly.errors import StoreError
 from ctxassembly.expand import index_refs, is_covered, link_refs, neighbours, positions
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
+from ctxassembly.long_chunks import READ_CHARS, LongChunks
 from ctxassembly.neutral import is_storable
 from ctxassembly.requests import FetchChunks, Request
 from ctxassembly.scope import Scope
@@ -35,16 +35,17 @@ def gather(
     lineage: Lineage,
     duplicates: Duplicates,
     can_embed: bool,
+    long_chunks: LongChunks,
     log: Log,
 ) -> Generator[Request, Sequence[Any], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
     """The neighbours of what was admitted, `reach` on each side, and what of both can be used: hits first.
 
     Following links takes a round trip for each step: there the window is all that is fetched. `scope` says which chunks
-    may be read where nobody knows how the caller filters.
+    may be read where nobody knows how the caller filters, `long_chunks` how much of each.
     """
     hits = admitted.candidates
     if not config.enabled:
-        return (), _within_reach(hits, config, lineage, log)
+        return (), _read(hits, long_chunks, lineage, log)
     found = hits
     if config.dedup != "none":
         found = duplicates.exact(hits)
@@ -56,7 +57,7 @@ def gather(
         before = len(usable)
         usable = duplicates.exact(usable)
         log.stage("dedup", before, len(usable))
-    usable = _within_reach(usable, config, lineage, log)
+    usable = _read(usable, long_chunks, lineage, log)
     if config.dedup in ("near", "semantic"):
         before = len(usable)
         usable = yield from duplicates.similar(usable, can_embed=can_embed)
@@ -64,19 +65,20 @@ def gather(
     return near, usable
 
 
-def _within_reach(
-    candidates: Sequence[Candidate], config: AssemblyConfig, lineage: Lineage, log: Log
+def _read(
+    candidates: Sequence[Candidate], long_chunks: LongChunks, lineage: Lineage, log: Log
 ) -> tuple[Candidate, ...]:
-    """`candidates`, of those that can't stand whole only what may be read."""
-    known = isinstance(config.encoding, str)  # else nobody knows how long a token is
-    if not known or max([len(each.chunk.text) for each in candidates], default=0) <= READ_CHARS:
+    """`candidates`, of those that are too long only the part that is read."""
+    if max([len(each.chunk.text) for each in candidates], default=0) <= READ_CHARS:
         return tuple(candidates)
-    reached = [within_reach(each, config.token_limit) for each in candidates]
-    for before, after in zip(candidates, reached, strict=True):
+    parts = [long_chunks.read(each) for each in candidates]
+    for before, after in zip(candidates, parts, strict=True):
         if before is not after:
-            sizes = f"of {len(before.chunk.text):,} characters only the first {len(after.chunk.text):,} are read"
-            log.notes.append(f"chunk {before.chunk.id!r}: {sizes}")
-    return tuple(lineage.change(before, after) for before, after in zip(candidates, reached, strict=True))
+            whole, read, begin = len(before.chunk.text), len(after.chunk.text), after.read_from
+            place = f"{read:,} are read, from {begin:,} on, for the words of the query"
+            which = place if begin else f"the first {read:,} are read"
+            log.notes.append(f"chunk {before.chunk.id!r}: of {whole:,} characters only {which}")
+    return tuple(lineage.change(before, after) for before, after in zip(candidates, parts, strict=True))
 
 
 def _expand(

@@ -73,6 +73,8 @@ class Layout:
 
         What stands keeps its tokens, but for those around the text of the documents that `candidates` join.
         """
+        if any(each.is_too_much for each in candidates):
+            return False
         if not self._foreseeable or self._total.loose:
             return True
         room, texts = self.max_tokens - self._supplement.inner - self._settled, []
@@ -118,7 +120,8 @@ class Layout:
 
     def fits(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
         """Whether the whole context keeps within `max_tokens` and `max_characters` if `candidates` join it."""
-        if any(len(each.chunk.text) > self._longest for each in candidates) and not self.may_fit(candidates):
+        long = any(len(each.chunk.text) > self._longest or each.read_from is not None for each in candidates)
+        if long and not self.may_fit(candidates):
             return False
         tried = self._try(candidates, level, exact=False)
         return tried.tokens <= self.max_tokens and tried.characters <= self._max_characters

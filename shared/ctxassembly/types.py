@@ -88,6 +88,8 @@ class Candidate(NamedTuple):
     """The slices of the chunk's text that may stand, ascending and apart; None for all of it."""
     shortened_by: Shortening | None = None
     """Why it is not all of it."""
+    read_from: int | None = None
+    """Of a chunk too long to be read, which has only a part of its text here: where that begins in all of it."""
 
     @property
     def text(self) -> str:
@@ -99,6 +101,11 @@ class Candidate(NamedTuple):
     def slices(self) -> tuple[Span, ...]:
         """The slices of the chunk's text that may stand; one of all of it if it isn't shortened."""
         return ((0, len(self.chunk.text)),) if self.kept is None else self.kept
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether it is known that all of it doesn't fit, without counting."""
+        return self.read_from is not None and self.kept is None
 
     @property
     def is_hit(self) -> bool:
