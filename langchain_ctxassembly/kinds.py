@@ -13,6 +13,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from ctxassembly.errors import ConfigError
+from langchain_ctxassembly.detect import is_langchains
 from langchain_ctxassembly.filters import as_predicate
 
 Test = Callable[[Document], bool]
@@ -38,17 +39,9 @@ def is_filter(condition: Any) -> bool:
     return condition is not None and not (isinstance(condition, (Mapping, list, tuple, str)) and not condition)
 
 
-def is_langchains(vectorstore: Any) -> bool:
-    """Whether `vectorstore` is of a class of LangChain's packages.
-
-    How others search is theirs to say: a class of one's own may filter by itself.
-    """
-    return _is_langchains(type(vectorstore))
-
-
 def kind_of(vectorstore: Any) -> Kind:
     """The kind of `vectorstore`, also if its class is derived from one that is known."""
-    names = (each.__name__ for each in type(vectorstore).__mro__ if _is_langchains(each))
+    names = (each.__name__ for each in type(vectorstore).__mro__ if is_langchains(each))
     return next((KINDS[name] for name in names if name in KINDS), GENERIC)
 
 
@@ -97,10 +90,6 @@ def _passing(vectorstore: Any, documents: Sequence[Document], condition: Any) ->
         return list(documents)
     test = passes(vectorstore, condition)
     return [document for document in documents if test(document)]
-
-
-def _is_langchains(kind: type) -> bool:
-    return kind.__module__.partition(".")[0].startswith("langchain")
 
 
 def _as_predicate(vectorstore: Any, condition: Any) -> Test:  # noqa: ARG001 - one signature for all kinds
