@@ -31,7 +31,7 @@ from langchain_core.structured_query import StructuredQuery, Visitor
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
 from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from langchain_text_splitters import CharacterTextSplitter
-from sqlalchemy import create_engine
+from sqlalchemy import NullPool, create_engine
 
 from ctxassembly import AssemblyConfig, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
@@ -185,7 +185,10 @@ def postgres(module_database_url: str) -> Iterator[Callable[..., Kind]]:
     connection.dispose()
 
 
-KINDS = ["memory", "faiss", "faiss-function", "chroma", "qdrant", "pgvectorstore", "pgvector"]
+KINDS = [
+    "memory", "faiss", "faiss-function", "chroma", "chroma-metadata", "qdrant", "qdrant-metadata", "pgvectorstore",
+    "pgvector",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -198,7 +201,9 @@ def kind(request: pytest.FixtureRequest) -> Kind:
         "faiss": lambda: faiss(mapping),
         "faiss-function": lambda: faiss(lambda tenant: lambda each: each["tenant"] == tenant and each["acl"] == "open"),
         "chroma": chroma,
+        "chroma-metadata": lambda: replace(chroma(), neighbours=VectorStoreNeighbours),
         "qdrant": qdrant,
+        "qdrant-metadata": lambda: replace(qdrant(), neighbours=VectorStoreNeighbours),
     }
     return by_name[request.param]()
 
@@ -576,7 +581,7 @@ def again(store: Any, url: str) -> list[Any]:
     """Other objects over the same documents, where the class has them."""
     name = type(store).__name__
     if name == "PGVector":
-        with_psycopg = create_engine(url)
+        with_psycopg = create_engine(url, poolclass=NullPool)
         return [PGVector(WordEmbeddings(), connection=with_psycopg, collection_name=store.collection_name)]
     if name == "PGVectorStore":
         inner = unwrapped(store)
