@@ -67,7 +67,7 @@ def hits_of(number: int, one: bool, told: str) -> list[Hit]:
 def _microseconds(number: int, one: bool, told: str, query: str | None, repeats: int) -> float:
     """Processor time a hit: the least of several runs, since whatever else the machine does only adds to it."""
     best, config = math.inf, AssemblyConfig(max_tokens=BUDGET)
-    for _ in range(max(5, repeats * FEW // number)):
+    for _ in range(max(3, repeats * FEW // number)):
         hits = hits_of(number, one, told)  # anew: what was seen of the same texts is remembered
         counter_for(ENCODING).forget()
         gc.collect()
