@@ -37,6 +37,8 @@ REMEDY = (
     "Give the filter, ContextAssembler(filter=...), or let ContextAssemblyRetriever(retriever=...) read it from a "
     "vector store's own retriever"
 )
+ELSEWHERE = "The search has no filter, but neighbours come from other documents than it searches"
+GIVE_IT = "Give the filter that these need, ContextAssembler(filter=...)"
 FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
 
 
@@ -51,6 +53,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     search can't be seen: without a filter given, a neighbour has to agree with its hit on all metadata but what varies
     within a document, and the first run warns with a `FilterNotSeenWarning`. Whoever has one tenant says
     `neighbours="unfiltered"`.
+
+    A search that is seen to have no filter vouches for neighbours from its own vector store (the same object, table or
+    collection) alone. From another, or from a `MemoryStore`, they have to agree with their hit, too: the search may be
+    one tenant's collection, and the store everybody's. The first run that leaves some out by that warns.
 
     What another step masked or removed in the documents is not masked in their neighbours: give that step as
     `on_fetched`, too.
@@ -130,7 +136,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             llm=model(self.llm, config),
             on_fetched=self.on_fetched,
         )
-        self._warn(context)
+        self._warn(context, search)
         told = Told(context)
         if listened_to(config):
             dispatch_custom_event(EVENT, _event(told), config=config)
@@ -144,7 +150,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             llm=async_model(self.llm, config),
             on_fetched=self.on_fetched,
         )
-        self._warn(context)
+        self._warn(context, search)
         told = Told(context)
         if listened_to(config):
             await adispatch_custom_event(EVENT, _event(told), config=config)
@@ -223,9 +229,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     ) -> list[Document]:
         return documents_from(await self._atold(given, config, search))
 
-    def _warn(self, context: Context) -> None:
+    def _warn(self, context: Context, search: Search | None) -> None:
         """Give the warning that `context` owes, once."""
-        message = filter_not_seen(context.trace, REMEDY)
+        if search is not None and search.has_no_filter:
+            # Who has one tenant and such a store loses nothing by it, and needn't be told.
+            message = filter_not_seen(context.trace, GIVE_IT, ELSEWHERE) if context.trace.unscoped else None
+        else:
+            message = filter_not_seen(context.trace, REMEDY)
         if message and id(self.store) not in self._warned:
             self._warned.add(id(self.store))
             warnings.warn(message, FilterNotSeenWarning, stacklevel=3)

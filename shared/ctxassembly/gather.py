@@ -86,9 +86,12 @@ def _expand(
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
     """The hits with their place in the document, and their neighbours."""
     chunks = [hit.chunk for hit in hits]
-    fetched = _Fetched([], [], [], set())
+    fetched = _Fetched([], [], [], set(), set())
     if reach:
         fetched = yield from _fetch(chunks, admitted, config, reach, scope, log)
+    if fetched.refused:
+        unnamed = f"{len(fetched.refused):,} neighbours by names with characters that databases refuse"
+        log.notes.append(f"store: not asked for {unnamed}")
     blanks: dict[str, set[int]] = defaultdict(set)
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:
@@ -124,6 +127,8 @@ class _Fetched(NamedTuple):
     """Those that may not be read but have a place among those that may, told by their links or offsets."""
     empty: list[Chunk]
     whole: set[str]
+    refused: set[Place]
+    """What databases can't be asked for: each place once, however many round trips it was wanted in."""
 
 
 def _fetch(
@@ -132,13 +137,13 @@ def _fetch(
     """What is near `chunks`, in one round trip, or in as many as following links takes."""
     # What was retrieved is never fetched again, copies and empty chunks included.
     known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
-    fetched = _Fetched([], [], [], set())
+    fetched = _Fetched([], [], [], set(), set())
     if scope is not None:
         scope.add_hits(chunks)
     asked: set[Place] = set()
     while True:
         wanted = (*index_refs(chunks, reach, known.values()), *link_refs(chunks, known, config.window))
-        refs = _storable([ref for ref in wanted if (ref.document_id, ref.index, ref.chunk_id) not in asked], log)
+        refs = _storable([ref for ref in wanted if (ref.document_id, ref.index, ref.chunk_id) not in asked], fetched)
         if not refs:
             return fetched
         asked.update((ref.document_id, ref.index, ref.chunk_id) for ref in refs)
@@ -171,16 +176,17 @@ def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: _Fetched, s
     fetched.between.extend(known.setdefault(chunk.id, chunk) for chunk in between if chunk.id not in known)
 
 
-def _storable(refs: Sequence[ChunkRef], log: Log) -> tuple[ChunkRef, ...]:
+def _storable(refs: Sequence[ChunkRef], fetched: _Fetched) -> tuple[ChunkRef, ...]:
     """Those that a database can be asked for: one that refuses a name fails for all that is asked for beside it."""
     names = {name for ref in refs for name in (ref.document_id, ref.chunk_id) if name}
     refused = {name for name in names if not is_storable(name)}
     if not refused:
         return tuple(refs)
     found = tuple(ref for ref in refs if ref.document_id not in refused and ref.chunk_id not in refused)
-    if len(found) < len(refs):
-        unnamed = f"{len(refs) - len(found):,} neighbours by names with characters that databases refuse"
-        log.notes.append(f"store: not asked for {unnamed}")
+    fetched.refused.update(
+        {(ref.document_id, ref.index, ref.chunk_id) for ref in refs}
+        - {(ref.document_id, ref.index, ref.chunk_id) for ref in found}
+    )
     return found
 
 

@@ -148,14 +148,14 @@ class _Found(NamedTuple):
     """The element that it is and its rank, where it has them."""
 
 
-def filter_not_seen(trace: Trace, remedy: str) -> str | None:
+def filter_not_seen(trace: Trace, remedy: str, why: str = "How the search filters could not be seen") -> str | None:
     """The warning that an adapter owes for a run whose filter it couldn't see, or None; `remedy` is what to write."""
     if trace.unscoped is None:
         return None
     differing = ", ".join(map(repr, trace.unscoped))
     lost = f" Neighbours were left out because these keys differ from their hit's: {differing}." if differing else ""
     return (
-        "How the search filters could not be seen, so a neighbour is read only if its metadata agree with its hit's."
+        f"{why}, so a neighbour is read only if its metadata agree with its hit's."
         f"{lost} {remedy}, or say neighbours='unfiltered' if every caller may read everything; "
         "AssemblyConfig(varying_keys=...) names further keys that differ within a document."
     )
