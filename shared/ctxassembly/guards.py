@@ -11,9 +11,11 @@ one way only, and never reaches beyond a line.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import takewhile
+from string import ascii_lowercase
 from typing import NamedTuple
 
 from ctxassembly.forms import (
@@ -28,7 +30,20 @@ from ctxassembly.forms import (
     marker_words,
 )
 
+# Controls, formats (Cf) and what Unicode says is to be ignored where it can't be shown.
+_UNSEEN = (
+    "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
+    "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+_FILLERS = "\u115f\u1160\u3164\uffa0"
+"""Those of them that are letters, and would count as a word."""
+_HIDDEN = re.compile(f"[{_UNSEEN}]+")
+_FILLER = re.compile(f"[{_FILLERS}]")
+_ORDINARY = bytes((*b"\t", *range(0x20, 0x7F)))
 _WORD = re.compile(r"[^\W_]")
+_LETTER = re.compile(rf"[^\W\d_{_FILLERS}]")
 _NUMBER = "[0-9]{1,9}[.)]"
 _ITEM = re.compile(rf"[\W_]*{_NUMBER}(?=\s)")
 """The number of a list's item, as Markdown has it."""
@@ -48,7 +63,7 @@ class Guard(NamedTuple):
     """What is guarded in one format."""
 
     hint: re.Pattern[str]
-    r"""Found after the \n before every line that has a form, and before few others."""
+    r"""Found after the \n before every line that has a form, seen in either way, and before few others."""
     form: re.Pattern[str]
     """From where a line may begin to the end of the first form in it, which is the group."""
     begun: re.Pattern[str]
@@ -64,36 +79,57 @@ class Guard(NamedTuple):
         while found:
             line = found.start() + 1
             end = text.find("\n", line)
-            end = len(text) if end < 0 else end
-            if text[end - 1] != "|" or not _TABLE_RULE.fullmatch(text, line, end):
-                begins += _in_line(self.form, text, line, end)
+            begins += _in_views(self.form, text, line, len(text) if end < 0 else end)
             found = self.hint.search(text, found.end())
         return begins
 
     def unfinished(self, text: str) -> list[int]:
         """Where forms begin in the last line of `text` that more text in that line may complete."""
         line = text.rfind("\n") + 1
-        return list(_in_line(self.begun, text, line, len(text))) if line else []
+        return _in_views(self.begun, text, line, len(text)) if line else []
 
 
-def _in_line(form: re.Pattern[str], text: str, at: int, end: int) -> Iterator[int]:
+def _in_views(form: re.Pattern[str], text: str, begin: int, end: int) -> list[int]:
+    """Where forms begin in a line that stands between `begin` and `end`, as it is and without what can't be seen."""
+    line = text[begin:end]
+    # Far faster than to look at each character.
+    rare = line.encode("utf-8", "surrogatepass").translate(None, _ORDINARY)
+    if not rare or not _HIDDEN.search(rare.decode("utf-8", "surrogatepass")):
+        return [begin + at for at in _in_line(form, line)]
+    hidden = [at for found in _HIDDEN.finditer(line) for at in range(*found.span())]
+    line = _FILLER.sub("\0", line)
+    # At a place of the other view the line is ahead by as many characters as there are numbers up to that place.
+    ahead = [at - n for n, at in enumerate(hidden)]
+    seen = (at + bisect_right(ahead, at) for at in _in_line(form, _HIDDEN.sub("", line)))
+    return [begin + at for at in (*_in_line(form, line), *seen)]
+
+
+def _in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
     """Where forms begin in one line, up to its first word. One may begin inside another."""
+    at = 0
+    if line.endswith("|") and _TABLE_RULE.fullmatch(line):
+        return
     while True:
-        if found := form.match(text, at, end):
+        if found := form.match(line, at):
             begin = found.start(1)
             yield begin
             at = begin + 1
-            if _WORD.match(text, begin):
+            if _WORD.match(line, begin):
                 return
-        elif item := _ITEM.match(text, at, end):
+        elif item := _ITEM.match(line, at):
             at = item.end()
         else:
             return
 
 
 def is_lead(line: str) -> bool:
-    """Whether what comes after `line` still begins the line: it has no word, but for the number of a list's item."""
-    return not _WORD.search(_ITEMS.sub("", line))
+    """Whether what comes after `line` still begins the line: it has no word, but for the number of a list's item.
+
+    It is enough if that is so without what can't be seen.
+    """
+    if _LETTER.search(line):  # so nearly all lines have, at once
+        return False
+    return not all(_WORD.search(_ITEMS.sub("", each)) for each in (line, _HIDDEN.sub("", line)))
 
 
 @cache
@@ -143,12 +179,22 @@ def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False) -> str:
 
 
 def _hint(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
-    """A line that begins like one of `forms`, as far as that can be told at a glance."""
+    """A line that begins like one of `forms`, as far as that can be told at a glance, or hides how it goes on."""
     begins = [list(takewhile(_GLANCED.fullmatch, atoms[:_GLANCE])) for atoms in forms]
     if not all(begins):  # one of them begins with a number: any line may be it
         return re.compile(r"\n")
-    hint = _any([*begins, ["_"]])
-    return re.compile(rf"\n[^\w\n]*(?:{hint}|{_NUMBER}[^\S\n][^\w\n]*(?:{hint}|[0-9]))", re.IGNORECASE)
+    # Most lines begin with a letter that none of the forms does, which one look tells.
+    harmless = {*ascii_lowercase} - {first.lower() for first, *_ in begins}
+    hint = _any([*(_glance(each) for each in begins), [f"[_{_FILLERS}]"]])
+    item = rf"[0-9]{{1,9}}(?:[{_UNSEEN}]|[.)](?:[{_UNSEEN}]|[^\S\n][^\w\n]*(?:{hint}|[0-9])))"
+    letters = "".join(sorted({*harmless, *map(str.upper, harmless)}))
+    return re.compile(rf"\n *(?=[^{letters}\n ])[^\w\n]*(?i:{hint}|{item})")
+
+
+def _glance(atoms: Sequence[str]) -> list[str]:
+    """The pattern of what begins with `atoms`, after each of which something that can't be seen may hide the next."""
+    first, *rest = atoms
+    return [first, f"(?:[{_UNSEEN}]|{''.join(_glance(rest))})"] if rest else [first]
 
 
 def _atoms(form: str) -> list[str]:
