@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import takewhile
-from string import ascii_lowercase
+from string import ascii_letters
 from typing import NamedTuple
 
 from ctxassembly.forms import (
@@ -52,8 +52,10 @@ _TABLE_RULE = re.compile(r"[\s|:-]+")
 """What holds no form if it ends in a bar, and would be tried from each of its many dashes."""
 _RUNS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
 _BETWEEN = r"[\s*_]*"
+_SAME_LETTERS = "\u0130\u0131\u017f\u212a"
+"""Where case doesn't count, these are an i, an i, an s and a k."""
 _GLANCED = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]")
-_GLANCE = 3
+_GLANCE = 5
 """Characters of a form that tell whether a line is worth a closer look."""
 _MOST = 128
 """Numbers in one pair of brackets; what is longer is none that an answer is read for."""
@@ -141,9 +143,9 @@ def guard_of(frame: str) -> Guard:
 def made(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES) -> Guard:
     """The guard that these languages and formats need."""
     words = marker_words(wordings, frames)
-    number = rf"(?:(?:{'|'.join(map(re.escape, words))})[\s:#]*)?[0-9]+"
+    number = rf"(?:(?i:{'|'.join(map(re.escape, words))})[\s:#]*)?[0-9]+"
     item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
-    inside = rf"[\s0-9{DASHES},;:#{''.join(sorted({*''.join(words)}))}]*"
+    inside = rf"(?i:[\s0-9{DASHES},;:#{''.join(sorted({*''.join(words)}))}]*)"
     raised = rf"[{SUPERSCRIPTS}]"
     lines = [_atoms(form) for form in line_forms(frame, wordings, frames)]
     pairs = [(re.escape(left), re.escape(right)) for left, right in BRACKETS]
@@ -152,8 +154,8 @@ def made(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES) -> 
     begun = [*([left, inside] for left, _ in pairs), [raised, rf"[{SUPERSCRIPTS},⁻]*"]]
     return Guard(
         hint=_hint([*lines, *markers]),
-        form=re.compile(rf"[\W_]*?({_any([*lines, *markers])})", re.IGNORECASE),
-        begun=re.compile(rf"[\W_]*?({_any([*lines, *begun], unfinished=True)})", re.IGNORECASE),
+        form=re.compile(rf"[\W_]*?({_any([*lines, *markers])})"),
+        begun=re.compile(rf"[\W_]*?({_any([*lines, *begun], unfinished=True)})"),
         markup=frame in frames and frames[frame].markup,
     )
 
@@ -180,21 +182,31 @@ def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False) -> str:
 
 def _hint(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
     """A line that begins like one of `forms`, as far as that can be told at a glance, or hides how it goes on."""
-    begins = [list(takewhile(_GLANCED.fullmatch, atoms[:_GLANCE])) for atoms in forms]
+    begins = [list(takewhile(lambda atom: atom == _BETWEEN or _GLANCED.fullmatch(atom), atoms)) for atoms in forms]
     if not all(begins):  # one of them begins with a number: any line may be it
         return re.compile(r"\n")
     # Most lines begin with a letter that none of the forms does, which one look tells.
-    harmless = {*ascii_lowercase} - {first.lower() for first, *_ in begins}
-    hint = _any([*(_glance(each) for each in begins), [f"[_{_FILLERS}]"]])
+    letters = "".join(letter for letter in ascii_letters if not any(re.match(first, letter) for first, *_ in begins))
+    hint = _any([*(_glance(each[:_GLANCE]) for each in begins), [rf"_+(?![{letters}_])"], [f"[{_FILLERS}]"]])
     item = rf"[0-9]{{1,9}}(?:[{_UNSEEN}]|[.)](?:[{_UNSEEN}]|[^\S\n][^\w\n]*(?:{hint}|[0-9])))"
-    letters = "".join(sorted({*harmless, *map(str.upper, harmless)}))
-    return re.compile(rf"\n *(?=[^{letters}\n ])[^\w\n]*(?i:{hint}|{item})")
+    return re.compile(rf"\n *(?=[^{letters}\n ])[^\w\n]*(?:{hint}|{item})")
 
 
 def _glance(atoms: Sequence[str]) -> list[str]:
     """The pattern of what begins with `atoms`, after each of which something that can't be seen may hide the next."""
     first, *rest = atoms
+    first = r"(?:[^\S\n]|[*_])*" if first == _BETWEEN else first  # in this line
     return [first, f"(?:[{_UNSEEN}]|{''.join(_glance(rest))})"] if rest else [first]
+
+
+def _cased(character: str) -> str:
+    """A pattern of `character` in either case: a set, unlike a pattern without case, is looked at before it is tried."""
+    if not character.isalpha():
+        return re.escape(character)
+    if not character.isascii():
+        return f"(?i:{character})"
+    cases = {character.lower(), character.upper(), *_SAME_LETTERS}
+    return f"[{''.join(sorted(each for each in cases if re.fullmatch(character, each, re.IGNORECASE)))}]"
 
 
 def _atoms(form: str) -> list[str]:
@@ -213,7 +225,7 @@ def _atoms(form: str) -> list[str]:
         if run == "{}":
             atoms.append("[0-9]+")
         elif spoken[place] or len(run) == 1:
-            atoms += map(re.escape, run)
+            atoms += map(_cased, run)
         else:
             # Not from the middle of a longer run: from each of its signs there would be another try.
             atoms += [rf"{sign}(?<!{sign}{sign})", *[sign] * (len(run) - 1)]
