@@ -200,7 +200,7 @@ def _glance(atoms: Sequence[str]) -> list[str]:
 
 
 def _cased(character: str) -> str:
-    """A pattern of `character` in either case: a set, unlike a pattern without case, is looked at before it is tried."""
+    """A pattern of `character` in either case: a set is looked at before it is tried, as no pattern without case is."""
     if not character.isalpha():
         return re.escape(character)
     if not character.isascii():
