@@ -150,7 +150,7 @@ def made(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES) -> 
     lines = [_atoms(form) for form in line_forms(frame, wordings, frames)]
     pairs = [(re.escape(left), re.escape(right)) for left, right in BRACKETS]
     markers = [[left, rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MOST}}}\s*{right}"] for left, right in pairs]
-    markers.append([raised, rf"{raised}*(?:[,⁻]{raised}+){{0,{_MOST}}}(?![0-9A-Za-z{SUPERSCRIPTS}⁺⁻])"])
+    markers.append([raised, rf"{raised}*(?:[,⁻]{raised}+){{0,{_MOST}}}(?!(?i:[0-9A-Z{SUPERSCRIPTS}⁺⁻]))"])
     begun = [*([left, inside] for left, _ in pairs), [raised, rf"[{SUPERSCRIPTS},⁻]*"]]
     return Guard(
         hint=_hint([*lines, *markers]),
