@@ -39,8 +39,10 @@ class Particulars:
         """The same, as a number if it is a whole one."""
         key = (id(chunk), name)
         if key not in self._numbers:
-            line = self.line(chunk, name)
-            number = int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
+            number = self._keys.read(chunk.metadata, name)
+            if type(number) is not int or not 0 <= number < 10**NUMBER_DIGITS:
+                line = self.line(chunk, name)
+                number = int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
             self._numbers[key] = (chunk, number)
         return self._numbers[key][1]
 

@@ -102,6 +102,17 @@ class Scope:
         self.differing |= dict.fromkeys(sorted({path for path, _ in nearest} or {"rank"}))
 
     def _read(self, chunk: Chunk) -> Signature:
+        plain: list[tuple[str, Hashable]] = []
+        for key, value in chunk.metadata.items():
+            kind = self._kinds.get(key)
+            if type(value) not in _SCALARS or value != value:  # noqa: PLR0124 - NaN isn't itself
+                break
+            if kind == "fixed":
+                plain.append((key, value))
+            elif kind != "free" and (kind != "number" or type(value) is not int):
+                break
+        else:  # so are nearly all, once another chunk with the same keys was read
+            return Signature(frozenset(plain))
         found = _Found({}, {}, {})
         self._collect(chunk.metadata, "", DEEPEST, chunk.document_id, found)
         fixed = found.fixed if "element" in found.special else found.fixed | found.parents
