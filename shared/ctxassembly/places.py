@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import chain, count
+from itertools import chain
 from operator import or_
 
 FEW = 16
@@ -54,14 +54,15 @@ class Tally:
         for place, number in begun.items():
             for digit in range(number.bit_length()):
                 self._digits[digit] |= (number >> digit & 1) << place
-        for carried in sets:
-            for digit in count():
-                if digit == len(self._digits):
-                    self._digits.append(carried)
-                    break
-                self._digits[digit], carried = self._digits[digit] ^ carried, self._digits[digit] & carried
-                if not carried:
-                    break
+        for each in sets:
+            carried, digit = each, 0
+            while carried and digit < len(self._digits):
+                before = self._digits[digit]
+                self._digits[digit] = before ^ carried
+                carried &= before
+                digit += 1
+            if carried:
+                self._digits.append(carried)
 
     def at_least(self, least: int) -> int:
         """The places that are among so many; of 0 or less all that there could be."""

@@ -56,9 +56,11 @@ class Rarest:
             self._of_size[len(set(text))] |= 1 << at
 
     def add(self, at: int) -> None:
+        """Keep the text at place `at`."""
         self._kept |= 1 << at
 
     def discard(self, at: int) -> None:
+        """Keep it no longer."""
         self._kept &= ~(1 << at)
 
     def met(self, at: int) -> Iterator[tuple[int, int]]:
@@ -114,14 +116,19 @@ def _rarest_runs(texts: Sequence[Sequence[int]], threshold: float, number: Seque
     Taken are those of the rarest words: a run is no commoner than the rarest word in it. Runs with a word that no other
     text has lead nowhere.
     """
-    rarity = [1 / times if times > 1 else SHINGLE_WORDS for times in number].__getitem__
+    rarity = [1 / times if times > 1 else SHINGLE_WORDS for times in number]
     found = []
     for text in texts:
-        ranked = dict(zip(runs_of(text), map(sum, runs_of(list(map(rarity, text)))), strict=True))
+        ranked = dict(zip(runs_of(text), _sums([rarity[word] for word in text]), strict=True))
         fewest = len(ranked) - least(threshold, len(ranked)) + 1
         rarest = sorted(ranked, key=ranked.__getitem__, reverse=True)[:fewest]
         found.append(array("q", [hash(run) for run in rarest if ranked[run] < SHINGLE_WORDS]))
     return found
+
+
+def _sums(numbers: Sequence[float]) -> Iterator[float]:
+    """Of each run of `numbers` the sum."""
+    return map(sum, zip(*(numbers[first:] for first in range(SHINGLE_WORDS)), strict=False))
 
 
 def _shared(texts: Sequence[Sequence[int]], sought: Iterable[array[int]]) -> tuple[list[array[int]], dict[int, int]]:
