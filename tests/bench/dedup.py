@@ -131,8 +131,8 @@ def main() -> None:
         chunks = texts(number)
         elapsed, kept = min((timed(partial(ours, chunks)) for _ in range(args.repeats)), key=lambda each: each[0])
         exponent = "" if before is None else f"{math.log(elapsed / before[1], number / before[0]):.2f}"
-        shown = f"{elapsed:.0f}", exponent, f"{peak_mb(chunks):.0f}", f"{number - len(kept)}"
-        sys.stdout.write("{:>7} {:>10} {:>9} {:>8}  {}\n".format(number, *shown))
+        cells = f"{elapsed:.0f}", exponent, f"{peak_mb(chunks):.0f}", f"{number - len(kept)}"
+        sys.stdout.write("{:>7} {:>10} {:>9} {:>8}  {}\n".format(number, *cells))
         before = number, elapsed
 
 
