@@ -18,7 +18,7 @@ from ctxassembly.words import words
 
 FEW_TEXTS = 128
 """Up to here comparing each with each is faster: with 47 chunks two thirds of the time, with 500 more than twice."""
-REMEMBERED = 256
+REMEMBERED = 2_048
 """Texts whose runs are remembered: they take twenty times the memory of the text."""
 
 

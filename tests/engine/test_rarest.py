@@ -45,7 +45,7 @@ KINDS = [table_rows, rows_of_few_values, csv_template, long_template, long_templ
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_among_many_no_more_are_compared_than_among_few(kind: Callable[[random.Random], str]):
+def test_among_many_no_more_are_compared_than_among_few(kind: Callable[[random.Random], str]) -> None:
     """Pairs are counted, not time. Compared each with each, a text among 1,600 would meet 1,600."""
     for number in (400, 1_600):
         draw = random.Random(number)
