@@ -51,16 +51,15 @@ class NearIndex:
         """The kept texts that the one at place `at` is near to or part of, by place."""
         found = []
         mine = self._sizes[at]
+        part = None
         for place, shared in self._kept.met(at):
             if shared / ((mine + self._sizes[place] - shared) or 1) >= self._threshold:
                 found.append(Match(place))
-            elif mine - shared <= self._most_missing[at] and self._is_part(at, place):
-                found.append(Match(place, is_part=True))
+            elif mine - shared <= self._most_missing[at]:
+                part = part or _Part(self._texts[at], self._threshold)
+                if part.may_be_in(self._texts[place]) and part.is_in(self._runs_of(place)):
+                    found.append(Match(place, is_part=True))
         return found
-
-    def _is_part(self, at: int, place: int) -> bool:
-        mine, other = self._runs_of(at), self._runs_of(place)
-        return 0 < len(mine) <= len(other) and len(mine & other) / len(mine) >= self._threshold
 
     def _runs_of(self, at: int) -> frozenset[tuple[int, ...]]:
         if at not in self._runs:
@@ -77,6 +76,34 @@ class NearIndex:
         missing_runs = (1 - self._threshold) * max(len(self._texts[at]) - SHINGLE_WORDS + 1, 0)
         of_near = (1 - self._threshold) * self._sizes[at]
         return int(max(missing_runs + SHINGLE_WORDS - 1, of_near) + ROUNDING)
+
+
+class _Part:
+    """A text that is looked for in longer ones."""
+
+    def __init__(self, text: Sequence[int], threshold: float) -> None:
+        self._places: dict[int, list[int]] = defaultdict(list)
+        for place, word in enumerate(text):
+            self._places[word].append(place)
+        self._all_runs = max(len(text) - SHINGLE_WORDS + 1, 0)
+        self._runs = frozenset(runs_of(text))
+        self._threshold = threshold
+        self._spare = len(self._runs) * (1 - threshold) + self._all_runs - len(self._runs) + ROUNDING
+
+    def may_be_in(self, other: Sequence[int]) -> bool:
+        """Whether few enough of its runs have a word that `other` lacks: this alone rules out edited copies."""
+        lacking = self._places.keys() - set(other)
+        broken = upto = 0
+        for place in sorted(place for word in lacking for place in self._places[word]):
+            first, end = max(place - SHINGLE_WORDS + 1, upto), min(place + 1, self._all_runs)
+            broken += max(end - first, 0)
+            upto = place + 1
+        return broken <= self._spare
+
+    def is_in(self, runs: frozenset[tuple[int, ...]]) -> bool:
+        """Whether enough of its runs are among those of a text that is no shorter."""
+        mine = self._runs
+        return 0 < len(mine) <= len(runs) and len(mine & runs) / len(mine) >= self._threshold
 
 
 class _Few:

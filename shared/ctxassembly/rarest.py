@@ -41,10 +41,12 @@ class Rarest:
                 number[word] += 1
         rarity = [word + times * vocabulary for word, times in enumerate(number)].__getitem__
         self._words: list[array[int]] = []
-        for text in texts:
+        for at, text in enumerate(texts):
             ranked = sorted(set(text), key=rarity)
             # What no other text has leads nowhere.
-            self._words.append(array("I", [word for word in ranked[: self._sought(len(ranked))] if number[word] > 1]))
+            self._words.append(
+                array("I", [word for word in ranked[: self._sought(at, len(ranked))] if number[word] > 1])
+            )
         sought = frozenset(chain.from_iterable(self._words))
         self._by_word = Postings(
             (sought.intersection(text) for text in texts), {word: number[word] for word in sought}, len(texts)
@@ -66,7 +68,7 @@ class Rarest:
     def met(self, at: int) -> Iterator[tuple[int, int]]:
         """Those that may make the one at `at` superfluous, by place, each with how many words it shares with it."""
         words = set(self._texts[at])
-        beyond = len(words) - self._sought(len(words))
+        beyond = len(words) - self._sought(at, len(words))
         if_near = least(self._threshold, len(words)) - beyond
         if_part = len(words) - self._missing[at] - beyond
         with_few_runs, with_runs = self._by_run.under(self._runs[at])
@@ -95,9 +97,9 @@ class Rarest:
                 found |= places & tally.at_least(math.ceil(of_both * (size + other) - ROUNDING) - beyond)
         return found
 
-    def _sought(self, number: int) -> int:
-        """How many of so many words, the rarest, are looked up."""
-        return min(number - least(self._threshold, number) + 1 + SPARE, number)
+    def _sought(self, at: int, number: int) -> int:
+        """How many of so many words of the text at `at`, the rarest, are looked up."""
+        return min(max(number - least(self._threshold, number), self._missing[at]) + 1 + SPARE, number)
 
 
 def least(threshold: float, number: int) -> int:
