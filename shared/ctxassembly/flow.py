@@ -104,7 +104,8 @@ def assemble_flow(
         if each.kept is not None
     }
     labels = layout.labels()
-    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR, layout.particulars, shortened)
+    rows = _placed(labels, layout.blocks(level), beside, config)
+    cited = cite(rows, SEPARATOR, layout.particulars, shortened, config.first_label)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(

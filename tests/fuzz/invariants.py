@@ -71,7 +71,7 @@ def traced(context: Context) -> None:
 
 
 def cited(context: Context, case: Case) -> None:
-    """Blocks are the text, labels count from 1, spans are where they say, and a character has one source."""
+    """Blocks are the text, labels count on, spans are where they say, and a character has one source."""
     text = context.text
     assert "\n\n".join(block.text for block in context.blocks) == text == text.strip()
     labelled = [block for block in context.blocks if block.citation is not None]
@@ -92,7 +92,7 @@ def cited(context: Context, case: Case) -> None:
         assert text[slice(*source.span)] in own
         assert (source.start is None) == (source.end is None)
     assert not sources or labelled
-    for number, block in enumerate(labelled, start=1):
+    for number, block in enumerate(labelled, start=case.options.get("first_label", 1)):
         citation = block.citation
         assert citation is not None
         assert citation.label == str(number)
