@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ctxassembly.inspect.compare import Comparison, compare
     from ctxassembly.inspect.compared import Compared
     from ctxassembly.keys import MetadataKeys
+    from ctxassembly.labels import Labels
     from ctxassembly.quotes import Quote
     from ctxassembly.references import Reference
     from ctxassembly.supplement import Supplement
@@ -42,6 +43,7 @@ __all__ = [
     "Heading",
     "History",
     "Hit",
+    "Labels",
     "MemoryStore",
     "MetadataKeys",
     "Passage",
@@ -78,6 +80,7 @@ _HOMES = {
     "Heading": "formats",
     "History": "history",
     "Hit": "types",
+    "Labels": "labels",
     "MemoryStore": "testing",
     "MetadataKeys": "keys",
     "Passage": "types",

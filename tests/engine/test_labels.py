@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import itertools
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier, local
 
 import pytest
+from hypothesis import given, settings
 
 from builders import count, words_of
-from ctxassembly import AssemblyConfig, Hit, assemble
+from ctxassembly import AssemblyConfig, Hit, Labels, MemoryStore, aassemble, assemble
+from ctxassembly.errors import ConfigError, InputError
+from strategies import Retrieval, arguments, retrievals
 
 HITS = [Hit(words_of(name, 0, metadata={"source": f"{name}.pdf"})) for name in "ABCDEFGHIJKL"]
 
@@ -46,3 +55,86 @@ def test_labels_go_on_in_every_order():
     for order, cite in itertools.product(orders, ["document", "passage", "chunk"]):
         context = assemble(HITS, AssemblyConfig(first_label=30, order=order, cite=cite))  # type: ignore[arg-type]
         assert [each.label for each in context.citations] == [str(number) for number in range(30, 42)]
+
+
+def test_contexts_of_a_conversation_have_labels_of_their_own():
+    labels = Labels()
+    contexts = [assemble(HITS[at : at + 3], labels=labels) for at in (0, 3, 6)]
+    assert [each.label for context in contexts for each in context.citations] == [str(n) for n in range(1, 10)]
+    assert labels.next == 10
+    assert assemble(HITS[:1]).citations[0].label == "1"
+
+
+def test_what_takes_no_label_leaves_no_gap():
+    labels = Labels(4)
+    assert assemble([], labels=labels).text == ""
+    assert len(assemble(HITS, AssemblyConfig(max_tokens=60), labels=labels).citations) < len(HITS)
+    with pytest.raises(ConfigError):
+        assemble(HITS, AssemblyConfig(compress="llm"), labels=labels)
+    assert labels.next == 4 + len(assemble(HITS, AssemblyConfig(max_tokens=60)).citations)
+
+
+@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
+@pytest.mark.parametrize("enabled", [True, False])
+def test_labels_are_different_in_threads(cite: str, enabled: bool):
+    """Each is held while it is counted, so that they overlap."""
+    together = Barrier(4, timeout=20)
+    labels = Labels()
+    chunks = [words_of(name, n) for name in "ABC" for n in range(9)]
+    hits = [Hit(chunk) for chunk in chunks if chunk.index in (1, 4, 7)]
+    waited = local()
+
+    def counting(text: str) -> int:
+        if not getattr(waited, "once", False):
+            waited.once = True
+            together.wait()
+        return len(text.split())
+
+    config = AssemblyConfig(cite=cite, enabled=enabled, encoding=counting)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: assemble(hits, config, store=MemoryStore(chunks), labels=labels), range(4)))
+    given = [each.label for context in found for each in context.citations]
+    assert len(set(given)) == len(given) > 4
+
+
+async def test_labels_are_different_on_the_event_loop():
+    labels = Labels()
+    hits = [Hit(words_of("A", n)) for n in range(0, 9, 3)]
+    config = AssemblyConfig(compress="llm", max_tokens=30, cite="chunk", granularity="chunk")
+
+    async def llm(prompt: str) -> str:
+        await asyncio.sleep(0.01)
+        return "IRRELEVANT"
+
+    found = await asyncio.gather(*(aassemble(hits, config, labels=labels, llm=llm, query="ends") for _ in range(3)))
+    given = [each.label for context in found for each in context.citations]
+    assert len(set(given)) == len(given) >= 3
+
+
+@given(retrievals())
+@settings(max_examples=60)
+def test_no_context_has_more_labels_than_it_took(case: Retrieval):
+    labels = Labels()
+    config = replace(case.config, first_label=1)
+    taken: list[int] = []
+    take = labels.take
+    labels.take = lambda most: taken.append(most) or take(most)  # type: ignore[method-assign, assignment]
+    context = assemble(case.hits, config, labels=labels, **arguments(case))
+    assert len(context.citations) <= sum(taken)
+    assert labels.next == 1 + len(context.citations)
+
+
+def test_labels_that_are_copied_count_together_and_those_that_are_pickled_go_on():
+    labels = Labels(3)
+    assert copy.deepcopy({"labels": labels})["labels"] is copy.copy(labels) is labels
+    again = pickle.loads(pickle.dumps(labels))
+    assert (again.next, repr(again)) == (3, "Labels(3)")
+
+
+def test_wrong_labels_say_what_is_right():
+    with pytest.raises(ConfigError, match=r"first must be an integer from 1 to 900,000, got 0"):
+        Labels(0)
+    with pytest.raises(InputError, match=r"labels must be a Labels or None, got 3"):
+        assemble(HITS, labels=3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"first_label must be left out .* Labels\(first\)"):
+        assemble(HITS, AssemblyConfig(first_label=3), labels=Labels())
