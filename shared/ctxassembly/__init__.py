@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ctxassembly.answer import AnswerReader, Resolved
     from ctxassembly.config import AssemblyConfig
     from ctxassembly.context import Context
+    from ctxassembly.conversation import resolve
     from ctxassembly.drive import aassemble, assemble
     from ctxassembly.errors import FilterNotSeenWarning
     from ctxassembly.formats import Heading
@@ -59,6 +60,7 @@ __all__ = [
     "assemble",
     "compare",
     "presets",
+    "resolve",
     "trim_history",
 ]
 
@@ -92,6 +94,7 @@ _HOMES = {
     "aassemble": "drive",
     "assemble": "drive",
     "compare": "inspect.compare",
+    "resolve": "conversation",
     "trim_history": "history",
 }
 

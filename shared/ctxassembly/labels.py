@@ -31,6 +31,16 @@ class Labels:
         self._next = first
         self._lock = lock()
 
+    @classmethod
+    def after(cls, sources: Any) -> Labels:
+        """The labels of a conversation that goes on: the next one after all in `sources`, as `resolve` takes them.
+
+        Labels.after(state["messages"])
+        """
+        from ctxassembly.conversation import last_label  # who counts on needs nothing of answers
+
+        return cls(last_label(sources) + 1)
+
     @property
     def next(self) -> int:
         """The next context's first label."""
