@@ -20,6 +20,7 @@ from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError
 from ctxassembly.labels import check_labels, labels_of_call
+from ctxassembly.misuse import check_parameters, check_store
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.shown import shown
 from ctxassembly.told import Told
@@ -88,10 +89,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _knows(cls, given: Any) -> Any:
+        check_parameters(cls.__name__, given, cls.model_fields, "config={}")
+        return given
+
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.store is not None and not (hasattr(self.store, "fetch") or hasattr(self.store, "afetch")):
-            raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", self.store)
+        check_store(self.store)
         if not (self.embeddings is None or _can_embed(self.embeddings)):
             raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
         if self.config.dedup == "semantic" and self.embeddings is None:

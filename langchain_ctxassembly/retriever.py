@@ -18,6 +18,7 @@ from typing_extensions import Self, override
 from ctxassembly.config import AssemblyConfig, Neighbours
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.labels import OfCall
+from ctxassembly.misuse import check_parameters
 from ctxassembly.supplement import Given, supplement_for
 from ctxassembly.types import Chunk
 from langchain_ctxassembly.assembler import ContextAssembler
@@ -121,6 +122,16 @@ class ContextAssemblyRetriever(BaseRetriever):
             known_only=known_only,
         )
         return cls(retriever=retriever, assembler=assembler, k=k, supplement=supplement)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows(cls, given: Any) -> Any:
+        settings = {name for name in given if name in ContextAssembler.model_fields}
+        for name in sorted(settings):
+            instead = f": write assembler=ContextAssembler({name}=...)"
+            raise ConfigError(name, f"left out of {cls.__name__}()", given[name], instead)
+        check_parameters(cls.__name__, given, cls.model_fields, "assembler=ContextAssembler(config={})")
+        return given
 
     @model_validator(mode="after")
     def _can_hold_neighbours_to_the_filter(self) -> Self:

@@ -22,6 +22,7 @@ from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning
 from ctxassembly.labels import check_labels, labels_of_call
+from ctxassembly.misuse import check_parameters, wrong_store
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.supplement import Given, supplement_for
 from ctxassembly.told import Told
@@ -122,6 +123,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     _is_warned: bool = PrivateAttr(default=False)
 
     def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
+        check_parameters(type(self).__name__, settings, type(self).model_fields, "config={}")
+        _check_kind("docstore", settings.get("docstore"), BaseDocumentStore, "a docstore")
+        _check_kind("vector_store", settings.get("vector_store"), BasePydanticVectorStore, "a vector store")
         super().__init__(**settings)
         if neighbours is not None:
             # The field is frozen to others.
@@ -189,6 +193,12 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             self._is_warned = True
             warnings.warn(message, FilterNotSeenWarning, stacklevel=3)
         return context
+
+
+def _check_kind(parameter: str, given: object, kind: type, allowed: str) -> None:
+    if not (given is None or isinstance(given, kind)):
+        index = f": write {parameter}=index.{parameter}" if hasattr(given, parameter) else wrong_store(given)
+        raise ConfigError(parameter, allowed, given, index)
 
 
 def _words(query_bundle: QueryBundle | None) -> str | None:

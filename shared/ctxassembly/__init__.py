@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ctxassembly.errors import FilterNotSeenWarning
     from ctxassembly.formats import Heading
     from ctxassembly.history import History, trim_history
-    from ctxassembly.inspect.compare import Comparison, compare
     from ctxassembly.inspect.compared import Compared
+    from ctxassembly.inspect.comparing import Comparison, compare
     from ctxassembly.keys import MetadataKeys
     from ctxassembly.labels import Labels
     from ctxassembly.quotes import Quote
@@ -75,7 +75,7 @@ _HOMES = {
     "ChunkRef": "types",
     "Citation": "types",
     "Compared": "inspect.compared",
-    "Comparison": "inspect.compare",
+    "Comparison": "inspect.comparing",
     "Context": "context",
     "Decision": "types",
     "FilterNotSeenWarning": "errors",
@@ -93,7 +93,7 @@ _HOMES = {
     "Trace": "types",
     "aassemble": "drive",
     "assemble": "drive",
-    "compare": "inspect.compare",
+    "compare": "inspect.comparing",
     "resolve": "conversation",
     "trim_history": "history",
 }
