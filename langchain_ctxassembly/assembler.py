@@ -20,7 +20,7 @@ from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError
 from ctxassembly.labels import check_labels, labels_of_call
-from ctxassembly.misuse import check_parameters, check_store
+from ctxassembly.misuse import check_parameters, check_store, not_a_document
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.shown import shown
 from ctxassembly.told import Told
@@ -261,7 +261,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                 )
             documents, query, supplement = given["documents"], given.get("query"), given.get("supplement")
         if not isinstance(documents, (list, tuple)) or not all(isinstance(each, Document) for each in documents):
-            raise InputError(f"{FORMS}, got {shown(documents)}")
+            raise InputError(f"{FORMS}, got {shown(documents)}{not_a_document(documents)}")
         if query is not None and not isinstance(query, str):
             raise InputError(f"the query must be a string, got {shown(query)}")
         return {

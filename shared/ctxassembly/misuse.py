@@ -22,6 +22,21 @@ def not_a_hit(given: object, place: int | None = None) -> InputError:
     return InputError(f"hits must be a sequence of Hit, got {what}{where}{_instead_of_hits(given)}")
 
 
+def not_a_document(given: Any) -> str:
+    """What to write in place of `given`, handed in as LangChain's documents or one of them, as the end of an error."""
+    if isinstance(given, (list, tuple)):
+        pair = len(given) == 2 and _is_document(given[0]) and not _is_document(given[1])
+        return _instead_of_hits(given) if pair else next(filter(None, map(not_a_document, given)), "")
+    return _instead_of_hits(given) if hasattr(given, "get_content") else ""
+
+
+def not_a_node(given: Any) -> str:
+    """The same for LlamaIndex's nodes."""
+    if _is_document(given):
+        return _instead_of_hits(given)
+    return ": write NodeWithScore(node=node)" if hasattr(given, "get_content") else ""
+
+
 def _instead_of_hits(given: Any) -> str:
     if isinstance(given, tuple) and len(given) == 2:
         if _is_document(given[0]):

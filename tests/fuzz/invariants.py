@@ -67,6 +67,14 @@ def traced(context: Context) -> None:
         context.trace,
         repr(plain(context.citations)),
     )
+    kept = context.to_dict()
+    again = Context.from_dict(json.loads(json.dumps(kept, allow_nan=False, ensure_ascii=False).encode()))
+    assert again.to_dict() == kept
+    assert (again.text, again.trace.summary, again.sources()) == (
+        context.text,
+        context.trace.summary,
+        context.sources(),
+    )
     assert str(context.trace)
 
 

@@ -60,3 +60,16 @@ def test_a_list_makes_no_messages() -> None:
         InputError, match=r"context must be a Context, got .*as_context\(\).invoke\(documents\) gives one"
     ):
         to_messages(documents("A"), "Why?")  # type: ignore[arg-type]
+
+
+def test_an_assembler_takes_neither_pairs_nor_nodes() -> None:
+    class Node:
+        get_content = str
+
+    for given in (VECTORSTORE.similarity_search_with_score("falcon", k=2), {"documents": [(document("A", 1), 0.5)]}):
+        with pytest.raises(InputError, match=r"from_vectorstore\(vectorstore\).*document.metadata\['score'\]"):
+            ContextAssembler().invoke(given)
+    with pytest.raises(InputError, match=r"ContextAssemblyPostprocessor\(\)\.context\(nodes\)"):
+        ContextAssembler().invoke([Node()])
+    with pytest.raises(InputError, match=r"got \['text'\]\Z"):
+        ContextAssembler().invoke(["text"])

@@ -45,3 +45,14 @@ def test_a_wrong_parameter_names_the_right_one(settings: dict[str, Any], instead
 def test_a_list_makes_no_messages() -> None:
     with pytest.raises(InputError, match=r"context must be a Context, got .*context\(nodes\) gives one"):
         to_messages(scored(*NODES[:2]), "Why?")  # type: ignore[arg-type]
+
+
+def test_a_postprocessor_takes_neither_documents_nor_bare_nodes() -> None:
+    with pytest.raises(InputError, match=r"write NodeWithScore\(node=node\)"):
+        ContextAssemblyPostprocessor().postprocess_nodes(NODES)  # type: ignore[arg-type]
+
+    class Document:
+        page_content, metadata = "Text.", {}  # type: ignore[var-annotated]
+
+    with pytest.raises(InputError, match=r"ContextAssembler\(\)\.as_context\(\)\.invoke\(documents\)"):
+        ContextAssemblyPostprocessor().postprocess_nodes([Document()])  # type: ignore[list-item]
