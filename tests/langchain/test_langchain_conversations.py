@@ -226,11 +226,7 @@ class State(TypedDict):
     answer: str
 
 
-class Annotated(State):
-    context: Context
-
-
-def graph(node: Any, state: Any = State, saver: Any = None) -> Any:
+def graph(node: Any, saver: Any = None) -> Any:
     """Assembles, stops, and goes on with what the checkpoint has."""
 
     def answer(state: Any) -> dict[str, str]:
@@ -238,7 +234,7 @@ def graph(node: Any, state: Any = State, saver: Any = None) -> Any:
         assert [each.source for each in context.sources()] == ["A.pdf", "B.pdf", "C.pdf"]
         return {"answer": f"Read {context.resolve('It is [2].').citations[0].source}."}
 
-    made = StateGraph(state)
+    made = StateGraph(State)
     made.add_node("assemble", node)
     made.add_node("answer", answer)
     made.add_edge(START, "assemble")
