@@ -92,7 +92,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     @model_validator(mode="before")
     @classmethod
     def _knows(cls, given: Any) -> Any:
-        check_parameters(cls.__name__, given, cls.model_fields, "config={}")
+        if isinstance(given, Mapping):
+            check_parameters(cls.__name__, given, cls.model_fields, "config={}")
         return given
 
     @model_validator(mode="after")

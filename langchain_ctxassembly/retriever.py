@@ -126,11 +126,11 @@ class ContextAssemblyRetriever(BaseRetriever):
     @model_validator(mode="before")
     @classmethod
     def _knows(cls, given: Any) -> Any:
-        settings = {name for name in given if name in ContextAssembler.model_fields}
-        for name in sorted(settings):
-            instead = f": write assembler=ContextAssembler({name}=...)"
-            raise ConfigError(name, f"left out of {cls.__name__}()", given[name], instead)
-        check_parameters(cls.__name__, given, cls.model_fields, "assembler=ContextAssembler(config={})")
+        if isinstance(given, Mapping):
+            for name in sorted(given.keys() & (ContextAssembler.model_fields.keys() - cls.model_fields.keys())):
+                instead = f": write assembler=ContextAssembler({name}=...)"
+                raise ConfigError(name, f"left out of {cls.__name__}()", given[name], instead)
+            check_parameters(cls.__name__, given, cls.model_fields, "assembler=ContextAssembler(config={})")
         return given
 
     @model_validator(mode="after")

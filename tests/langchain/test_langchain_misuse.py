@@ -55,6 +55,11 @@ def test_a_wrong_parameter_names_the_right_one(make: Any, settings: dict[str, An
         make(**settings)
 
 
+def test_what_is_made_already_is_taken_as_it_is() -> None:
+    for made in (ContextAssembler(name="mine"), ContextAssemblyRetriever(retriever=SEARCH, name="mine", tags=["a"])):
+        assert type(made).model_validate(made) is made
+
+
 def test_a_list_makes_no_messages() -> None:
     with pytest.raises(
         InputError, match=r"context must be a Context, got .*as_context\(\).invoke\(documents\) gives one"
