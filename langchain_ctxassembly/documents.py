@@ -9,8 +9,8 @@ from langchain_core.documents import Document
 
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.metadata import copied
-from ctxassembly.plain import Told, block_metadata
 from ctxassembly.shown import as_name, as_text
+from ctxassembly.told import Told, block_metadata
 from ctxassembly.types import Chunk, Hit
 
 
@@ -39,7 +39,8 @@ def documents_from(told: Told) -> list[Document]:
     A supplement is a document of its own, before or after all others, with the id "supplement" and no citation.
 
     Each has the id and the metadata of the best chunk that its label covers. To the metadata come `citation`,
-    `chunk_ids`, `scores` and `trace`, as `ctxassembly.plain.block_metadata` describes them.
+    `chunk_ids` and `scores`, to those of the first document `trace`, as `ctxassembly.told.block_metadata` describes
+    them.
     """
     return [
         Document(

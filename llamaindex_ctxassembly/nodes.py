@@ -16,6 +16,7 @@ from llama_index.core.schema import (
 
 from ctxassembly.errors import InputError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.misuse import not_a_node
 from ctxassembly.shown import shown
 from ctxassembly.types import Chunk, Hit
 
@@ -74,7 +75,7 @@ def is_media(scored: NodeWithScore) -> bool:
         InputError: `scored` is not a NodeWithScore.
     """
     if not isinstance(scored, NodeWithScore):
-        raise InputError(f"nodes must be a list of NodeWithScore, got {shown(scored)}")
+        raise InputError(f"nodes must be a list of NodeWithScore, got {shown(scored)}{not_a_node(scored)}")
     node, text = scored.node, _content(scored.node)
     if not isinstance(text, str) or str.strip(text):
         return False

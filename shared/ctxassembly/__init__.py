@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from ctxassembly.answer import AnswerReader, Resolved
     from ctxassembly.config import AssemblyConfig
     from ctxassembly.context import Context
+    from ctxassembly.conversation import resolve
     from ctxassembly.drive import aassemble, assemble
     from ctxassembly.errors import FilterNotSeenWarning
     from ctxassembly.formats import Heading
     from ctxassembly.history import History, trim_history
-    from ctxassembly.inspect.compare import Comparison, compare
     from ctxassembly.inspect.compared import Compared
+    from ctxassembly.inspect.comparing import Comparison, compare
     from ctxassembly.keys import MetadataKeys
+    from ctxassembly.labels import Labels
     from ctxassembly.quotes import Quote
     from ctxassembly.references import Reference
     from ctxassembly.supplement import Supplement
@@ -42,6 +44,7 @@ __all__ = [
     "Heading",
     "History",
     "Hit",
+    "Labels",
     "MemoryStore",
     "MetadataKeys",
     "Passage",
@@ -57,6 +60,7 @@ __all__ = [
     "assemble",
     "compare",
     "presets",
+    "resolve",
     "trim_history",
 ]
 
@@ -71,13 +75,14 @@ _HOMES = {
     "ChunkRef": "types",
     "Citation": "types",
     "Compared": "inspect.compared",
-    "Comparison": "inspect.compare",
+    "Comparison": "inspect.comparing",
     "Context": "context",
     "Decision": "types",
     "FilterNotSeenWarning": "errors",
     "Heading": "formats",
     "History": "history",
     "Hit": "types",
+    "Labels": "labels",
     "MemoryStore": "testing",
     "MetadataKeys": "keys",
     "Passage": "types",
@@ -88,7 +93,8 @@ _HOMES = {
     "Trace": "types",
     "aassemble": "drive",
     "assemble": "drive",
-    "compare": "inspect.compare",
+    "compare": "inspect.comparing",
+    "resolve": "conversation",
     "trim_history": "history",
 }
 

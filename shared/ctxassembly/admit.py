@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly.errors import InputError
 from ctxassembly.metadata import readable
+from ctxassembly.misuse import not_a_hit
 from ctxassembly.shown import as_name, shown
 from ctxassembly.types import Candidate, Chunk, Hit
 
@@ -69,7 +70,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
         InputError: `hits` is not a sequence of Hit.
     """
     if isinstance(hits, (str, bytes)) or not isinstance(hits, Sequence):
-        raise InputError(f"hits must be a sequence of Hit, got {type(hits).__name__}")
+        raise not_a_hit(hits)
     usable: list[Candidate] = []
     empty: list[Candidate] = []
     admitted: list[Hit] = []
@@ -77,7 +78,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
     by_place: dict[tuple[str, int], str] = {}
     for rank, hit in enumerate(hits):
         if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk):
-            raise InputError(f"hits must be a sequence of Hit, got {shown(hit)} at place {rank}")
+            raise not_a_hit(hit, rank)
         chunk, mended = mended_chunk(hit.chunk, rank)
         score, odd = mended_score(hit.score)
         if mended or odd:

@@ -31,6 +31,7 @@ def cite(
     separator: str,
     read: Particulars,
     shortened: Mapping[int, Shortened],
+    first_label: int = 1,
 ) -> Cited:
     """The text that `blocks` make with `separator` between them. One without a label is cited as nothing.
 
@@ -40,7 +41,7 @@ def cite(
     cited: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
-    at, number = 0, 1
+    at, number = 0, first_label
     for label, block in blocks:
         begin = at
         sources: list[Source] = []

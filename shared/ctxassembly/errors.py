@@ -13,6 +13,8 @@ FilterNotSeenWarning (UserWarning)    an adapter couldn't see how the search fil
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ctxassembly.shown import shown
 
 __all__ = [
@@ -34,8 +36,9 @@ class CtxAssemblyError(Exception):
 class ConfigError(CtxAssemblyError, ValueError):
     """A parameter is outside its range."""
 
-    def __init__(self, parameter: str, allowed: str, value: object) -> None:
-        super().__init__(f"{parameter} must be {allowed}, got {shown(value)}")
+    def __init__(self, parameter: str, allowed: str, value: object, instead: str = "") -> None:
+        """`instead` ends the message with what to write in place of `value`."""
+        super().__init__(f"{parameter} must be {allowed}, got {shown(value)}{instead}")
         self.parameter = parameter
 
 
@@ -57,6 +60,12 @@ class EmbeddedServerError(CtxAssemblyError):
 
 class FilterNotSeenWarning(UserWarning):
     """Neighbours were fetched for a search whose filter couldn't be seen; given once an object."""
+
+
+def missing_extra(error: ModuleNotFoundError, feature: str, extra: str, modules: Collection[str]) -> ImportError:
+    """The error to raise for `error`: which `extra` to install if it brings what is missing, one of `modules`."""
+    missing = (error.name or "").partition(".")[0]
+    return MissingExtraError(feature, extra) if missing in modules else error
 
 
 class MissingExtraError(CtxAssemblyError, ImportError):

@@ -152,7 +152,7 @@ class Layout:
             yield from lines_of(sorted(each, key=in_reading_order), self._joint)
 
     def labels(self) -> list[Label]:
-        """What the labels 1, 2, ... stand for."""
+        """What the labels stand for, from the first one on."""
         return [label for run in self._standing() for label in run.labelled(leads=run.leads)]
 
     def blocks(self, level: Header = Header.FULL) -> list[list[Part]]:
@@ -252,7 +252,7 @@ class Layout:
     def _arranged(self, groups: Mapping[object, Group]) -> list[tuple[Run, int, bool]]:
         """The runs as they are read, each with its first label and whether it is the first of its document."""
         runs = [run for group in groups.values() for run in self._runs(group)]
-        label, led = 1, set()
+        label, led = self._config.first_label, set()
         arranged = []
         for run in arrange(runs, self._order, lambda run: run.place):
             arranged.append((run, label, self._together or run.place.document_id not in led))

@@ -35,6 +35,7 @@ class Sizes:
         self._renderer = renderer
         self._cite = config.cite
         self._labelled = config.format in LABELLED
+        self._first_label = config.first_label
         marker = counter.measure(MARKER)
         self._marker_begun = counter.measure(marker.head)
         self._marker_ended = counter.measure(marker.tail or "")
@@ -42,11 +43,12 @@ class Sizes:
         self._footer = ""
 
     def digits(self, labels: int) -> tuple[int, int]:
-        """The tokens and the characters that the numbers from 1 to `labels` take beyond one each."""
+        """The tokens and the characters that the numbers of so many labels take beyond one each."""
+        first, last = self._first_label, self._first_label + labels - 1
         tokens = characters = 0
         least, length = 10, 1
-        while self._labelled and labels >= least:
-            more = labels - least + 1
+        while self._labelled and last >= least:
+            more = last - max(least, first) + 1
             characters += more
             tokens += more if length % DIGITS_OF_A_TOKEN == 0 else 0
             least, length = least * 10, length + 1

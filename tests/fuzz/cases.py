@@ -95,6 +95,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "summary_key": ("page_summary", "nested.page", "source"),
     "neighbours": ("auto", "unfiltered"),
     "varying_keys": ((), ("section", "odd")),
+    "first_label": (1, 8, 98, 997, 900_000),
     "keys": (MetadataKeys(), MetadataKeys(page=("nested.page", "page"), source="title", content_hash=("absent",))),
 }
 """What each option may be; what isn't drawn is left at its default."""

@@ -51,7 +51,7 @@ def test_unknown_parameters_are_errors() -> None:
     with pytest.raises(TypeError, match="kk"):
         ContextAssemblyRetriever(retriever=retriever).invoke(QUERY, kk=3)
     assembler = ContextAssembler()
-    with pytest.raises(ConfigError, match="assembler must be given without config and store"):
+    with pytest.raises(ConfigError, match="assembler must be given without config, store"):
         ContextAssemblyRetriever.from_vectorstore(vector_store([]), assembler=assembler, config=AssemblyConfig())
 
 

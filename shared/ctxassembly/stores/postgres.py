@@ -12,28 +12,32 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Select,
-    Text,
-    any_,
-    bindparam,
-    cast,
-    func,
-    literal,
-    select,
-    tuple_,
-    type_coerce,
-    union_all,
-)
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.sql.expression import CompoundSelect
-from sqlalchemy.sql.sqltypes import NULLTYPE
-
+from ctxassembly.errors import missing_extra
 from ctxassembly.neutral import is_storable
 from ctxassembly.stores.rows import Asked
 from ctxassembly.types import ChunkRef
+
+try:
+    from sqlalchemy import (
+        BigInteger,
+        ColumnElement,
+        Select,
+        Text,
+        any_,
+        bindparam,
+        cast,
+        func,
+        literal,
+        select,
+        tuple_,
+        type_coerce,
+        union_all,
+    )
+    from sqlalchemy.dialects.postgresql import ARRAY
+    from sqlalchemy.sql.expression import CompoundSelect
+    from sqlalchemy.sql.sqltypes import NULLTYPE
+except ModuleNotFoundError as error:
+    raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 
 MOST_TABLES = 256
 """As many as are remembered: one for each vector store and each form, or for PGVector each value, of a filter."""
