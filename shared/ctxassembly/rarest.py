@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from ctxassembly.places import Postings, Tally, joined, listed
+from ctxassembly.bitsets import Postings, Tally, joined, listed
 
 SHINGLE_WORDS = 5
 """Words of a run, as in the published rule of containment: short enough to survive edits, too long for an accident."""
