@@ -83,7 +83,7 @@ def _meet(first: Source, second: Source) -> bool:
 
 
 def _source(part: Part, chunk: Chunk, at: int) -> Source:
-    offset = chunk.start
+    offset = chunk.start if chunk.origin is None or not chunk.origin.part else None
     return Source(
         span=(at, at + len(part.text)),
         chunk_id=chunk.id,

@@ -50,6 +50,7 @@ def assemble_flow(
     query: str | None,
     can_fetch: bool,
     holds_filter: bool | None = None,
+    finds_offsets: bool = False,
     can_embed: bool = False,
     can_compress: bool = False,
     supplement: str | Supplement | None = None,
@@ -88,7 +89,9 @@ def assemble_flow(
     duplicates = Duplicates(config, lineage, log.notes.append)
     reach = config.reach(query) if can_fetch else 0
     scope = Scope(config) if config.neighbours == "auto" and holds_filter is None else None
-    near, usable = yield from gather(admitted, config, reach, scope, lineage, duplicates, can_embed, log)
+    near, usable = yield from gather(
+        admitted, config, reach, scope, lineage, duplicates, can_embed, log, finds_offsets=finds_offsets
+    )
     seen = (*admitted.candidates, *near)
 
     found = tuple(candidate for candidate in usable if candidate.is_hit)

@@ -18,6 +18,10 @@ class MetadataKeys:
     """
 
     document_id: str | tuple[str, ...] = ("document_id", "ref_doc_id")
+    """What chunks are grouped and cited by. Given, it goes before LlamaIndex's own SOURCE: `"file_path"` makes one
+    document of the pages of a file."""
+    lookup_id: str | tuple[str, ...] = ()
+    """What the store finds a chunk's document by, where that isn't `document_id`. None: the same, or the SOURCE."""
     index: str | tuple[str, ...] = ("chunk_index", "index")
     start: str | tuple[str, ...] = ("start_index", "start_char_idx")
     score: str | tuple[str, ...] = ("rerank_score", "relevance_score", "score")
@@ -43,7 +47,11 @@ class MetadataKeys:
         for each in fields(self):
             value = getattr(self, each.name)
             names = (value,) if isinstance(value, str) else value
-            if not isinstance(names, tuple) or not names or not all(isinstance(name, str) and name for name in names):
+            if (
+                not isinstance(names, tuple)
+                or not (names or each.name == "lookup_id")
+                or not all(isinstance(name, str) and name for name in names)
+            ):
                 raise ConfigError(f"keys.{each.name}", "a key or a non-empty tuple of keys", value)
             object.__setattr__(self, each.name, names)
 
