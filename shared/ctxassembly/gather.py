@@ -24,12 +24,10 @@ from ctxassembly.places import Answered, contained, is_covered, positions
 from ctxassembly.requests import FetchChunks, Request
 from ctxassembly.scope import Scope
 from ctxassembly.shown import failure, shown
-from ctxassembly.types import Beside, Candidate, Chunk, ChunkRef
+from ctxassembly.types import CONTAINED, Beside, Candidate, Chunk, ChunkRef
 
 Place = tuple[str, "int | None", "str | None", "Beside | None"]
 """What a `ChunkRef` says, which is quicker to look up."""
-CONTAINED = "contained"
-"""The reason of a chunk that stands in a larger one."""
 
 
 def gather(

@@ -18,6 +18,8 @@ BELOW_FLOOR = "below the relevance floor"
 IRRELEVANT = "irrelevant"
 STOPPED = "worth too little"
 BEYOND = "beyond the window"
+CONTAINED = "contained"
+"""The reason of a chunk all of whose text stands in a larger one."""
 _LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
 """The reasons for which a chunk that was to be read isn't."""
 GAP = "[...]"

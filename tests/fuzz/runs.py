@@ -17,7 +17,7 @@ from fuzz.cases import case
 from langchain_ctxassembly import ContextAssembler
 from langchain_ctxassembly.documents import hit_from
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.nodes import to_hit
+from llamaindex_ctxassembly.nodes import to_hits
 
 loop = asyncio.new_event_loop()
 
@@ -82,7 +82,7 @@ def _through_llamaindex(seed: int) -> int:
         llm=given.llm,
         supplement=given.supplement,
     )
-    plain = assemble([to_hit(each, config.keys) for each in nodes], config, **given.arguments)
+    plain = assemble([hit for each in nodes for hit in to_hits(each, config.keys)], config, **given.arguments)
     query = None if given.query is None else QueryBundle(given.query)
     _is_the_same("\n\n".join(each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)), plain)
     made = loop.run_until_complete(postprocessor.apostprocess_nodes(nodes, query))
