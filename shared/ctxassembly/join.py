@@ -103,5 +103,13 @@ def find_joint(first: Chunk, second: Chunk, adjacent: bool, min_chars: int, max_
     # Chunks a few characters apart are what a splitter that strips white space leaves: there is no overlap to find.
     if at is not None and at >= -min_chars:
         return Joint(0, "\n")
+    if at is not None and first.index is None and second.index is None and _is_gap(first, second):
+        return None
     shared = overlap_chars(first.text, second.text, min_chars, max_chars)
     return Joint(shared, "") if shared else Joint(0, "\n")
+
+
+def _is_gap(first: Chunk, second: Chunk) -> bool:
+    """Whether text is missing between two chunks with a gap by their offsets: so if nothing says that they adjoin."""
+    linked = first.next_id == second.id or second.prev_id == first.id
+    return not linked and part_of(first) == part_of(second)

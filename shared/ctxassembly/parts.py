@@ -29,6 +29,8 @@ _PARTICULARS = ("page", "section", "sheet", "row_number")
 def part_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> PartName:
     """What `metadata` say of page and section, by name; empty if that is nothing."""
     found: dict[str, str | int | float] = {}
+    if type(metadata) is not dict:  # assigned to a document, anything can be there
+        return ()
     for each in _PARTICULARS:
         for name in getattr(keys, each):
             value = metadata.get(name)

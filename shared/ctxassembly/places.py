@@ -1,8 +1,8 @@
 """Where the chunks of one document stand: consecutive places are adjacent chunks, all others are apart.
 
 An index says it outright. Without one, adjacent is what is linked, what goes on or overlaps by offsets that the text
-bears out, and the end of a page with the beginning of the next one where it is known that nothing is between. What was
-retrieved together is not adjacent for that.
+bears out, and, where the store is known to have nothing between, what comes next on a page or begins the next page.
+What was retrieved together is not adjacent for that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ctxassembly.config import MAX_POOL_WINDOW
-from ctxassembly.offsets import TOUCHING, continues, lies_in, offset_of, part_of
+from ctxassembly.offsets import TOUCHING, by_offset, continues, lies_in, offset_of, part_of
 from ctxassembly.types import Candidate, Chunk, PartName
 
 CHAIN_GAP = MAX_POOL_WINDOW + 1
@@ -53,7 +53,7 @@ def positions(
         return placed
     page = page_name(others, pages)
     ordered = [(chunk, bool(step)) for run in _in_order(_runs(others), page) for step, chunk in enumerate(run)]
-    turning = _turning([chunk for chunk, _ in ordered], page, answered)
+    told = _told([chunk for chunk, _ in ordered], answered)
     at = max(placed.values(), default=-CHAIN_GAP) + CHAIN_GAP
     last: Chunk | None = None
     for number, (chunk, linked) in enumerate(ordered):
@@ -61,7 +61,8 @@ def positions(
             if lies_in(chunk, last):
                 placed[chunk.id] = at
                 continue
-            at += 1 if linked or number in turning or continues(last, chunk) else CHAIN_GAP
+            is_next = linked or continues(last, chunk) or _comes_next(last, chunk, page, told=number in told)
+            at += 1 if is_next else CHAIN_GAP
         placed[chunk.id] = at
         last = chunk
     return placed
@@ -140,31 +141,32 @@ def _begin_anew(shares: Iterable[Sequence[tuple[float, Sequence[Chunk]]]]) -> bo
     return False
 
 
-def _turning(chunks: Sequence[Chunk], page: str | None, answered: Answered) -> set[int]:
-    """The places in `chunks` of those that begin the page after the one that ends right before them."""
-    if page is None:
-        return set()
-    turning = {
-        at
-        for at in range(1, len(chunks))
-        if _page(chunks[at], page) == _page(chunks[at - 1], page) + 1 and (offset_of(chunks[at]) or 0) <= TOUCHING
-    }
-    if not turning:
-        return turning
-    beside: set[int] = set()
+def _told(chunks: Sequence[Chunk], answered: Answered) -> set[int]:
+    """The places in `chunks`, which are in order, of those between which and the one before the store has nothing."""
+    told: set[int] = set()
     for at, chunk in enumerate(chunks):
         if chunk.id in answered.beside:
-            beside.update(range(at - answered.reach + 1, at + answered.reach + 1))
+            told.update(range(at - answered.reach + 1, at + answered.reach + 1))
     by_id = {chunk.id: chunk for chunk in chunks}
-    return {
-        at
-        for at in turning
-        if at in beside or (_begins(chunks[at], answered) and _ends(chunks[at - 1], by_id, answered))
-    }
+    for at, (before, chunk) in enumerate(pairwise(chunks), start=1):
+        if _ends(before, by_id, answered) and _begins(chunk, answered):
+            told.add(at)
+    return told
+
+
+def _comes_next(first: Chunk, second: Chunk, page: str | None, *, told: bool) -> bool:
+    """Whether `second` comes after `first` on its page, text between them or not, or begins the page after its own."""
+    if not told:
+        return False
+    if part_of(first) == part_of(second):
+        gap = by_offset(first, second)
+        return gap is not None and gap < 0
+    is_begun = page is not None and (offset_of(second) or 0) <= TOUCHING
+    return is_begun and _page(second, page) == _page(first, page) + 1
 
 
 def _begins(chunk: Chunk, answered: Answered) -> bool:
-    """Whether it is known that nothing of its part comes before a chunk that begins it by its offset."""
+    """Whether it is known that nothing of its part comes before the first known chunk of it, if its offset says so."""
     return chunk.lookup_id in answered.whole or chunk.prev_id is None
 
 

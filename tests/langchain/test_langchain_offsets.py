@@ -19,6 +19,7 @@ from langchain_text_splitters import MarkdownHeaderTextSplitter, RecursiveCharac
 from sqlalchemy import create_engine, event
 
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys
+from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, PGVectorNeighbours, VectorStoreNeighbours
 from langchain_ctxassembly.documents import chunk_from
 from langchain_samples import WordEmbeddings
@@ -248,3 +249,57 @@ def test_a_store_that_finds_no_offsets_is_not_asked_for_them() -> None:
     plain = Plain()
     ContextAssembler(config=CONFIG, store=plain).invoke([on(split(pdf()), 4)[1]])
     assert [(each.beside, each.index, each.chunk_id) for each in plain.asked] == [(None, None, None)]
+
+
+def unlabelled(pieces: list[Document]) -> list[Document]:
+    """As PyMuPDFLoader gives them: `page` counts from 0, and there is no label."""
+    return [
+        each.model_copy(update={"metadata": {key: each.metadata[key] for key in ("source", "page", "start_index")}})
+        for each in pieces
+    ]
+
+
+def test_pages_that_count_from_0_are_cited_from_1() -> None:
+    first, second = on(unlabelled(split(pdf())), 0)[-1], on(unlabelled(split(pdf())), 1)[0]
+    (block,) = ContextAssembler(config=AssemblyConfig(keys=KEYS, page_base=0)).invoke([second, first])
+    assert block.page_content.startswith("[1] Source: report.pdf, pages 1-2\n")
+    assert block.metadata["citation"]["pages"] == [1, 2]
+    assert block.metadata["citation"]["page"] == 2
+    by_keys = AssemblyConfig(keys=MetadataKeys(document_id="source", page_base=0))
+    assert ContextAssembler(config=by_keys).invoke([second, first])[0].page_content == block.page_content
+
+
+def test_a_printed_label_stays_as_it_is_whatever_the_numbers_begin_with() -> None:
+    (block,) = ContextAssembler(config=AssemblyConfig(keys=KEYS, page_base=0)).invoke([on(split(pdf()), 4)[0]])
+    assert block.page_content.startswith("[1] Source: report.pdf, page 5\n")
+
+
+def test_no_header_says_page_0() -> None:
+    first = on(unlabelled(split(pdf())), 0)[0]
+    for format_ in ("numbered", "source", "xml", "grouped"):
+        (block,) = ContextAssembler(config=AssemblyConfig(keys=KEYS, format=format_)).invoke([first])
+        header = block.page_content.split("p0w0", 1)[0]
+        assert "report.pdf" in header
+        assert "0" not in header
+        assert block.metadata["citation"]["page"] is None
+
+
+@pytest.mark.parametrize("wrong", [2, -1, True, "0"])
+def test_a_page_base_that_is_neither_0_nor_1_is_an_error(wrong: Any) -> None:
+    for make in (lambda: AssemblyConfig(page_base=wrong), lambda: MetadataKeys(page_base=wrong)):
+        with pytest.raises(ConfigError, match="page_base"):
+            make()
+
+
+def test_grouping_and_look_up_may_have_names_of_their_own(store_of: Any) -> None:
+    """Cited by the file, stored under an id of each page that another system gave."""
+    keys = MetadataKeys(document_id="source", lookup_id="doc")
+    pieces = split(pdf())
+    for each in pieces:
+        each.metadata["doc"] = f"page-{each.metadata['page']}-of-report"
+    page = on(pieces, 7)
+    config = AssemblyConfig(keys=keys, neighbours="unfiltered")
+    (block,) = ContextAssembler(config=config, store=store_of(pieces, keys)).invoke([page[1], on(pieces, 2)[0]])
+    assert {each.id for each in page[:3]} < set(block.metadata["chunk_ids"])
+    assert block.metadata["citation"]["document_id"] == "report.pdf"
+    assert breaks(block.page_content) == []
