@@ -64,16 +64,31 @@ def link_refs(
             refs.update((ChunkRef(hit.lookup_id, chunk_id=each), None) for each in kin)
             continue
         if not (hit.prev_id or hit.next_id or hit.id in following or hit.id in preceding):
-            part = part_of(hit)
             if beside and hit.start is not None:
-                near = Beside(hit.start, beside, part, page_name([hit], pages))
-                refs[ChunkRef(hit.lookup_id, beside=near)] = None
-            elif hit.start is not None or not part:  # nobody can say what stands beside it in its page
+                refs[_beside(hit, hit.start, beside, page_name([hit], pages))] = None
+            elif hit.start is not None or not part_of(hit):  # nobody can say what stands beside it in its page
                 refs[ChunkRef(hit.lookup_id)] = None
             continue
-        for link in _linked(hit, known, window, following, preceding):
-            refs[ChunkRef(hit.lookup_id, chunk_id=link)] = None
+        for found in _linked(hit, known, window, following, preceding):
+            if isinstance(found, ChunkRef):
+                refs[found] = None
+            elif beside and (turned := _turned(found, beside, pages)) is not None:
+                refs[turned] = None
     return tuple(refs)
+
+
+def _turned(chunk: Chunk, each_side: int, pages: Sequence[str]) -> ChunkRef | None:
+    """A reference to the pages beside that of `chunk`, at whose end the links do; None if it isn't cut into such."""
+    page = page_name([chunk], pages)
+    if chunk.start is None or page is None or chunk.lookup_id == chunk.document_id:
+        return None
+    return _beside(chunk, chunk.start, each_side, page)
+
+
+def _beside(chunk: Chunk, start: int, each_side: int, page: str | None) -> ChunkRef:
+    """A reference to what stands next to `chunk` by its offset."""
+    grouped_by = None if chunk.lookup_id == chunk.document_id else chunk.document_id
+    return ChunkRef(chunk.lookup_id, beside=Beside(start, each_side, part_of(chunk), page, grouped_by))
 
 
 def _linked(
@@ -82,18 +97,20 @@ def _linked(
     window: int,
     following: Mapping[str, str],
     preceding: Mapping[str, str],
-) -> Iterator[str | None]:
-    """The next unknown chunk along the links on each side; None if only the whole document can tell it."""
+) -> Iterator[ChunkRef | Chunk]:
+    """What to ask for on each side: the next unknown chunk along the links, or the document if only that can tell it.
+
+    Where the links end, the last chunk that they lead to.
+    """
     for forward in (False, True):
         at = hit
         for _ in range(window):
             link = (at.next_id or following.get(at.id)) if forward else (at.prev_id or preceding.get(at.id))
             if link is None:
-                if _is_one_sided(at, known, forward):
-                    yield None
+                yield ChunkRef(hit.lookup_id) if _is_one_sided(at, known, forward) else at
                 break
             if link not in known:
-                yield link
+                yield ChunkRef(hit.lookup_id, chunk_id=link)
                 break
             at = known[link]
 

@@ -203,7 +203,7 @@ def _fetch(
             given = {chunk.lookup_id for chunk in (*answer, *empty)}
             fetched.whole.update(each for each in given if (each, None, None, None) in asked)
             offsets = {(ref.document_id, ref.beside.start, ref.beside.part) for ref in refs if ref.beside}
-            beside = (each for each in without_index if (each.lookup_id, each.start, part_of(each)) in offsets)
+            beside = (each for each in known.values() if (each.lookup_id, each.start, part_of(each)) in offsets)
             fetched.beside.update(each.id for each in beside)
 
 
@@ -238,8 +238,8 @@ def _asked_for(chunks: Sequence[Chunk], asked: Collection[Place], log: Log) -> l
     """Those of `chunks` that were asked for; however many others there are, they make one note."""
     others = [chunk for chunk in chunks if not _was_asked_for(chunk, asked)]
     if others:
-        by_offset = {document_id for document_id, _, _, beside in asked if beside is not None}
-        others = [chunk for chunk in others if chunk.lookup_id not in by_offset]
+        by_offset = {beside.document_id or document_id for document_id, _, _, beside in asked if beside is not None}
+        others = [chunk for chunk in others if chunk.lookup_id not in by_offset and chunk.document_id not in by_offset]
     if not others:
         return list(chunks)
     first = shown(others[0].id, 80)

@@ -19,6 +19,7 @@ class MemoryStore:
         for chunk in chunks:
             for ref in {
                 ChunkRef(chunk.lookup_id),
+                ChunkRef(chunk.document_id),
                 ChunkRef(chunk.lookup_id, chunk.index),
                 ChunkRef(chunk.lookup_id, chunk_id=chunk.id),
             }:
@@ -42,12 +43,12 @@ class MemoryStore:
     def _beside(self, ref: ChunkRef) -> list[Chunk]:
         if ref.beside is None:
             return []
-        start, each_side, part, page = ref.beside
+        start, each_side, part, page, document_id = ref.beside
         here = (_page(part, page), start)
         placed = sorted(
             (
                 ((_page(_part_of(chunk), page), chunk.start), chunk)
-                for chunk in self._chunks.get(ChunkRef(ref.document_id), ())
+                for chunk in self._chunks.get(ChunkRef(document_id or ref.document_id), ())
                 if chunk.start is not None and (page is not None or _part_of(chunk) == part)
             ),
             key=lambda each: each[0],

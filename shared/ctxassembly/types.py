@@ -106,6 +106,8 @@ class Beside(NamedTuple):
     page: str | None = None
     """The name in `part` that has the page's number. Then pages follow each other, and what else names the part may
     differ. None asks for chunks of this part alone."""
+    document_id: str | None = None
+    """What the pages are grouped by, where the store has each of them as a document of its own."""
 
 
 @dataclass(frozen=True, slots=True)

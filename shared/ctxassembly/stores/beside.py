@@ -36,7 +36,7 @@ def asked_beside(refs: Sequence[ChunkRef]) -> tuple[tuple[Form, ...], dict[str, 
     for ref in refs:
         if ref.beside is None:
             continue
-        start, wanted, part, page = ref.beside
+        start, wanted, part, page, _ = ref.beside
         named = dict(part)
         names = () if page is not None else tuple(named)
         each_side = max(each_side, wanted)
