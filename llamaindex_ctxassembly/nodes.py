@@ -82,11 +82,11 @@ def _origin(
     parent_id, children = related_id(node, NodeRelationship.PARENT), _related(node, NodeRelationship.CHILD)
     lookup_id = as_name(keys.read(node.metadata, "lookup_id")) or (source if source != document_id else None)
     part: dict[str, Any] = {}
-    if lookup_id is not None:
-        part = {**dict(part_in(node.metadata, keys)), "source": lookup_id}
+    if source is not None and source != document_id:
+        part = {**dict(part_in(node.metadata, keys)), "source": source}
     if parent_id is not None:
         part["parent"] = parent_id
-    if not (part or near is not None or children):
+    if not (part or lookup_id or near is not None or children):
         return None
     return Origin(
         part=tuple(sorted(part.items())),

@@ -23,23 +23,25 @@ _NAMES = re.compile(
     """,
     re.VERBOSE,
 )
+_PLAIN = (str, int, float)
+"""One of a class of somebody's own may raise anything when it is looked at."""
 _PARTICULARS = ("page", "section", "sheet", "row_number")
 
 
 def part_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> PartName:
     """What `metadata` say of page and section, by name; empty if that is nothing."""
-    found: dict[str, str | int | float] = {}
+    found: dict[str, Any] = {}
     if type(metadata) is not dict:  # assigned to a document, anything can be there
         return ()
     for each in _PARTICULARS:
         for name in getattr(keys, each):
             value = metadata.get(name)
-            if isinstance(value, (str, int, float)):
+            if type(value) in _PLAIN:
                 found[name] = value
     found |= {
         name: value
         for name, value in metadata.items()
-        if isinstance(value, (str, int, float)) and type(name) is str and _is_named(name)
+        if type(value) in _PLAIN and type(name) is str and _is_named(name)
     }
     return tuple(sorted(found.items()))
 

@@ -195,6 +195,15 @@ def test_text_goes_on_across_pages(store_of: Any) -> None:
     assert block.metadata["citation"]["pages"] == [5, 6]
 
 
+async def test_the_same_awaited(store_of: Any) -> None:
+    pieces = split(pdf())
+    assembler = ContextAssembler(config=CONFIG, store=store_of(pieces))
+    hits = [on(pieces, 4)[-1], on(pieces, 9)[1]]
+    (awaited,) = await assembler.ainvoke(hits)
+    assert "p5w0" in awaited.page_content
+    assert breaks(awaited.page_content) == []
+
+
 def test_pages_that_are_not_next_to_each_other_are_apart(store_of: Any) -> None:
     """Page 5 is blank, or wasn't indexed: what comes before it and after it are no neighbours."""
     pieces = [each for each in split(pdf()) if each.metadata["page"] != 5]
