@@ -44,23 +44,26 @@ class MemoryStore:
         if ref.beside is None:
             return []
         start, each_side, part, page, document_id = ref.beside
-        here = (_page(part, page), start)
-        placed = sorted(
-            (
-                ((_page(_part_of(chunk), page), chunk.start), chunk)
-                for chunk in self._chunks.get(ChunkRef(document_id or ref.document_id), ())
-                if chunk.start is not None and (page is not None or _part_of(chunk) == part)
-            ),
-            key=lambda each: each[0],
-        )
+        here = (_page(part, page) or 0, start)
+        placed: list[tuple[tuple[int, int], Chunk]] = []
+        for chunk in self._chunks.get(ChunkRef(document_id or ref.document_id), ()):
+            own = _part_of(chunk)
+            number = _page(own, page)
+            # Chunks come as they are, whatever stands in them.
+            if type(chunk.start) is int and number is not None and (page is not None or own == part):
+                placed.append(((number, chunk.start), chunk))
+        placed.sort(key=lambda each: each[0])
         before = [chunk for at, chunk in placed if at < here]
         after = [chunk for at, chunk in placed if at > here]
         return [*before[-each_side:], *after[:each_side]]
 
 
-def _page(part: PartName, name: str | None) -> int:
-    """The number of the page under `name`, however it is kept."""
-    return 0 if name is None else int(dict(part).get(name, 0))
+def _page(part: PartName, name: str | None) -> int | None:
+    """The number of the page under `name`, however it is kept; 0 without a name, None if it is no number."""
+    if name is None:
+        return 0
+    number = str(dict(part).get(name))
+    return int(number) if number.isdecimal() else None
 
 
 def _part_of(chunk: Chunk) -> PartName:
