@@ -9,9 +9,10 @@ from langchain_core.documents import Document
 
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.metadata import copied
+from ctxassembly.parts import part_in
 from ctxassembly.shown import as_name, as_text
 from ctxassembly.told import Told, block_metadata
-from ctxassembly.types import Chunk, Hit
+from ctxassembly.types import Chunk, Hit, Origin
 
 
 def hit_from(document: Document, keys: MetadataKeys) -> Hit:
@@ -20,7 +21,10 @@ def hit_from(document: Document, keys: MetadataKeys) -> Hit:
 
 
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
-    """The chunk that `document` is. Odd values pass as they are: the engine mends them and notes it."""
+    """The chunk that `document` is. Odd values pass as they are: the engine mends them and notes it.
+
+    Without an index its offset counts in the page or section that the metadata name.
+    """
     metadata = document.metadata
     document_id, index = keys.read(metadata, "document_id"), keys.read(metadata, "index")
     return Chunk(
@@ -30,7 +34,13 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
         index=index,
         start=keys.read(metadata, "start"),
         metadata=metadata,
+        origin=_origin(metadata, keys) if index is None else None,
     )
+
+
+def _origin(metadata: dict[str, Any], keys: MetadataKeys) -> Origin | None:
+    part, lookup_id = part_in(metadata, keys), keys.read(metadata, "lookup_id")
+    return Origin(part, lookup_id=as_name(lookup_id)) if part or lookup_id is not None else None
 
 
 def documents_from(told: Told) -> list[Document]:

@@ -15,7 +15,8 @@ from typing import Any, Protocol, cast
 from langchain_core.documents import Document
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
-from sqlalchemy import JSON, Engine, bindparam, null, quoted_name, select
+from sqlalchemy import JSON, ColumnElement, Engine, Text, bindparam, func, null, quoted_name, select
+from sqlalchemy import cast as cast_sql
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 from sqlalchemy import text as sql
@@ -41,7 +42,11 @@ class PGVectorNeighbours:
     Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
     JSON metadata. Columns must be of text and integers. An index on the two makes it fast; neither class creates one.
     What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
+
+    Where chunks have no index, those next to an offset are found by `keys.start`, page by page or section by section.
     """
+
+    finds_offsets = True
 
     vectorstore: PGVectorStore | AsyncPGVectorStore | PGVector
     _: KW_ONLY
@@ -131,8 +136,9 @@ class _Table:
             store.content_column,
             store.metadata_json_column,
             tuple(store.metadata_columns),
-            _first(self.keys.document_id, store.metadata_columns),
+            _first(self.keys.lookup_id or self.keys.document_id, store.metadata_columns),
             _first(self.keys.index, store.metadata_columns),
+            tuple(self.keys.start),
             condition,
         )
         asked, places = remembered(made_of, partial(_chunk_table, *made_of)).asked(refs)
@@ -165,6 +171,7 @@ def _chunk_table(
     columns: Sequence[str],
     document: str,
     index: str,
+    starts: Sequence[str],
     condition: str,
 ) -> ChunkTable:
     own: dict[str, Any] = {name: sql_column(quoted_name(name, quote=True)) for name in (id_, content, *columns)}
@@ -176,12 +183,20 @@ def _chunk_table(
         schema=quoted_name(schema, quote=True),
     )
     rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(home)
+
+    def named(name: str) -> ColumnElement[Any]:
+        if name in columns:
+            return cast_sql(own[name], Text)
+        return cast_sql(null(), Text) if json is None else json_text(metadata, name)
+
     return ChunkTable(
         id=own[id_],
         document_id=own[document] if document in own else json_text(metadata, document),
         index=own[index] if index in own else json_text(metadata, index),
         rows=rows.where(sql(f"({condition})")) if condition else rows,
         ordered=index in own,
+        named=named,
+        start=func.coalesce(*map(named, starts)),
     )
 
 
@@ -218,7 +233,7 @@ class _Collection:
 
     def _asked(self, refs: Sequence[ChunkRef]) -> Asked:
         # Of a filter there are as many tables as values: they are part of its clauses.
-        made_of = (self.vectorstore.EmbeddingStore, self.keys.document_id[0], self.keys.index[0], repr(self.filter))
+        made_of = (self.vectorstore.EmbeddingStore, self.keys, repr(self.filter))
         asked, places = remembered(made_of, self._table).asked(refs)
         return asked, {**places, "collection": self.vectorstore.collection_name}
 
@@ -230,7 +245,9 @@ class _Collection:
         )
         return ChunkTable(
             id=chunks.id,
-            document_id=json_text(chunks.cmetadata, self.keys.document_id[0]),
+            document_id=json_text(chunks.cmetadata, (self.keys.lookup_id or self.keys.document_id)[0]),
             index=json_text(chunks.cmetadata, self.keys.index[0]),
             rows=rows.where(self.vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
+            named=partial(json_text, chunks.cmetadata),
+            start=func.coalesce(*(json_text(chunks.cmetadata, name) for name in self.keys.start)),
         )

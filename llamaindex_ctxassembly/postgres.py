@@ -39,6 +39,8 @@ class PGVectorNeighbours:
     into its SQL; here every value is bound, and a row that `filter` excludes is never read. What a
     `customize_query_fn` adds to similarity queries is not applied: say it in `filter`.
 
+    With `keys.lookup_id` documents are found by that key of the metadata instead; an index on it is yours to make.
+
     Raises:
         ConfigError: `filter` has an operator, a condition or a value that is not translated.
     """
@@ -88,7 +90,7 @@ class PGVectorNeighbours:
 
     def _asked(self, refs: Sequence[ChunkRef]) -> Asked:
         among = list(dict.fromkeys([*(ref.document_id for ref in refs), NO_DOCUMENT]))
-        made_of = (self.vector_store._table_class, self.keys.index, repr(self.filter))
+        made_of = (self.vector_store._table_class, self.keys.index, self.keys.lookup_id, repr(self.filter))
         asked, places = remembered(made_of, self._table).asked(refs)
         return asked, {**places, "among": among}
 
@@ -96,7 +98,7 @@ class PGVectorNeighbours:
         """Where the chunks are, narrowed to the documents that are asked about."""
         table = self.vector_store._table_class
         metadata = table.metadata_
-        document_id = json_text(metadata, "ref_doc_id")
+        document_id = json_text(metadata, (*self.keys.lookup_id, "ref_doc_id")[0])
         rows = select(table.node_id.label("id"), table.text.label("text"), metadata.label("metadata"))
         return ChunkTable(
             id=table.node_id,

@@ -31,7 +31,7 @@ from llamaindex_ctxassembly.events import ContextAssembledEvent, listened_to
 from llamaindex_ctxassembly.labelled import labelled_nodes, unread
 from llamaindex_ctxassembly.llm import async_model, model
 from llamaindex_ctxassembly.neighbours import neighbours_of, under
-from llamaindex_ctxassembly.nodes import is_media, to_hit
+from llamaindex_ctxassembly.nodes import is_media, to_hits
 
 dispatcher = get_dispatcher(__name__)
 
@@ -168,7 +168,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         return {
-            "hits": [to_hit(each, self.config.keys) for each in nodes if not is_media(each)],
+            "hits": [hit for each in nodes if not is_media(each) for hit in to_hits(each, self.config.keys)],
             "config": self.config,
             "query": query,
             "store": self._store(query),

@@ -27,11 +27,25 @@ if TYPE_CHECKING:
     from ctxassembly.supplement import Supplement
     from ctxassembly.testing import MemoryStore
     from ctxassembly.token_budget import TokenBudget
-    from ctxassembly.types import Block, Chunk, ChunkRef, Citation, Decision, Hit, Passage, Source, Stage, Trace
+    from ctxassembly.types import (
+        Beside,
+        Block,
+        Chunk,
+        ChunkRef,
+        Citation,
+        Decision,
+        Hit,
+        Origin,
+        Passage,
+        Source,
+        Stage,
+        Trace,
+    )
 
 __all__ = [
     "AnswerReader",
     "AssemblyConfig",
+    "Beside",
     "Block",
     "Chunk",
     "ChunkRef",
@@ -47,6 +61,7 @@ __all__ = [
     "Labels",
     "MemoryStore",
     "MetadataKeys",
+    "Origin",
     "Passage",
     "Quote",
     "Reference",
@@ -70,6 +85,7 @@ _HOMES = {
     "Reference": "references",
     "Resolved": "answer",
     "AssemblyConfig": "config",
+    "Beside": "types",
     "Block": "types",
     "Chunk": "types",
     "ChunkRef": "types",
@@ -85,6 +101,7 @@ _HOMES = {
     "Labels": "labels",
     "MemoryStore": "testing",
     "MetadataKeys": "keys",
+    "Origin": "types",
     "Passage": "types",
     "Source": "types",
     "Stage": "types",

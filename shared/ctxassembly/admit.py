@@ -12,7 +12,7 @@ from ctxassembly.errors import InputError
 from ctxassembly.metadata import readable
 from ctxassembly.misuse import not_a_hit
 from ctxassembly.shown import as_name, shown
-from ctxassembly.types import Candidate, Chunk, Hit
+from ctxassembly.types import Candidate, Chunk, Hit, Origin
 
 MOST_PLACE = 2**53
 """The largest index or offset: up to here each whole number is one of JSON, of a float and of a database."""
@@ -150,6 +150,7 @@ def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
         and (chunk.prev_id is None or (type(chunk.prev_id) is str and chunk.prev_id and chunk.prev_id != chunk.id))
         and (chunk.next_id is None or (type(chunk.next_id) is str and chunk.next_id and chunk.next_id != chunk.id))
         and (chunk.vector is None or _is_vector(chunk.vector))
+        and (chunk.origin is None or type(chunk.origin) is Origin)
     ):
         return chunk, []
     odd: list[Oddity] = []
@@ -176,6 +177,7 @@ def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
         _link("next_id", chunk.next_id, chunk_id, odd),
         metadata,
         _vector(chunk.vector),
+        chunk.origin if type(chunk.origin) is Origin else None,
     )
     return mended, odd
 

@@ -85,7 +85,7 @@ def _meet(first: Source, second: Source) -> bool:
 
 def _source(part: Part, candidate: Candidate, at: int) -> Source:
     chunk, skipped = candidate.chunk, candidate.read_from or 0
-    offset = chunk.start
+    offset = chunk.start if chunk.origin is None or not chunk.origin.part else None
     return Source(
         span=(at, at + len(part.text)),
         chunk_id=chunk.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from ctxassembly.checks import check_int
@@ -186,6 +186,8 @@ class AssemblyConfig:
     """Metadata keys of yours by which chunks of one document differ, as a line number of your own does: a neighbour
     needs not agree with its hit there. Whole keys, dotted paths or their last parts; never one that you filter by."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
+    page_base: int | None = None
+    """What the first page of a document has as its number, 0 or 1, in place of what `keys` say."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.enabled, bool):
@@ -204,6 +206,9 @@ class AssemblyConfig:
         object.__setattr__(self, "varying_keys", tuple(varying))
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
+        if self.page_base is not None:
+            check_int("page_base", self.page_base, 0, 1)
+            object.__setattr__(self, "keys", replace(self.keys, page_base=self.page_base))
 
     def _check_numbers(self) -> None:
         check_int("window", self.window, 0, MAX_WINDOW)

@@ -52,6 +52,7 @@ def assemble_flow(
     query: str | None,
     can_fetch: bool,
     holds_filter: bool | None = None,
+    finds_offsets: bool = False,
     can_embed: bool = False,
     can_compress: bool = False,
     supplement: str | Supplement | None = None,
@@ -97,7 +98,9 @@ def assemble_flow(
     scope = Scope(config) if config.neighbours == "auto" and holds_filter is None else None
     # Where sentences are not chosen by the query, what is cut keeps its beginning.
     long_chunks = LongChunks(counter, config.token_limit, query if config.grain(query) == "sentence" else None)
-    near, usable = yield from gather(admitted, config, reach, scope, lineage, duplicates, can_embed, long_chunks, log)
+    near, usable = yield from gather(
+        admitted, config, reach, scope, lineage, duplicates, can_embed, long_chunks, log, finds_offsets=finds_offsets
+    )
     seen = (*admitted.candidates, *near)
 
     found = tuple(candidate for candidate in usable if candidate.is_hit)

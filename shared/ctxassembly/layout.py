@@ -228,6 +228,7 @@ class Layout:
             group.runs = runs_of(
                 group,
                 cite=self._config.cite,
+                order=self._order,
                 together=self._together,
                 summary=self._summaries.get(group.document_id, ""),
                 source_of=self._source_of,

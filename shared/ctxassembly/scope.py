@@ -28,8 +28,9 @@ _SCALARS = frozenset((str, int, float, bool))
 _NAN = ("NaN",)
 _AS_NUMBERS = ("index", "start", "score", "row_number", "start_line")
 """The particulars of `MetadataKeys` that are numbers."""
-_FIXED = ("source", "url")
-"""Those that every chunk of a document has to share, as it has its id; all others vary in any way."""
+_FIXED = ("source", "url", "page_base")
+"""Those that every chunk of a document has to share, as it has its id, and what is no key; all others vary in any way.
+"""
 
 
 class Signature(NamedTuple):
@@ -46,7 +47,7 @@ class Scope:
     def __init__(self, config: AssemblyConfig) -> None:
         keys = config.keys
         self._named: dict[str, Kind] = {
-            name: "number" if each in _AS_NUMBERS else "document" if each == "document_id" else "free"
+            name: "number" if each in _AS_NUMBERS else "document" if each in ("document_id", "lookup_id") else "free"
             for each in (field.name for field in fields(keys))
             if each not in _FIXED
             for name in getattr(keys, each)

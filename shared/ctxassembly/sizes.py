@@ -34,6 +34,7 @@ class Sizes:
         self._counter = counter
         self._renderer = renderer
         self._cite = config.cite
+        self._order = config.order if config.enabled else "documents"
         self._labelled = config.format in LABELLED
         self._first_label = config.first_label
         marker = counter.measure(MARKER)
@@ -171,7 +172,7 @@ class Sizes:
 
     def _of_labels(self, passage: tuple[Piece, ...], summary: str) -> tuple[Size, int]:
         whole, separator = Size(), 0
-        for label in labels_of([passage], self._cite):
+        for label in labels_of([passage], self._cite, self._order):
             header, footer = self._renderer.around(1, label)
             lead = self._renderer.above(header, label._replace(summary="" if whole.labels else summary))
             after = self._renderer.below(footer, label.passages[-1])

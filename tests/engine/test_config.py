@@ -51,6 +51,7 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("neighbours", "one of 'auto', 'filtered', 'unfiltered'", ["all", None, True]),
         ("varying_keys", "a tuple of metadata keys", [None, 7, ("",), [1]]),
         ("keys", "a MetadataKeys", [{"page": "p"}, None]),
+        ("page_base", "an integer from 0 to 1", [2, -1, 0.0, "1", True]),
     ],
 )
 def test_a_wrong_value_names_parameter_range_and_value(parameter: str, allowed: str, values: list[Any]):

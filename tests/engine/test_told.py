@@ -20,7 +20,7 @@ def test_what_goes_with_each_block():
     assert metadata["chunk_ids"] == ["A0", "A1", "A2", "A4", "A5", "A6"]
     assert metadata["scores"] == {"A5": 0.9}
     assert metadata["citation"]["label"] == "1"
-    assert (metadata["citation"]["page"], metadata["citation"]["pages"]) == (5, [0, 1, 2, 4, 5, 6])
+    assert (metadata["citation"]["page"], metadata["citation"]["pages"]) == (5, [1, 2, 4, 5, 6])
     assert "metadata" not in metadata["citation"]
     assert metadata["trace"] == plain_trace(CONTEXT.trace)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ctxassembly.errors import missing_extra
 from ctxassembly.neutral import is_storable
+from ctxassembly.stores.beside import Form, Spots, asked_beside
 from ctxassembly.stores.rows import Asked
 from ctxassembly.types import ChunkRef
 
@@ -58,12 +59,18 @@ class ChunkTable:
     """What is read of each chunk, and what all of them must satisfy: the collection, the caller's filter."""
     ordered: bool = False
     """Whether indexes are a column of integers: then those that follow each other are asked for as one range."""
-    _made: dict[tuple[bool, bool, bool], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    named: Callable[[str], ColumnElement[Any]] | None = None
+    """What stands in a chunk's metadata under a name, as text. Needed to ask by offset."""
+    start: ColumnElement[Any] | None = None
+    """The offset, as text. Needed as well."""
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def asked(self, refs: Sequence[ChunkRef]) -> Asked:
         """What asks for the chunks that `refs` mean, which are storable and at least one."""
         ids = [ref.chunk_id for ref in refs if ref.chunk_id is not None]
-        documents = [ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None]
+        documents = [
+            ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None and ref.beside is None
+        ]
         places = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
         bound: dict[str, Any] = {}
         if places:
@@ -73,13 +80,20 @@ class ChunkTable:
             bound["ids"] = ids
         if documents:
             bound["documents"] = documents
-        kinds = (bool(places), bool(ids), bool(documents))
+        forms, values = asked_beside(refs)
+        bound |= values
+        kinds = (bool(places), bool(ids), bool(documents), forms)
         if kinds not in self._made:
             self._made[kinds] = self._statement(*kinds)
         return self._made[kinds], bound
 
-    def _statement(self, places: bool, ids: bool, documents: bool) -> Select[Any] | CompoundSelect[Any]:
+    def _statement(
+        self, places: bool, ids: bool, documents: bool, forms: tuple[Form, ...]
+    ) -> Select[Any] | CompoundSelect[Any]:
         parts = []
+        if forms and self.named is not None and self.start is not None:
+            spots = Spots(self.id, self.document_id, self.start, self.named, self.rows)
+            parts += [self.rows.where(self.id.in_(spots.beside(at, form))) for at, form in enumerate(forms)]
         if places and self.ordered:
             asked = _unnested(RANGES, BigInteger)
             document, low, high = (asked.c[name] for name in RANGES)
