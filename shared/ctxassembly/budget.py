@@ -3,7 +3,8 @@
 Items are tried best first, each as the context would really be rendered with it. With granularity `document` the
 first one that doesn't fit ends it, which is dropping whole documents from the tail; with `passage` and `chunk` an item
 is left out only if it doesn't fit beside everything ranked above it, and filling goes on, unless `at_edge` ends it. Of
-the best passage its chunks are tried where it doesn't fit at all.
+the best passage its chunks are tried where it doesn't fit at all. Nothing lesser stands in the place of the best
+candidate: where it doesn't fit whole, it is shortened.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def fill(
     *,
     at_edge: AtEdge = "skip",
     min_chunk_tokens: int = 0,
+    cut_hits: bool = False,
     forms: Mapping[int, Candidate] = MappingProxyType({}),
     best_sentences: BestSentences | None = None,
 ) -> Filled:
@@ -54,8 +56,9 @@ def fill(
 
     Of an item that doesn't fit, the `forms` that its candidates have besides (by `id`) are taken if they do; else as
     many of its `best_sentences` as do. `at_edge` says what follows it: the next one, nothing, or, if no sentence was
-    chosen, as much of its beginning as fits and then nothing. If not even the first item fits, its parts are tried: of
-    a document its passages, then its chunks; of a passage its chunks. Nothing at all may fit; then see `shorten`.
+    chosen, as much of its beginning as fits and then nothing. With `cut_hits` that much of a hit's beginning is taken
+    in any case. If not even the first item fits, its parts are tried: of a document its passages, then its chunks; of a
+    passage its chunks; of the best chunk its beginning. If that needs a shorter header, nothing is taken: see `shorten`.
     """
     left_out: dict[int, LeftOut] = {}
     shortened: dict[int, Candidate] = {}
@@ -85,8 +88,14 @@ def fill(
             may_be_compressed = (taken and not full) or (item is items[0] and (not full or grain == "chunk"))
             if best_sentences and may_be_compressed:
                 rests = _compressed(scale, item, forms, best_sentences)
-            if not rests and not full and at_edge == "truncate":
-                rests = _rest_of(item[0], scale, min_chunk_tokens)
+            if not rests and not taken and not full:
+                if len(item) > 1:  # its chunks are next
+                    break
+                rests = _best_shortened(scale, item[0])
+                if not rests:
+                    return _nothing(scale, candidates)
+            if not rests and not full and (at_edge == "truncate" or (cut_hits and item[0].is_hit)):
+                rests = _rest_of(item[0], scale, min_chunk_tokens, worth_a_header=at_edge == "skip")
             if rests:
                 scale.take(rests)
                 # By the rank as well: where copies stay, two hits may have one chunk.
@@ -101,6 +110,10 @@ def fill(
             chosen = {id(candidate) for candidate in items[0]}
             candidates = [candidate for candidate in candidates if id(candidate) in chosen]
     return Filled(left_out, shortened)
+
+
+def _nothing(scale: Scale, candidates: Sequence[Candidate]) -> Filled:
+    return Filled({id(each): LeftOut(FOR_BUDGET, scale.text_tokens(each)) for each in candidates}, {})
 
 
 def _may_fit_together(candidates: Sequence[Candidate], scale: Scale) -> bool:
@@ -118,15 +131,29 @@ def _compressed(
     return fitting_excerpt(best_sentences(short), scale.fits)
 
 
-def _rest_of(candidate: Candidate, scale: Scale, min_chunk_tokens: int) -> Sequence[Candidate]:
-    """As many of the candidate's sentences as fit beside what is taken; nothing if they say too little."""
+def _best_shortened(scale: Scale, candidate: Candidate) -> Sequence[Candidate]:
+    """The best candidate made to fit below its full header; nothing if that has to be shortened, too."""
+    alone = shorten(scale, candidate)
+    return [alone[0]] if alone and scale.fits([alone[0]]) else []
+
+
+def _rest_of(
+    candidate: Candidate, scale: Scale, min_chunk_tokens: int, *, worth_a_header: bool = False
+) -> Sequence[Candidate]:
+    """As many of the candidate's sentences as fit beside what is taken; nothing if they say too little.
+
+    What is `worth_a_header` has at least as many tokens as are written around it.
+    """
     room = (scale.max_tokens - scale.token_count) * MOST_CHARS_PER_TOKEN
     ends = sentence_ends(candidate.text[:room])
     end = last_fitting(ends, lambda end: scale.fits([beginning(candidate, end, "budget")]))
     if not candidate.text[:end].strip():
         return ()
     rest = beginning(candidate, end, "budget")
-    return [rest] if scale.text_tokens(rest) >= MEANINGFUL_RESTS * min_chunk_tokens else ()
+    tokens = scale.text_tokens(rest)
+    if worth_a_header and tokens * 2 < scale.weigh([rest]) - scale.token_count:
+        return ()
+    return [rest] if tokens >= MEANINGFUL_RESTS * min_chunk_tokens else ()
 
 
 def _take_together(scale: Scale, items: Sequence[Sequence[Candidate]], chars_per_token: float) -> int:

@@ -133,6 +133,7 @@ class Selector:
             "chunk" if self.grain == "sentence" else self.grain,
             at_edge=self.config.at_edge,
             min_chunk_tokens=self.config.min_chunk_tokens,
+            cut_hits=self.config.cuts_hits,
             forms=forms,
             best_sentences=best,
         )
