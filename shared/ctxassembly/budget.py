@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ctxassembly.config import AtEdge, Granularity
 from ctxassembly.cut import beginning, fitting_end, fitting_excerpt, last_fitting
@@ -33,6 +34,17 @@ HEADER_SHARE = 4
 """A header that takes more than a quarter of the budget is shortened before the text is cut."""
 GAP_TOKENS = 4
 """What a marker takes at most, line breaks included."""
+
+
+class _Edge(NamedTuple):
+    """What becomes of an item that doesn't fit, as `fill` describes."""
+
+    at_edge: AtEdge
+    min_chunk_tokens: int
+    cut_hits: bool
+    forms: Mapping[int, Candidate]
+    best_sentences: BestSentences | None
+
 
 _FINER: dict[Granularity, tuple[Granularity, ...]] = {
     "document": ("document", "passage", "chunk"),
@@ -56,13 +68,15 @@ def fill(
 
     Of an item that doesn't fit, the `forms` that its candidates have besides (by `id`) are taken if they do; else as
     many of its `best_sentences` as do. `at_edge` says what follows it: the next one, nothing, or, if no sentence was
-    chosen, as much of its beginning as fits and then nothing. With `cut_hits` that much of a hit's beginning is taken
-    in any case. If not even the first item fits, its parts are tried: of a document its passages, then its chunks; of a
-    passage its chunks; of the best chunk its beginning. If that needs a shorter header, nothing is taken: see `shorten`.
+    chosen, as much of its beginning as fits and then nothing. With `cut_hits` that much of a hit is taken in any case.
+
+    If not even the first item fits, its parts are tried: of a document its passages, then its chunks; of a passage its
+    chunks; of the best chunk its beginning. If that needs a shorter header, nothing is taken: see `shorten`.
     """
     left_out: dict[int, LeftOut] = {}
     shortened: dict[int, Candidate] = {}
     by_document = granularity == "document"
+    edge = _Edge(at_edge, min_chunk_tokens, cut_hits, forms, best_sentences)
     chars_per_token = len(candidates[0].text) / max(scale.text_tokens(candidates[0]), 1) if candidates else 1.0
     for grain in _FINER[granularity] if candidates else ():
         items = _items(candidates, grain)
@@ -83,19 +97,8 @@ def fill(
                 continue
             added = scale.weigh(item) - scale.token_count if may_fit else round(_length(item) / chars_per_token)
             left_out |= _left_out(item, added)
-            rests: Sequence[Candidate] = ()
-            # As long as nothing of the best one stands, it would lose to what is compressed after it: see `shorten`.
-            may_be_compressed = (taken and not full) or (item is items[0] and (not full or grain == "chunk"))
-            if best_sentences and may_be_compressed:
-                rests = _compressed(scale, item, forms, best_sentences)
-            if not rests and not taken and not full:
-                if len(item) > 1:  # its chunks are next
-                    break
-                rests = _best_shortened(scale, item[0])
-                if not rests:
-                    return _nothing(scale, candidates)
-            if not rests and not full and (at_edge == "truncate" or (cut_hits and item[0].is_hit)):
-                rests = _rest_of(item[0], scale, min_chunk_tokens, worth_a_header=at_edge == "skip")
+            best = not taken and len(item) == 1 and item[0] is candidates[0]
+            rests = _in_part(scale, item, edge, best=best, full=full)
             if rests:
                 scale.take(rests)
                 # By the rank as well: where copies stay, two hits may have one chunk.
@@ -103,17 +106,30 @@ def fill(
                 found = {id(each): rest_of[key] for each in item if (key := (id(each.chunk), each.rank)) in rest_of}
                 shortened |= {id(each): found[id(each)] for each in item if found.get(id(each), each) is not each}
                 taken |= found.keys()
+            elif not taken and not full:  # nothing lesser stands in the place of the best one: its parts are next
+                break
             full = full or at_edge != "skip" or grain == "document"
         if taken:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
             return Filled({key: why for key, why in left_out.items() if key not in taken}, shortened)
         if grain == "document":
             chosen = {id(candidate) for candidate in items[0]}
             candidates = [candidate for candidate in candidates if id(candidate) in chosen]
-    return Filled(left_out, shortened)
+    waiting = {
+        id(each): LeftOut(FOR_BUDGET, scale.text_tokens(each)) for each in candidates if id(each) not in left_out
+    }
+    return Filled(left_out | waiting, shortened)
 
 
-def _nothing(scale: Scale, candidates: Sequence[Candidate]) -> Filled:
-    return Filled({id(each): LeftOut(FOR_BUDGET, scale.text_tokens(each)) for each in candidates}, {})
+def _in_part(scale: Scale, item: Sequence[Candidate], edge: _Edge, *, best: bool, full: bool) -> Sequence[Candidate]:
+    """What of an item that doesn't fit is taken in its place: of the `best` chunk of all as much as fits."""
+    rests: Sequence[Candidate] = ()
+    if edge.best_sentences and (best or not full):
+        rests = _compressed(scale, item, edge.forms, edge.best_sentences)
+    if best:
+        return rests or _best_shortened(scale, item[0])
+    if full or rests or not (edge.at_edge == "truncate" or (edge.cut_hits and item[0].is_hit)):
+        return rests
+    return _rest_of(item[0], scale, edge.min_chunk_tokens, worth_a_header=edge.at_edge == "skip")
 
 
 def _may_fit_together(candidates: Sequence[Candidate], scale: Scale) -> bool:

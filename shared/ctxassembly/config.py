@@ -100,7 +100,8 @@ class AssemblyConfig:
     at_edge: AtEdge = "skip"
     """What follows an item that doesn't fit: skip it and go on filling, stop, or cut it at a sentence and stop.
 
-    Documents are never skipped, nor is what stands best of all: it is cut. Of a chunk at least three times `min_chunk_tokens` must be left after the cut.
+    Documents are never skipped, nor is the best of all: it is cut. Of any other chunk at least three times
+    `min_chunk_tokens` must be left after the cut.
     """
     min_chunk_tokens: int = 0
     """Where not everything fits, chunks with fewer tokens make room first."""

@@ -1,4 +1,4 @@
-"""LangChain's vector store hands over documents as they were loaded, without a splitter; the best one is longer than the budget."""
+"""LangChain's vector store hands over documents as loaded, without a splitter: the best one is over the budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from ctxassembly import AssemblyConfig, presets
-from ctxassembly.config import AssemblyConfig as Config
 from langchain_ctxassembly import ContextAssembler
 
 # What a caller's filter means for neighbours is tested in test_langchain_scope.py.
