@@ -76,6 +76,7 @@ def fill(
     left_out: dict[int, LeftOut] = {}
     shortened: dict[int, Candidate] = {}
     by_document = granularity == "document"
+    none_yet = scale.is_empty
     edge = _Edge(at_edge, min_chunk_tokens, cut_hits, forms, best_sentences)
     chars_per_token = len(candidates[0].text) / max(scale.text_tokens(candidates[0]), 1) if candidates else 1.0
     for grain in _FINER[granularity] if candidates else ():
@@ -97,7 +98,7 @@ def fill(
                 continue
             added = scale.weigh(item) - scale.token_count if may_fit else round(_length(item) / chars_per_token)
             left_out |= _left_out(item, added)
-            best = not taken and len(item) == 1 and item[0] is candidates[0]
+            best = none_yet and not taken and len(item) == 1 and item[0] is candidates[0]
             rests = _in_part(scale, item, edge, best=best, full=full)
             if rests:
                 scale.take(rests)
@@ -106,7 +107,9 @@ def fill(
                 found = {id(each): rest_of[key] for each in item if (key := (id(each.chunk), each.rank)) in rest_of}
                 shortened |= {id(each): found[id(each)] for each in item if found.get(id(each), each) is not each}
                 taken |= found.keys()
-            elif not taken and not full:  # nothing lesser stands in the place of the best one: its parts are next
+            elif (
+                none_yet and not taken and not full
+            ):  # nothing lesser stands in the place of the best one: its parts are next
                 break
             full = full or at_edge != "skip" or grain == "document"
         if taken:  # not its tokens: a guess such as len(text) // 4 finds none in a short text

@@ -106,6 +106,11 @@ class Selector:
     ) -> Selection:
         candidates = [each for each in offered.candidates if id(each) not in offered.left_out]
         filled = self._fill(offered.layout, candidates, best, forms)
+        if self._loses_hits(candidates, filled.left_out):
+            layout = self._layout(offered.candidates, offered.beside)
+            if layout.fits([each for each in candidates if each.is_hit]):
+                offered = replace(offered, layout=layout)
+                filled = self._fill(layout, candidates, best, forms, hold=True)
         left_out = self._told(offered.candidates, offered.left_out | filled.left_out)
         return replace(offered, left_out=left_out, shortened=filled.shortened)
 
@@ -120,13 +125,16 @@ class Selector:
         candidates: Sequence[Candidate],
         best: BestSentences | None,
         forms: Mapping[int, Candidate] = MappingProxyType({}),
+        *,
+        hold: bool = False,
     ) -> Filled:
         stopped: Mapping[int, LeftOut] = {}
+        shortened: Mapping[int, Candidate] = {}
         if self._by_query and candidates:
-            weighed = weigh(layout, candidates, self.query or "", self.config)
+            weighed = weigh(layout, candidates, self.query or "", self.config, hold=hold)
             if weighed.packed is not None:
                 return weighed.packed
-            candidates, stopped = weighed.ranked, weighed.stopped
+            candidates, stopped, shortened = weighed.ranked, weighed.stopped, weighed.shortened
         filled = fill(
             layout,
             candidates,
@@ -137,7 +145,12 @@ class Selector:
             forms=forms,
             best_sentences=best,
         )
-        return filled._replace(left_out={**stopped, **filled.left_out})
+        return Filled({**stopped, **filled.left_out}, {**shortened, **filled.shortened})
+
+    def _loses_hits(self, candidates: Sequence[Candidate], left_out: Mapping[int, LeftOut]) -> bool:
+        """Whether the words of the query put a neighbour in a hit's place, of which nothing stands then."""
+        by_value = self._by_query and self.config.stop_below is None
+        return by_value and any(each.is_hit and id(each) in left_out for each in candidates)
 
     @property
     def _by_query(self) -> bool:
