@@ -46,13 +46,19 @@ class Packed(NamedTuple):
     chars_per_token: float
 
 
-def pack(scale: Scale, units: Units, chars_per_token: float, first: Collection[int] = frozenset()) -> Packed | None:
-    """The units that fit best, those at `first` before all others; None if not even one fits.
+def pack(
+    scale: Scale,
+    units: Units,
+    chars_per_token: float,
+    first: Collection[int] = frozenset(),
+    without: Collection[int] = frozenset(),
+) -> Packed | None:
+    """The units that fit best, those at `first` before all others and none `without`; None if not even one fits.
 
     `chars_per_token` is a guess to begin with.
     """
     best: Packed | None = None
-    worth = (place for place, value in enumerate(units.values) if value >= units.least)
+    worth = (place for place, value in enumerate(units.values) if value >= units.least and place not in without)
     order = sorted(worth, key=lambda place: (place not in first, -units.values[place]))
     tokens = scale.max_tokens - scale.token_count
     room = tokens * chars_per_token

@@ -19,7 +19,7 @@ from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
 from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
 from ctxassembly.units import units_of
-from ctxassembly.weigh import weigh
+from ctxassembly.weigh import hold, weigh
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Selector:
             layout = self._layout(offered.candidates, offered.beside)
             if layout.fits([each for each in candidates if each.is_hit]):
                 offered = replace(offered, layout=layout)
-                filled = self._fill(layout, candidates, best, forms, hold=True)
+                filled = hold(layout, candidates, self.query or "")
         left_out = self._told(offered.candidates, offered.left_out | filled.left_out)
         return replace(offered, left_out=left_out, shortened=filled.shortened)
 
@@ -125,16 +125,13 @@ class Selector:
         candidates: Sequence[Candidate],
         best: BestSentences | None,
         forms: Mapping[int, Candidate] = MappingProxyType({}),
-        *,
-        hold: bool = False,
     ) -> Filled:
         stopped: Mapping[int, LeftOut] = {}
-        shortened: Mapping[int, Candidate] = {}
         if self._by_query and candidates:
-            weighed = weigh(layout, candidates, self.query or "", self.config, hold=hold)
+            weighed = weigh(layout, candidates, self.query or "", self.config)
             if weighed.packed is not None:
                 return weighed.packed
-            candidates, stopped, shortened = weighed.ranked, weighed.stopped, weighed.shortened
+            candidates, stopped = weighed.ranked, weighed.stopped
         filled = fill(
             layout,
             candidates,
@@ -145,7 +142,7 @@ class Selector:
             forms=forms,
             best_sentences=best,
         )
-        return Filled({**stopped, **filled.left_out}, {**shortened, **filled.shortened})
+        return filled._replace(left_out={**stopped, **filled.left_out})
 
     def _loses_hits(self, candidates: Sequence[Candidate], left_out: Mapping[int, LeftOut]) -> bool:
         """Whether the words of the query put a neighbour in a hit's place, of which nothing stands then."""

@@ -121,8 +121,8 @@ class Units:
             ranked = sorted(places[id(hit)], key=lambda place: -self.values[place])
             texts = {place: self.units[place].text.strip() for place in ranked}
             best = (place for place in ranked if len(texts[place]) >= LEAST_CHARS and texts[place] not in found)
-            if (place := next(best, None)) is not None:
-                found[texts[place]] = place
+            if (place := next(best, ranked[0] if ranked else None)) is not None:
+                found.setdefault(texts[place], place)
         return frozenset(found.values())
 
     def _by_candidate(self, scores: Sequence[float]) -> dict[int, float]:

@@ -24,36 +24,30 @@ CHUNK_SHARE = 0.2
 
 
 class Weighed(NamedTuple):
-    """Candidates as a query weighs them: taken by sentences, or in the order to take them."""
+    """Candidates as a query weighs them: taken, or in the order to take them."""
 
     packed: Filled | None
     ranked: Sequence[Candidate]
-    """Best first, those that aren't taken yet."""
+    """Best first, if nothing is taken yet."""
     stopped: Mapping[int, LeftOut]
     """Those that are not worth their room, by `id`."""
-    shortened: Mapping[int, Candidate]
-    """What was taken of hits for which there is no room whole, by the `id` of these."""
 
 
-def weigh(
-    layout: Layout, candidates: Sequence[Candidate], query: str, config: AssemblyConfig, *, hold: bool = False
-) -> Weighed:
-    """What `query` makes of `candidates`. Sentences are taken at once: nothing else knows what they are worth.
-
-    To `hold` the hits is to keep at least the best sentence of each; sentences do where all hits fit whole.
-    """
+def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: AssemblyConfig) -> Weighed:
+    """What `query` makes of `candidates`. Sentences are taken at once: nothing else knows what they are worth."""
     units = units_of(layout.lines(candidates), query, config.stop_below)
-    chars_per_token = len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
+    chars_per_token = _chars_per_token(layout, candidates)
     grain = config.grain(query)
-    if config.granularity == "auto" and grain == "sentence" and config.stop_below is None and not hold:
+    if config.granularity == "auto" and grain == "sentence" and config.stop_below is None:
         room = (layout.max_tokens - layout.token_count) * chars_per_token
         lengths = [len(each.text) for each in candidates]
         grain = under_pressure(lengths, min(room, config.max_characters or math.inf))
-    hits = [each for each in candidates if each.is_hit] if config.stop_below is None else []
-    best = units.best_of(hits) if hold or (grain == "sentence" and layout.fits(hits)) else frozenset[int]()
-    if grain == "sentence" and (packed := pack(layout, units, chars_per_token, best)):
-        layout.take(packed.candidates)
-        return Weighed(units.filled(candidates, packed.forms, packed.chars_per_token), (), {}, {})
+    if grain == "sentence":
+        hits = _hits(candidates) if config.stop_below is None else []
+        best = units.best_of(hits) if layout.fits(hits) else frozenset[int]()
+        if packed := pack(layout, units, chars_per_token, best):
+            layout.take(packed.candidates)
+            return Weighed(units.filled(candidates, packed.forms, packed.chars_per_token), (), {})
     poor = units.poor()
     if grain == "passage":  # whole, for the best that it has
         poor = {id(each) for run in runs(candidates) if poor.issuperset(map(id, run)) for each in run}
@@ -61,23 +55,46 @@ def weigh(
     ranked = units.by_value(each for each in candidates if id(each) not in poor)
     if grain == "passage":
         ranked = [each for run in runs(ranked) for each in run]
-    if not hold:
-        return Weighed(None, ranked, stopped, {})
-    short = {key: each for key, each in reduced(units, best).items() if each.is_hit}
-    number = _beside(layout, ranked, short)
-    rest = {id(each): short[id(each)] for each in ranked[number:] if id(each) in short}
-    layout.take([*ranked[:number], *rest.values()])
-    shortened = {key: each for key, each in rest.items() if each.kept is not None}
-    return Weighed(None, [each for each in ranked[number:] if id(each) not in rest], stopped, shortened)
+    return Weighed(None, ranked, stopped)
 
 
-def _beside(layout: Layout, ranked: Sequence[Candidate], short: Mapping[int, Candidate]) -> int:
-    """How many of `ranked` fit whole beside the `short` forms of all that come after them."""
+def hold(layout: Layout, candidates: Sequence[Candidate], query: str) -> Filled:
+    """Takes the most valuable of `candidates` whole, as many as fit beside the best sentence of each hit after them.
+
+    The room that is left is for these sentences, and then for the best of all others. All hits must fit whole.
+    """
+    units = units_of(layout.lines(candidates), query)
+    chars_per_token = _chars_per_token(layout, candidates)
+    ranked, hits = units.by_value(candidates), _hits(candidates)
+    short = {key: each for key, each in reduced(units, units.best_of(hits)).items() if each.is_hit}
+
+    def after(number: int) -> dict[int, Candidate]:
+        return {id(each): short[id(each)] for each in ranked[number:] if id(each) in short}
 
     def fits(number: int) -> bool:
-        return layout.fits([*ranked[:number], *(short[id(each)] for each in ranked[number:] if id(each) in short)])
+        return layout.fits([*ranked[:number], *after(number).values()])
 
-    return last_fitting(range(1, len(ranked) + 1), fits)
+    number = last_fitting(range(1, len(ranked) + 1), fits)
+    if not number and not fits(0):  # the markers take more than what they stand for
+        ranked, number = hits, len(hits)
+    forms, rest = {id(each): each for each in ranked[:number]}, after(number)
+    layout.take(ranked[:number])
+    best = units.best_of(_hits(ranked[number:]))
+    whole = {place for share in units.shares if id(share.candidate) in forms for place in share.places}
+    packed = pack(layout, units, chars_per_token, best, whole - best)
+    if packed and rest.keys() <= packed.forms.keys():
+        rest = packed.forms
+    layout.take(list(rest.values()))
+    return units.filled(candidates, {**rest, **forms}, chars_per_token)
+
+
+def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:
+    return [each for each in candidates if each.is_hit]
+
+
+def _chars_per_token(layout: Layout, candidates: Sequence[Candidate]) -> float:
+    """A guess."""
+    return len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
 
 
 def under_pressure(lengths: Sequence[int], room: float) -> Granularity:
