@@ -110,7 +110,7 @@ class Selector:
             layout = self._layout(offered.candidates, offered.beside)
             if layout.fits([each for each in candidates if each.is_hit]):
                 offered = replace(offered, layout=layout)
-                filled = hold(layout, candidates, self.query or "")
+                filled = hold(layout, candidates, self.query or "", self.grain)
         left_out = self._told(offered.candidates, offered.left_out | filled.left_out)
         return replace(offered, left_out=left_out, shortened=filled.shortened)
 

@@ -58,15 +58,21 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
     return Weighed(None, ranked, stopped)
 
 
-def hold(layout: Layout, candidates: Sequence[Candidate], query: str) -> Filled:
-    """Takes the most valuable of `candidates` whole, as many as fit beside the best sentence of each hit after them.
+def hold(layout: Layout, candidates: Sequence[Candidate], query: str, grain: Granularity) -> Filled:
+    """Takes at least the best sentence of each hit, where all hits fit whole.
 
-    The room that is left is for these sentences, and then for the best of all others. All hits must fit whole.
+    By sentences it takes the best of all besides. Else it takes the most valuable candidates whole, as many as fit
+    beside the best sentence of each hit after them; the room that is left is for the best sentences of all others.
     """
     units = units_of(layout.lines(candidates), query)
     chars_per_token = _chars_per_token(layout, candidates)
     ranked, hits = units.by_value(candidates), _hits(candidates)
-    short = {key: each for key, each in reduced(units, units.best_of(hits)).items() if each.is_hit}
+    best = units.best_of(hits)
+    short = {key: each for key, each in reduced(units, best).items() if each.is_hit}
+    packed = pack(layout, units, chars_per_token, best) if grain == "sentence" else None
+    if packed and short.keys() <= packed.forms.keys():
+        layout.take(packed.candidates)
+        return units.filled(candidates, packed.forms, packed.chars_per_token)
 
     def after(number: int) -> dict[int, Candidate]:
         return {id(each): short[id(each)] for each in ranked[number:] if id(each) in short}
