@@ -44,6 +44,7 @@ class _Edge(NamedTuple):
     cut_hits: bool
     forms: Mapping[int, Candidate]
     best_sentences: BestSentences | None
+    answers: BestSentences | None
 
 
 _FINER: dict[Granularity, tuple[Granularity, ...]] = {
@@ -63,6 +64,7 @@ def fill(
     cut_hits: bool = False,
     forms: Mapping[int, Candidate] = MappingProxyType({}),
     best_sentences: BestSentences | None = None,
+    answers: BestSentences | None = None,
 ) -> Filled:
     """Takes what fits of `candidates`, which are best first, hits before neighbours.
 
@@ -71,13 +73,14 @@ def fill(
     chosen, as much of its beginning as fits and then nothing. With `cut_hits` that much of a hit is taken in any case.
 
     If not even the first item fits, its parts are tried: of a document its passages, then its chunks; of a passage its
-    chunks; of the best chunk its beginning. If that needs a shorter header, nothing is taken: see `shorten`.
+    chunks; of the best chunk the best of its `answers`, else its beginning. If that needs a shorter header, nothing is
+    taken: see `shorten`.
     """
     left_out: dict[int, LeftOut] = {}
     shortened: dict[int, Candidate] = {}
     by_document = granularity == "document"
     none_yet = scale.is_empty
-    edge = _Edge(at_edge, min_chunk_tokens, cut_hits, forms, best_sentences)
+    edge = _Edge(at_edge, min_chunk_tokens, cut_hits, forms, best_sentences, answers)
     chars_per_token = len(candidates[0].text) / max(scale.text_tokens(candidates[0]), 1) if candidates else 1.0
     for grain in _FINER[granularity] if candidates else ():
         items = _items(candidates, grain)
@@ -129,6 +132,7 @@ def _in_part(scale: Scale, item: Sequence[Candidate], edge: _Edge, *, best: bool
     if edge.best_sentences and (best or not full):
         rests = _compressed(scale, item, edge.forms, edge.best_sentences)
     if best:
+        rests = rests or (fitting_excerpt(edge.answers(item), scale.fits) if edge.answers else ())
         return rests or _best_shortened(scale, item[0])
     if full or rests or not (edge.at_edge == "truncate" or (edge.cut_hits and item[0].is_hit)):
         return rests

@@ -43,7 +43,7 @@ class AssemblyConfig:
 
     enabled: bool = True
     """False passes the hits through in their order, each its own block, within the budget: nothing is compressed, and
-    what doesn't fit is left out."""
+    what doesn't fit is left out, but that the first is cut."""
     window: int = 1
     """Neighbours read on each side of a hit, 0 to 3 chunks."""
     pool_window: int | None = None
@@ -73,7 +73,8 @@ class AssemblyConfig:
     passages; then `at_edge` and `compress` have nothing to do. `chunk` and `passage` fill by value, without a query by
     rank, hits before neighbours; a passage is a hit and what adjoins it. If not even the best passage fits, its chunks
     are tried. `document` is the published rule: documents go from the tail. Whatever it is, the best one of all is cut
-    at a sentence rather than left out.
+    at a sentence rather than left out; and where all hits fit whole, a neighbour that answers the query better never
+    takes more than the best sentence of each leaves.
 
     `auto` is `chunk` if there is no query or if something else is said of what doesn't fit (`at_edge`, `compress`,
     `max_chunk_tokens`), but that a hit that doesn't fit whole is cut at a sentence, too, before a lesser one stands in

@@ -44,7 +44,7 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
         grain = under_pressure(lengths, min(room, config.max_characters or math.inf))
     if grain == "sentence":
         hits = _hits(candidates) if config.stop_below is None else []
-        best = units.best_of(hits) if layout.fits(hits) else frozenset[int]()
+        best = units.best_of(hits) if hits and layout.fits(hits) else frozenset[int]()
         if packed := pack(layout, units, chars_per_token, best):
             layout.take(packed.candidates)
             return Weighed(units.filled(candidates, packed.forms, packed.chars_per_token), (), {})
@@ -63,6 +63,10 @@ def hold(layout: Layout, candidates: Sequence[Candidate], query: str, grain: Gra
 
     By sentences it takes the best of all besides. Else it takes the most valuable candidates whole, as many as fit
     beside the best sentence of each hit after them; the room that is left is for the best sentences of all others.
+
+    A neighbour that repeats the words of the query would else take the place of a hit that answers in other words. Hits
+    first are no cure: much of the evidence is beside them. Measured with 5, 8, 10 and 20 hits on four sets (see the
+    benchmarks): a sentence of each costs nothing (FIGURES), all of each costs .012.
     """
     units = units_of(layout.lines(candidates), query)
     chars_per_token = _chars_per_token(layout, candidates)
@@ -89,7 +93,7 @@ def hold(layout: Layout, candidates: Sequence[Candidate], query: str, grain: Gra
     whole = {place for share in units.shares if id(share.candidate) in forms for place in share.places}
     packed = pack(layout, units, chars_per_token, best, whole - best)
     if packed and rest.keys() <= packed.forms.keys():
-        rest = packed.forms
+        rest = {key: form for key, form in packed.forms.items() if key not in forms}
     layout.take(list(rest.values()))
     return units.filled(candidates, {**rest, **forms}, chars_per_token)
 
