@@ -132,7 +132,8 @@ def _in_part(scale: Scale, item: Sequence[Candidate], edge: _Edge, *, best: bool
     if edge.best_sentences and (best or not full):
         rests = _compressed(scale, item, edge.forms, edge.best_sentences)
     if best:
-        rests = rests or (fitting_excerpt(edge.answers(item), scale.fits) if edge.answers else ())
+        if edge.answers and not rests:
+            rests = [each._replace(shortened_by="sentence") for each in fitting_excerpt(edge.answers(item), scale.fits)]
         return rests or _best_shortened(scale, item[0])
     if full or rests or not (edge.at_edge == "truncate" or (edge.cut_hits and item[0].is_hit)):
         return rests
