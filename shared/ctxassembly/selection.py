@@ -138,7 +138,7 @@ class Selector:
             "chunk" if self.grain == "sentence" else self.grain,
             at_edge=self.config.at_edge,
             min_chunk_tokens=self.config.min_chunk_tokens,
-            cut_hits=self.config.cuts_hits and not self._by_query,
+            cut_hits=self.config.cuts_hits,
             forms=forms,
             best_sentences=best,
             answers=best_sentences(self.query, candidates) if self._by_query else None,

@@ -207,9 +207,11 @@ def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, op
         for n, name in enumerate("ABCDEFGHIJ")
     ]
     context = packed(chunks, limit, **{"granularity": "auto"} | options)
-    outcomes = {each.outcome for each in context.trace.decisions}
+    outcomes = [each.outcome for each in context.trace.decisions]
     assert "dropped" in outcomes or not whole
-    assert ("cut" not in outcomes) == whole
+    assert (
+        outcomes.count("cut") <= 1 < outcomes.count("kept")
+    ) == whole  # the first that doesn't fit, in the room that is left
 
 
 def test_the_passage_that_answers_stands_whatever_its_rank():
