@@ -19,6 +19,7 @@ from ctxassembly.config import AssemblyConfig, Neighbours
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError
+from ctxassembly.models import too_small
 from ctxassembly.plain import Told
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.shown import shown
@@ -93,6 +94,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             raise ConfigError("embeddings", "given where dedup is 'semantic'", None)
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         held(self.store, self.filter, None)
+        if message := too_small(self.llm, self.config.token_limit):
+            warnings.warn(message, UserWarning, stacklevel=3)
         return self
 
     @override

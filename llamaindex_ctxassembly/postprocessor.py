@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from llama_index.core import Settings
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -21,6 +22,7 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning
+from ctxassembly.models import too_small
 from ctxassembly.plain import Told
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.supplement import Given, supplement_for
@@ -126,6 +128,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             raise ConfigError("filter", "MetadataFilters or a function that needn't be awaited", self.filter)
         self._embeddings = as_embeddings(self.embeddings)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
+        # Asking `Settings.llm` would make one where none is set.
+        if message := too_small(self.llm or getattr(Settings, "_llm", None), self.config.token_limit):
+            warnings.warn(message, UserWarning, stacklevel=2)
 
     @classmethod
     def class_name(cls) -> str:

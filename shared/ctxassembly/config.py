@@ -64,7 +64,8 @@ class AssemblyConfig:
     Face tokenizers may be set to, counts long texts too low. With `ctxassembly[fast]` installed, cl100k_base,
     o200k_base and o200k_harmony are counted several times as fast, to the same numbers.
 
-    Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that one is known.
+    Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that one is known; another
+    one is an error then.
     """
     granularity: Granularity = "auto"
     """What the budget keeps or drops whole, where not everything fits.
@@ -228,8 +229,10 @@ class AssemblyConfig:
         """The token limit and whose tokens they are: a model's budget brings its encoding."""
         if not isinstance(self.max_tokens, TokenBudget):
             check_int("max_tokens", self.max_tokens, 1)
-        elif self.max_tokens.encoding and self.encoding == DEFAULT_ENCODING:
-            object.__setattr__(self, "encoding", self.max_tokens.encoding)
+        elif (own := self.max_tokens.encoding) and self.encoding != own:
+            if self.encoding != DEFAULT_ENCODING:
+                raise ConfigError("encoding", f"left out beside a TokenBudget, whose own is {own!r}", self.encoding)
+            object.__setattr__(self, "encoding", own)
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
             raise ConfigError("encoding", "the name of a tiktoken encoding or a function str -> int", self.encoding)
 
