@@ -64,7 +64,7 @@ class AssemblyConfig:
     Face tokenizers may be set to, counts long texts too low. With `ctxassembly[fast]` installed, cl100k_base,
     o200k_base and o200k_harmony are counted several times as fast, to the same numbers.
 
-    Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that one is known; another
+    Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that is known; another
     one is an error then.
     """
     granularity: Granularity = "auto"

@@ -17,6 +17,7 @@ from ctxassembly.expand import index_refs, is_covered, link_refs, neighbours, po
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.long_chunks import READ_CHARS, LongChunks
+from ctxassembly.marks import is_marked
 from ctxassembly.neutral import is_storable
 from ctxassembly.requests import FetchChunks, Request
 from ctxassembly.scope import Scope
@@ -87,8 +88,10 @@ def _expand(
     """The hits with their place in the document, and their neighbours."""
     chunks = [hit.chunk for hit in hits]
     fetched = _Fetched([], [], [], set())
-    if reach:
-        fetched = yield from _fetch(chunks, admitted, config, reach, scope, log)
+    alone = {hit.rank for hit in hits if is_marked(hit.chunk, "no_neighbours", config.keys)}
+    if reach and len(alone) < len(hits):
+        bringing = [hit.chunk for hit in hits if hit.rank not in alone]
+        fetched = yield from _fetch(bringing, admitted, config, reach, scope, log)
     blanks: dict[str, set[int]] = defaultdict(set)
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:
@@ -107,7 +110,8 @@ def _expand(
     placed = tuple(
         Candidate(hit.chunk, hit.rank, hit.score, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits
     )
-    near = neighbours(placed, fetched.chunks, places, reach, config.neighbour_decay, scope)
+    bringing_hits = [hit for hit in placed if hit.rank not in alone] if alone else placed
+    near = neighbours(bringing_hits, fetched.chunks, places, reach, config.neighbour_decay, scope)
     if scope is not None and log.round_trips:
         log.unscoped = tuple(scope.differing)
         if scope.left_out:

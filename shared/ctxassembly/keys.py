@@ -38,6 +38,11 @@ class MetadataKeys:
     """The words that it matched: a text, or several."""
     expansion: str | tuple[str, ...] = ("expanded_query", "expansion")
     """The rewritten or added query that found it."""
+    keep_whole: str | tuple[str, ...] = ("keep_whole",)
+    """True of a chunk that has to stand whole, as a roster or a form does: retrieved, it goes before all others and is
+    not shortened, unless it doesn't fit at all; as a neighbour it stands whole or not at all."""
+    no_neighbours: str | tuple[str, ...] = ("no_neighbours",)
+    """True of a chunk that needs none of its neighbours: none is fetched for it."""
 
     def __post_init__(self) -> None:
         for each in fields(self):

@@ -48,6 +48,7 @@ class Layout:
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
         self._groups: dict[object, Group] = {}
         self._last: Group | None = None
+        self._taken: set[int] = set()
         self._ordered: list[Run] | None = []
         self._supplement = counter.chain(counter.measure(part.text) for part in supplement)
         self._opening = self._closing = NOTHING
@@ -130,8 +131,13 @@ class Layout:
         """The tokens of the whole context if `candidates` joined what is selected."""
         return self._try(candidates, level).tokens
 
+    def holds(self, candidate: Candidate) -> bool:
+        """Whether `candidate` itself was selected."""
+        return id(candidate) in self._taken
+
     def take(self, candidates: Sequence[Candidate]) -> None:
         """Select `candidates`."""
+        self._taken.update(map(id, candidates))
         tried = self._try(candidates, Header.FULL)
         self._last_try = self._ordered = None
         self.token_count = tried.tokens
