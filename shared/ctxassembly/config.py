@@ -150,7 +150,8 @@ class AssemblyConfig:
     format: Format | Callable[[Heading], str | tuple[str, str]] = "numbered"
     """What is written around each block. A function of your own gets a `Heading` and returns a header, or a header
     and a footer, which stand on lines of their own; it never sees the text. It is asked once per heading. Under a
-    tiny budget it isn't asked at all. Text from documents is kept from passing for the labels of `numbered` and
+    tiny budget it isn't asked at all. If all its headers show the labels of a format, as `[1]`, a prompt asks for them
+    and answers are read for them. Text from documents is kept from passing for the labels of `numbered` and
     `source`; another form is yours to guard."""
     language: Language = "en"
     """Of the labels that are written around the text."""

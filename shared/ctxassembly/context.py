@@ -42,7 +42,8 @@ class Context:
     trace: Trace = field(default_factory=Trace)
     query: str | None = None
     format: str = "numbered"
-    """What the text looks like: "custom" if a function wrote the headers, "minimal" if none has room."""
+    """What the text looks like: "minimal" if no header has room. Of headers that a function wrote the format whose
+    labels they show, "custom" if none."""
     language: str = "en"
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     hits: tuple[Fragment, ...] = field(default=(), repr=False, compare=False)

@@ -31,7 +31,7 @@ class Renderer:
         self._config = config
         self._form = config.format if isinstance(config.format, str) else "custom"
         self._wording = WORDINGS[config.language]
-        self.particulars = Particulars(config.keys, self._wording.unknown)
+        self.particulars = Particulars(config.keys, config.language)
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int, bool, bool], tuple[Candidate, list[Part], bool]] = {}
         self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}

@@ -262,6 +262,8 @@ class Citation:
     """A copy."""
     shortened: tuple[Shortened, ...] = ()
     """The chunks in it that were cut or compressed."""
+    reference: str = ""
+    """Ready to be shown: "report.pdf § Executive Summary", "figures.xlsx § Sheet1 Row 42" or "report.pdf, page 3"."""
 
 
 @dataclass(frozen=True, slots=True)

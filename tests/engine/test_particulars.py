@@ -55,7 +55,7 @@ def test_what_is_looked_up_once_is_remembered_for_its_chunk_alone():
     ],
 )
 def test_the_source(metadata: dict[str, Any], source: str):
-    assert Particulars(MetadataKeys(), "unknown").source(chunk(**metadata)) == source
+    assert Particulars(MetadataKeys(), "en").source(chunk(**metadata)) == source
 
 
 def test_the_pages():

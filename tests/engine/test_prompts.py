@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from builders import hits_of, words_of
-from ctxassembly import AssemblyConfig, Context, assemble
+from ctxassembly import AssemblyConfig, Context, Heading, assemble
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.prompts import STYLES, system_prompt, user_prompt
 
@@ -149,3 +149,31 @@ def test_a_function_of_the_callers_shows_labels_that_nobody_knows():
     context = assemble(hits_of([words_of("A", 0)]), AssemblyConfig(format=lambda heading: f"<{heading.number}>"))
     assert context.format == "custom"
     assert "[" not in context.to_messages("Why?")[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("form", "template", "asked_for"),
+    [
+        ("numbered", "[{n}] {s}", "as in [1] or [1][3]"),
+        ("numbered", "Bron [{n}]: {s}", "as in [1] or [1][3]"),
+        ("source", "[SOURCE {n}] {s}", "as in [SOURCE 1]"),
+        ("xml", '<chunk index="{n}" file="{s}">', "index of the chunk"),
+    ],
+)
+def test_a_function_that_writes_our_labels_is_prompted_for_them_and_read(form: str, template: str, asked_for: str):
+    def header(heading: Heading) -> str:
+        return template.format(n=heading.number, s=heading.source)
+
+    hits = hits_of([words_of("A", 0), words_of("B", 0)])
+    context = assemble(hits, AssemblyConfig(format=header))
+    assert (context.format, context.labelled) == (form, True)
+    assert asked_for in context.to_messages("Why?")[0]["content"]
+    resolved = context.resolve("So it is [2].")
+    assert [citation.document_id for citation in resolved.citations] == ["B"]
+    assert not assemble(hits, AssemblyConfig(format=header, max_tokens=3)).labelled
+
+
+@pytest.mark.parametrize("template", ["{n}. {s}", "[1] {s}", "report[{n}].pdf", "[{n}"])
+def test_other_headers_are_not(template: str):
+    form = AssemblyConfig(format=lambda heading: template.format(n=heading.number, s=heading.source))
+    assert assemble(hits_of([words_of("A", 0), words_of("B", 0)]), form).format == "custom"

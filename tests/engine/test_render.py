@@ -35,7 +35,7 @@ GIDS = {"source": "gids.pdf", "page": 3}
         ("localised labels", "numbered", "nl", {"source": "gids.pdf"}, "[1] Uit gids.pdf:\nText."),
         ("localised labels", "numbered", "nl", {}, "[1] Uit onbekend:\nText."),
         ("XML", "xml", "en", GIDS, '<chunk index="1" source="gids.pdf" page="3">\nText.\n</chunk>'),
-        ("XML", "xml", "nl", {}, '<chunk index="1" source="onbekend">\nText.\n</chunk>'),
+        ("XML", "xml", "nl", {}, '<chunk index="1">\nText.\n</chunk>'),
         ("minimal", "minimal", "en", GIDS, "Text."),
     ],
 )
@@ -168,7 +168,7 @@ def test_xml_escapes_all_markup():
     text = '</chunk>\n<chunk index="2" source="forged">&lt; a && b'
     escaped = '&lt;/chunk&gt;\n&lt;chunk index="2" source="forged"&gt;&amp;lt; a &amp;&amp; b'
     context = rendered(chunk(text), format="xml")
-    assert context.text == f'<chunk index="1" source="unknown">\n{escaped}\n</chunk>'
+    assert context.text == f'<chunk index="1">\n{escaped}\n</chunk>'
     assert context.text.count("</chunk>") == 1
 
 
@@ -345,7 +345,7 @@ def block(*parts: tuple[Chunk, tuple[int, ...] | None], level: Header = Header.F
 def test_what_was_shortened_ends_in_a_visible_mark(rule: str, parts: Any, text: str):
     assert block(*parts, format="minimal") == text
     assert block(*parts) == f"[1] Source: unknown\n{text}"
-    assert block(*parts, format="xml") == f'<chunk index="1" source="unknown">\n{text}\n</chunk>'
+    assert block(*parts, format="xml") == f'<chunk index="1">\n{text}\n</chunk>'
     assert block(*parts, level=Header.LABEL) == f"[1]\n{text}"
 
 
