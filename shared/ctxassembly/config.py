@@ -167,8 +167,8 @@ class AssemblyConfig:
     """Supplementary text is left out if the best hit's score reaches this; None never leaves it out. Or a function that
     gets the query and the best hit's score, None where nothing was retrieved or scored, and returns whether to add it.
     """
-    summary_key: str = "page_summary"
-    """Metadata key of the page summary, which may be a dotted path."""
+    summary_key: str | tuple[str, ...] = ("page_summary", "chunk_metadata.page_summary")
+    """Metadata keys of the page summary, which may be dotted paths; the first that has one. One may be given alone."""
     on_store_error: OnStoreError = "degrade"
     """Degrade assembles without what failed, the neighbours or the embeddings, and the trace says so."""
     neighbours: Neighbours = "auto"
@@ -193,8 +193,10 @@ class AssemblyConfig:
         for parameter, choices in _CHOICES:
             _check_choice(parameter, getattr(self, parameter), get_args(choices))
         _check_format(self.format)
-        if not isinstance(self.summary_key, str) or not self.summary_key:
-            raise ConfigError("summary_key", "a metadata key", self.summary_key)
+        summary = (self.summary_key,) if isinstance(self.summary_key, str) else self.summary_key
+        if not isinstance(summary, tuple) or not summary or not all(isinstance(each, str) and each for each in summary):
+            raise ConfigError("summary_key", "a metadata key or a non-empty tuple of keys", self.summary_key)
+        object.__setattr__(self, "summary_key", summary)
         varying = (self.varying_keys,) if isinstance(self.varying_keys, str) else self.varying_keys
         if not isinstance(varying, (tuple, list)) or not all(isinstance(each, str) and each for each in varying):
             raise ConfigError("varying_keys", "a tuple of metadata keys", self.varying_keys)

@@ -24,7 +24,8 @@ class MetadataKeys:
     source: str | tuple[str, ...] = ("source", "file_name", "source_path")
     title: str | tuple[str, ...] = ("title",)
     url: str | tuple[str, ...] = ("url",)
-    section: str | tuple[str, ...] = ("section",)
+    section: str | tuple[str, ...] = ("section", "header_path")
+    """A path as LlamaIndex writes it, `/Setup/Linux/`, is read without the strokes around it."""
     sheet: str | tuple[str, ...] = ("sheet",)
     page: str | tuple[str, ...] = ("page_label", "page", "page_number")
     """The printed label first: `page` counts from 0 in most PDF parsers."""

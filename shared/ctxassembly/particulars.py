@@ -35,7 +35,10 @@ class Particulars:
             if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
                 value = int(value) if value.is_integer() else value if math.isfinite(value) else None
             text = value if value is None or type(value) is str else as_text(value)  # most are, and calls take time
-            self._lines[key] = (chunk, None if text is None else one_line(text) or None)
+            line = "" if text is None else one_line(text)
+            if name == "section" and line[:1] == "/" == line[-1:]:
+                line = line.strip("/ ")
+            self._lines[key] = (chunk, line or None)
         return self._lines[key][1]
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:

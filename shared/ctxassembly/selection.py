@@ -219,12 +219,13 @@ class Selection:
         return id(candidate) in self.shortened or (left_out is not None and left_out.reason == FOR_BUDGET)
 
 
-def _summaries(candidates: Iterable[Candidate], key: str) -> Mapping[str, str]:
+def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[str, str]:
     """The first summary among each document's chunks, by document id."""
     found: dict[str, tuple[int, str]] = {}
     for candidate in candidates:
-        summary = look_up(candidate.chunk.metadata, key)
-        if isinstance(summary, str) and (summary := str.__str__(summary)).strip():
+        said = (look_up(candidate.chunk.metadata, key) for key in keys)
+        summary = next((str.__str__(each) for each in said if isinstance(each, str) and each.strip()), "")
+        if summary:
             document_id, at = candidate.chunk.document_id, candidate.position
             if document_id not in found or at < found[document_id][0]:
                 found[document_id] = (at, summary)

@@ -45,7 +45,7 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("supplement_position", "one of 'before', 'after'", ["top", None]),
         ("supplement_max_tokens", "an integer of at least 1", [0, -1, 1.5, None, True]),
         ("supplement_threshold", "a number, a function of query and score, or None", ["0.5", float("nan"), True]),
-        ("summary_key", "a metadata key", ["", None, 7]),
+        ("summary_key", "a metadata key or a non-empty tuple of keys", ["", None, 7, (), ("a", "")]),
         ("on_store_error", "one of 'degrade', 'raise'", ["ignore", None]),
         ("neighbours", "one of 'auto', 'filtered', 'unfiltered'", ["all", None, True]),
         ("varying_keys", "a tuple of metadata keys", [None, 7, ("",), [1]]),
@@ -97,7 +97,7 @@ def test_the_table_above_has_every_parameter():
         ("semantic_threshold", [0.01, 0.85, 1.0]),
         ("prefer", ["score", "newest"]),
         ("on_store_error", ["degrade", "raise"]),
-        ("summary_key", ["chunk_metadata.page_summary"]),
+        ("summary_key", [("chunk_metadata.page_summary",), ("page_summary", "summary")]),
     ],
 )
 def test_the_ends_of_each_range_are_inside(parameter: str, values: list[Any]):

@@ -235,7 +235,7 @@ def test_the_page_summary_stands_before_the_first_passage(rule: str, options: di
 @pytest.mark.parametrize(
     ("rule", "metadata", "key"),
     [
-        ("the key may be a dotted path", {"chunk_metadata": {"page_summary": SUMMARY}}, "chunk_metadata.page_summary"),
+        ("the key may be a dotted path", {"chunk_metadata": {"summary": SUMMARY}}, "chunk_metadata.summary"),
         ("the key may be a dotted path", {"a": {"b": {"c": SUMMARY}}}, "a.b.c"),
         ("a key with a dot in it", {"a.b": SUMMARY}, "a.b"),
         ("any key", {"samenvatting": SUMMARY}, "samenvatting"),
@@ -244,6 +244,19 @@ def test_the_page_summary_stands_before_the_first_passage(rule: str, options: di
 def test_the_key_of_the_summary(rule: str, metadata: dict[str, Any], key: str):
     assert f"[Page context: {SUMMARY}]\n" in rendered(chunk(**metadata), summary_key=key).text
     assert "Page context" not in rendered(chunk(**metadata)).text
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"chunk_metadata": {"page_summary": SUMMARY}},
+        {"chunk_metadata.page_summary": SUMMARY},
+        {"page_summary": SUMMARY, "chunk_metadata": {"page_summary": "Another."}},
+        {"page_summary": " ", "chunk_metadata": {"page_summary": SUMMARY}},
+    ],
+)
+def test_the_summary_of_chunk_metadata_is_found_where_there_is_no_other(metadata: dict[str, Any]):
+    assert f"[Page context: {SUMMARY}]\n" in rendered(chunk(**metadata)).text
 
 
 def test_a_summary_stands_once_per_document():
