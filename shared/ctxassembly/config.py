@@ -193,6 +193,7 @@ class AssemblyConfig:
         for parameter, choices in _CHOICES:
             _check_choice(parameter, getattr(self, parameter), get_args(choices))
         _check_format(self.format)
+        self._check_effects()
         summary = (self.summary_key,) if isinstance(self.summary_key, str) else self.summary_key
         if not isinstance(summary, tuple) or not summary or not all(isinstance(each, str) and each for each in summary):
             raise ConfigError("summary_key", "a metadata key or a non-empty tuple of keys", self.summary_key)
@@ -221,6 +222,18 @@ class AssemblyConfig:
             raise ConfigError("llm_timeout_seconds", "a number above 0", self.llm_timeout_seconds)
         if self.supplement_threshold is not None and not callable(self.supplement_threshold):
             _check_threshold(self.supplement_threshold)
+
+    def _check_effects(self) -> None:
+        """What is set has to have an effect in the granularity that was chosen."""
+        for granularity, parameter, idle, instead in _WITHOUT_EFFECT:
+            chosen = self.choose_by == "rank" if granularity == "rank" else self.granularity == granularity
+            # Sentences are chosen by a query; by rank alone they are whole chunks.
+            if granularity == "sentence" and self.choose_by == "rank":
+                continue
+            if chosen and getattr(self, parameter) != idle:
+                setting = "choose_by" if granularity == "rank" else "granularity"
+                allowed = f"{idle!r} where {setting} is {granularity!r}, which has no use for it; {instead}"
+                raise ConfigError(parameter, allowed, getattr(self, parameter))
 
     def _check_optional_numbers(self) -> None:
         for parameter, allowed, least, most in _OPTIONAL_NUMBERS:
@@ -293,6 +306,16 @@ _OPTIONAL_NUMBERS = (
     ("relevance_floor", "a number or None", -math.inf, math.inf),
 )
 _OPTIONAL_INTEGERS = (("max_characters", 1), ("max_chunk_tokens", 1))
+_WITHOUT_EFFECT = (
+    ("sentence", "at_edge", "skip", "say granularity='chunk'"),
+    ("sentence", "compress", "none", "say granularity='chunk'"),
+    ("document", "stop_below", None, "say granularity='auto'"),
+    ("document", "pool_window", None, "say window=3, or granularity='auto'"),
+    ("passage", "pool_window", None, "say window=3, or granularity='auto'"),
+    ("rank", "stop_below", None, "say choose_by='query'"),
+    ("rank", "pool_window", None, "say window=3, or choose_by='query'"),
+)
+"""Granularities, and choosing by rank: what has no effect there, its default, and what would have one."""
 _CHOICES = (
     ("granularity", Granularity),
     ("choose_by", ChooseBy),

@@ -168,3 +168,27 @@ def test_zones_that_leave_nothing_name_what_they_take():
         "TokenBudget.window must be more than the zones take together "
         "(system 4,000 + query 1,000 + conversation 8,000 + generation 4,000 + buffer 1,000), got 18000"
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "parameter", "value"),
+    [
+        ({"granularity": "sentence"}, "at_edge", "truncate"),
+        ({"granularity": "sentence"}, "compress", "llm"),
+        ({"granularity": "document"}, "stop_below", 0.5),
+        ({"granularity": "document"}, "pool_window", 3),
+        ({"granularity": "passage"}, "pool_window", 0),
+        ({"choose_by": "rank"}, "stop_below", 0),
+        ({"choose_by": "rank"}, "pool_window", 3),
+    ],
+)
+def test_what_has_no_effect_beside_another_setting_is_an_error(others: dict[str, str], parameter: str, value: Any):
+    ((name, chosen),) = others.items()
+    with pytest.raises(ConfigError, match=rf"^{parameter} must be .* where {name} is '{chosen}', .*; say .*, got"):
+        AssemblyConfig(**others, **{parameter: value})
+    AssemblyConfig(**{parameter: value})
+    AssemblyConfig(**others)
+
+
+def test_by_rank_sentences_are_chunks_which_are_cut_and_compressed():
+    AssemblyConfig(granularity="sentence", choose_by="rank", at_edge="truncate", compress="extractive")

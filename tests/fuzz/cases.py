@@ -12,7 +12,19 @@ from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, S
 from ctxassembly import config as settings
 from ctxassembly.requests import ChunkRef
 from fuzz.odd import ODD, UnprintableError
-from strategies import FRAGMENTS, SUMMARIES, broken, by_letters, first_line, framed, inventive, quarters, silent, words
+from strategies import (
+    FRAGMENTS,
+    SUMMARIES,
+    broken,
+    by_letters,
+    effective,
+    first_line,
+    framed,
+    inventive,
+    quarters,
+    silent,
+    words,
+)
 
 PROSE = (
     "The council answered with a tax on indigo and madder. ",
@@ -218,6 +230,7 @@ def case(seed: int) -> Case:
     options = {name: rng.choice(values) for name, values in OPTIONS.items() if rng.random() < 0.35}
     if rng.random() < 0.7:  # a budget that presses
         options["max_tokens"] = rng.randint(1, 400)
+    options = effective(options)
     query = rng.choice(QUERIES)
     embeddings = rng.choice((None, by_letters, by_letters, broken))
     if options.get("dedup") == "semantic":
