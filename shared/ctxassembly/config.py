@@ -20,11 +20,13 @@ AtEdge = Literal["skip", "stop", "truncate"]
 Format = Literal["numbered", "source", "xml", "grouped", "minimal"]
 Order = Literal["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
 Language = Literal["en", "nl"]
+Separator = Literal["blank", "rule"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
 Prefer = Literal["score", "newest"]
 Compress = Literal["none", "extractive", "llm"]
 SupplementPosition = Literal["before", "after"]
+SupplementDefault = Literal["add", "suppress"]
 OnStoreError = Literal["degrade", "raise"]
 Neighbours = Literal["auto", "filtered", "unfiltered"]
 
@@ -153,6 +155,9 @@ class AssemblyConfig:
     tiny budget it isn't asked at all. If all its headers show the labels of a format, as `[1]`, a prompt asks for them
     and answers are read for them. Text from documents is kept from passing for the labels of `numbered` and
     `source`; another form is yours to guard."""
+    separator: Separator = "blank"
+    """What parts the blocks: a blank line, or a `rule`, `---` on a line of its own between two blank ones, which no
+    text can forge either. Documents and nodes that an adapter returns are joined by whoever reads them."""
     language: Language = "en"
     """Of the labels that are written around the text."""
     cite: Cite = "document"
@@ -167,6 +172,13 @@ class AssemblyConfig:
     """Supplementary text is left out if the best hit's score reaches this; None never leaves it out. Or a function that
     gets the query and the best hit's score, None where nothing was retrieved or scored, and returns whether to add it.
     """
+    supplement_gate: Callable[[Any], bool] | None = None
+    """A function that decides instead of `supplement_threshold`, of more: it gets a `ctxassembly.supplement.Situation`
+    (query, the best hit's score, the best vector similarity of all hits, the caller's intent) and returns whether to
+    add it."""
+    supplement_default: SupplementDefault = "add"
+    """What becomes of supplementary text about which no gate says anything: there is none, or nothing was retrieved or
+    scored. `suppress` leaves it out unless a gate opens, or the caller forces it."""
     summary_key: str | tuple[str, ...] = ("page_summary", "chunk_metadata.page_summary")
     """Metadata keys of the page summary, which may be dotted paths; the first that has one. One may be given alone."""
     on_store_error: OnStoreError = "degrade"
@@ -220,8 +232,17 @@ class AssemblyConfig:
                 raise ConfigError(parameter, allowed, value)
         if not _is_number(self.llm_timeout_seconds) or self.llm_timeout_seconds <= 0:
             raise ConfigError("llm_timeout_seconds", "a number above 0", self.llm_timeout_seconds)
+        self._check_gate()
+
+    def _check_gate(self) -> None:
         if self.supplement_threshold is not None and not callable(self.supplement_threshold):
             _check_threshold(self.supplement_threshold)
+        if self.supplement_gate is not None:
+            if not callable(self.supplement_gate):
+                raise ConfigError("supplement_gate", "a function of a Situation, or None", self.supplement_gate)
+            if self.supplement_threshold is not None:
+                allowed = "None where supplement_gate decides"
+                raise ConfigError("supplement_threshold", allowed, self.supplement_threshold)
 
     def _check_effects(self) -> None:
         """What is set has to have an effect in the granularity that was chosen."""
@@ -325,8 +346,10 @@ _CHOICES = (
     ("compress", Compress),
     ("order", Order),
     ("language", Language),
+    ("separator", Separator),
     ("cite", Cite),
     ("supplement_position", SupplementPosition),
+    ("supplement_default", SupplementDefault),
     ("on_store_error", OnStoreError),
     ("neighbours", Neighbours),
 )

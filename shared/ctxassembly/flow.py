@@ -26,7 +26,7 @@ from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.long_chunks import LongChunks
-from ctxassembly.render import SEPARATOR
+from ctxassembly.render import SEPARATORS
 from ctxassembly.requests import Request
 from ctxassembly.scope import Scope
 from ctxassembly.selection import Selector
@@ -109,7 +109,8 @@ def assemble_flow(
         if each.kept is not None
     }
     labels = layout.labels()
-    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR, layout.particulars, shortened)
+    rows = _placed(labels, layout.blocks(level), beside, config)
+    cited = cite(rows, SEPARATORS[config.separator], layout.particulars, shortened)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(

@@ -39,6 +39,8 @@ class MetadataKeys:
     """The words that it matched: a text, or several."""
     expansion: str | tuple[str, ...] = ("expanded_query", "expansion")
     """The rewritten or added query that found it."""
+    similarity: str | tuple[str, ...] = ("vector_similarity", "similarity", "cosine_similarity")
+    """How near the chunk's embedding is to the query's, where the score says something else: see `supplement_gate`."""
     keep_whole: str | tuple[str, ...] = ("keep_whole",)
     """True of a chunk that has to stand whole, as a roster or a form does: retrieved, it goes before all others and is
     not shortened, unless it doesn't fit at all; as a neighbour it stands whole or not at all."""

@@ -18,7 +18,7 @@ from ctxassembly.groups import MANY, Group, Run, Size, Sized, added_texts, by_me
 from ctxassembly.join import find_joint
 from ctxassembly.lower_bound import LONGEST_TOKEN
 from ctxassembly.order import arrange
-from ctxassembly.render import SEPARATOR, Renderer
+from ctxassembly.render import SEPARATORS, Renderer
 from ctxassembly.sizes import LEAST_OF_PAGES, Sizes
 from ctxassembly.tokens import Counter, Measured
 from ctxassembly.types import Candidate, Chunk, Header, Joint, Label, Part
@@ -43,7 +43,7 @@ class Layout:
         self._summaries = summaries
         self._renderer = Renderer(config)
         self.particulars = self._renderer.particulars
-        self._separator = counter.measure(SEPARATOR)
+        self._separator = counter.measure(SEPARATORS[config.separator])
         # Keyed by identity: whoever owns the candidates keeps the chunks alive as long as the layout.
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
         self._groups: dict[object, Group] = {}

@@ -6,12 +6,12 @@ part knows the slice it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from ctxassembly.config import AssemblyConfig
+from ctxassembly.config import AssemblyConfig, Separator
 from ctxassembly.errors import ConfigError
 from ctxassembly.formats import FORMATS, Heading, Lines
 from ctxassembly.forms import FRAMES, RULE, WORDINGS
@@ -19,7 +19,7 @@ from ctxassembly.neutral import escaped, goes_on, neutralised, one_line, replace
 from ctxassembly.particulars import Particulars
 from ctxassembly.types import GAP, Candidate, Header, Label, Part, Piece
 
-SEPARATOR = "\n\n"
+SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
 MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
 

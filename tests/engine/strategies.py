@@ -253,6 +253,8 @@ def effective(options: dict[str, Any]) -> dict[str, Any]:
         idle |= {"at_edge", "compress"}
     if grain == "document":
         idle |= {"stop_below", "pool_window"}
+    if options.get("supplement_gate") is not None:
+        idle |= {"supplement_threshold"}
     if grain == "passage":
         idle |= {"pool_window"}
     return {name: value for name, value in options.items() if name not in idle}
@@ -283,11 +285,13 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "min_overlap_chars": draw(st.sampled_from([20, 20, 0, 3])),
         "max_overlap_chars": draw(st.sampled_from([None, None, 30])),
         "format": draw(st.sampled_from(FORMATS)),
+        "separator": draw(st.sampled_from(["blank", "blank", "rule"])),
         "language": draw(st.sampled_from(["en", "nl"])),
         "cite": draw(st.sampled_from(["document", "passage", "chunk"])),
         "order": draw(st.sampled_from(ORDERS)),
         "supplement_position": draw(st.sampled_from(["before", "after"])),
         "supplement_max_tokens": draw(st.sampled_from([1000, 1000, 12, 40])),
+        "supplement_default": draw(st.sampled_from(["add", "add", "suppress"])),
         "supplement_threshold": draw(st.sampled_from([None, None, 0.5, -1])),
     }
     return effective(drawn)

@@ -11,6 +11,7 @@ from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
 from ctxassembly import config as settings
 from ctxassembly.requests import ChunkRef
+from ctxassembly.supplement import Situation
 from fuzz.odd import ODD, UnprintableError
 from strategies import (
     FRAGMENTS,
@@ -72,7 +73,9 @@ _CHOICES: dict[str, Any] = {
     "compress": settings.Compress,
     "order": settings.Order,
     "language": settings.Language,
+    "separator": settings.Separator,
     "cite": settings.Cite,
+    "supplement_default": settings.SupplementDefault,
     "supplement_position": settings.SupplementPosition,
     "on_store_error": settings.OnStoreError,
 }
@@ -81,6 +84,11 @@ _CHOICES: dict[str, Any] = {
 def chatty(query: str | None, score: float | None) -> bool:
     """A gate of the caller's."""
     return score is None or score < 0.5
+
+
+def careful(situation: Situation) -> bool:
+    """Another one."""
+    return situation.similarity is None or situation.similarity < 0.5
 
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
@@ -104,6 +112,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "format": (*get_args(settings.Format), framed),
     "supplement_max_tokens": (1_000, 1, 12, 40),
     "supplement_threshold": (None, 0.5, -1, chatty),
+    "supplement_gate": (None, careful),
     "summary_key": ("page_summary", "nested.page", "source"),
     "neighbours": ("auto", "unfiltered"),
     "varying_keys": ((), ("section", "odd")),

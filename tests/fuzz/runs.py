@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 
 from ctxassembly import Chunk, Context, Hit, aassemble, assemble
 from ctxassembly.errors import FilterNotSeenWarning, StoreError
+from ctxassembly.render import SEPARATORS
 from ctxassembly.shown import as_name
 from fuzz import invariants
 from fuzz.cases import case
@@ -60,9 +61,9 @@ def _through_langchain(seed: int) -> int:
     assembler = ContextAssembler(config=config, store=given.store, embeddings=given.embeddings, llm=given.llm)
     put = {"documents": documents, "query": given.query, "supplement": given.supplement}
     plain = assemble([hit_from(each, config.keys) for each in documents], config, **given.arguments)
-    _is_the_same("\n\n".join(each.page_content for each in assembler.invoke(put)), plain)
+    _is_the_same(SEPARATORS[config.separator].join(each.page_content for each in assembler.invoke(put)), plain)
     made = loop.run_until_complete(assembler.ainvoke(put))
-    _is_the_same("\n\n".join(each.page_content for each in made), plain)
+    _is_the_same(SEPARATORS[config.separator].join(each.page_content for each in made), plain)
     for each in made:
         assert each.metadata["trace"]["summary"] == plain.trace.summary
     if not given.odd:
@@ -84,9 +85,14 @@ def _through_llamaindex(seed: int) -> int:
     )
     plain = assemble([to_hit(each, config.keys) for each in nodes], config, **given.arguments)
     query = None if given.query is None else QueryBundle(given.query)
-    _is_the_same("\n\n".join(each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)), plain)
+    _is_the_same(
+        SEPARATORS[config.separator].join(
+            each.node.get_content() for each in postprocessor.postprocess_nodes(nodes, query)
+        ),
+        plain,
+    )
     made = loop.run_until_complete(postprocessor.apostprocess_nodes(nodes, query))
-    _is_the_same("\n\n".join(each.node.get_content() for each in made), plain)
+    _is_the_same(SEPARATORS[config.separator].join(each.node.get_content() for each in made), plain)
     if not given.odd and len(nodes) == len(given.hits):
         _is_the_same(assemble(given.hits, config, **given.arguments).text, plain)
     return 4
