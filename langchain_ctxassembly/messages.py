@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from ctxassembly.context import Context
@@ -12,7 +14,10 @@ def to_messages(
     question: str,
     style: str = "grounded",
     extra_instructions: str | None = None,
+    *,
+    extra_rules: Sequence[str] = (),
+    template: str | None = None,
 ) -> list[BaseMessage]:
     """A system and a human message, with the words of `Context.to_messages`."""
-    system, user = context.to_messages(question, style, extra_instructions)
+    system, user = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
     return [SystemMessage(system["content"]), HumanMessage(user["content"])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llama_index.core.llms import ChatMessage
 
 from ctxassembly.context import Context
@@ -12,7 +14,10 @@ def to_messages(
     question: str,
     style: str = "grounded",
     extra_instructions: str | None = None,
+    *,
+    extra_rules: Sequence[str] = (),
+    template: str | None = None,
 ) -> list[ChatMessage]:
     """A system and a user message, with the words of `Context.to_messages`."""
-    messages = context.to_messages(question, style, extra_instructions)
+    messages = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
     return [ChatMessage(content=each["content"], role=each["role"]) for each in messages]

@@ -177,3 +177,24 @@ def test_a_function_that_writes_our_labels_is_prompted_for_them_and_read(form: s
 def test_other_headers_are_not(template: str):
     form = AssemblyConfig(format=lambda heading: template.format(n=heading.number, s=heading.source))
     assert assemble(hits_of([words_of("A", 0), words_of("B", 0)]), form).format == "custom"
+
+
+def test_rules_of_the_callers_come_last():
+    context = assemble(hits_of([words_of("A", 0)]))
+    told = context.to_messages("Why?", extra_rules=["Answer in Dutch.", "Name the page."])[0]["content"]
+    assert told == system_prompt() + "\n- Answer in Dutch.\n- Name the page."
+    for wrong in ("Answer in Dutch.", [7]):
+        with pytest.raises(InputError, match="extra_rules must be a sequence of strings"):
+            context.to_messages("Why?", extra_rules=wrong)
+
+
+def test_the_user_message_may_have_a_template_of_its_own():
+    context = assemble(hits_of([words_of("A", 0)]), AssemblyConfig(language="nl"))
+    template = "Contextdocumenten:\n{context}\n\nVraag: {question}"
+    user = context.to_messages("Wat zegt {context}?", template=template)[1]["content"]
+    assert user == f"Contextdocumenten:\n{context.text}\n\nVraag: Wat zegt {{context}}?"
+    assert context.to_messages("Wat?", "strict", "Kort.", template=template)[1]["content"].endswith("Wat?\n\nKort.")
+    assert "(Er zijn geen documenten gevonden.)" in user_prompt("", "Wat?", language="nl", template=template)
+    for wrong in ("{context}", "{question}", "{context} {context} {question}", "", 7):
+        with pytest.raises(ConfigError, match=r"template must be a text with {context} and {question}, each once"):
+            context.to_messages("Wat?", template=wrong)
