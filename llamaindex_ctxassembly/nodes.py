@@ -44,6 +44,7 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
         next_id=related_id(node, NodeRelationship.NEXT),
         metadata=node.metadata,
         vector=node.embedding,
+        unread=frozenset(each for each in node.excluded_llm_metadata_keys or () if isinstance(each, str)),
     )
 
 

@@ -175,6 +175,7 @@ def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
         _link("next_id", chunk.next_id, chunk_id, odd),
         metadata,
         _vector(chunk.vector),
+        chunk.unread if type(chunk.unread) is frozenset else frozenset(),
     )
     return mended, odd
 

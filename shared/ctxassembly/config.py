@@ -172,6 +172,10 @@ class AssemblyConfig:
     """Supplementary text is left out if the best hit's score reaches this; None never leaves it out. Or a function that
     gets the query and the best hit's score, None where nothing was retrieved or scored, and returns whether to add it.
     """
+    header_keys: tuple[str, ...] = ()
+    """Metadata keys, or dotted paths, that the model reads below the header, each on a line of its own, as `author: J.
+    Jansen`; those of the best chunk of the label. LlamaIndex itself writes all metadata there, LangChain none. Under a
+    tiny budget they go with the summary."""
     supplement_gate: Callable[[Any], bool] | None = None
     """A function that decides instead of `supplement_threshold`, of more: it gets a `ctxassembly.supplement.Situation`
     (query, the best hit's score, the best vector similarity of all hits, the caller's intent) and returns whether to
@@ -214,6 +218,10 @@ class AssemblyConfig:
         if not isinstance(varying, (tuple, list)) or not all(isinstance(each, str) and each for each in varying):
             raise ConfigError("varying_keys", "a tuple of metadata keys", self.varying_keys)
         object.__setattr__(self, "varying_keys", tuple(varying))
+        lines = (self.header_keys,) if isinstance(self.header_keys, str) else self.header_keys
+        if not isinstance(lines, (tuple, list)) or not all(isinstance(each, str) and each.strip() for each in lines):
+            raise ConfigError("header_keys", "a tuple of metadata keys", self.header_keys)
+        object.__setattr__(self, "header_keys", tuple(lines))
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
 

@@ -223,7 +223,8 @@ def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[
     """The first summary among each document's chunks, by document id."""
     found: dict[str, tuple[int, str]] = {}
     for candidate in candidates:
-        said = (look_up(candidate.chunk.metadata, key) for key in keys)
+        chunk = candidate.chunk
+        said = (look_up(chunk.metadata, key) for key in keys if key not in chunk.unread)
         summary = next((str.__str__(each) for each in said if isinstance(each, str) and each.strip()), "")
         if summary:
             document_id, at = candidate.chunk.document_id, candidate.position

@@ -43,6 +43,9 @@ class Chunk:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     vector: Sequence[float] | None = field(default=None, repr=False, compare=False)
     """The embedding of `text`, if it is at hand: semantic deduplication then needs not compute it."""
+    unread: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Metadata keys that the model is not to read, in a summary or under `header_keys`: as LlamaIndex's nodes say. What
+    a label names, the source and its place, stands all the same."""
 
 
 @dataclass(frozen=True, slots=True)

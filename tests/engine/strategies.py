@@ -285,6 +285,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "min_overlap_chars": draw(st.sampled_from([20, 20, 0, 3])),
         "max_overlap_chars": draw(st.sampled_from([None, None, 30])),
         "format": draw(st.sampled_from(FORMATS)),
+        "header_keys": draw(st.sampled_from([(), (), ("source", "page")])),
         "separator": draw(st.sampled_from(["blank", "blank", "rule"])),
         "language": draw(st.sampled_from(["en", "nl"])),
         "cite": draw(st.sampled_from(["document", "passage", "chunk"])),

@@ -113,6 +113,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "supplement_max_tokens": (1_000, 1, 12, 40),
     "supplement_threshold": (None, 0.5, -1, chatty),
     "supplement_gate": (None, careful),
+    "header_keys": ((), ("page", "nested.page", "odd")),
     "summary_key": ("page_summary", "nested.page", "source"),
     "neighbours": ("auto", "unfiltered"),
     "varying_keys": ((), ("section", "odd")),
