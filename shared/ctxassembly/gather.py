@@ -18,6 +18,7 @@ from ctxassembly.kin import in_document, parents_of
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.long_chunks import READ_CHARS, LongChunks
+from ctxassembly.marks import is_marked
 from ctxassembly.neutral import is_storable
 from ctxassembly.offsets import part_of
 from ctxassembly.places import Answered, contained, is_covered, positions
@@ -103,8 +104,10 @@ def _expand(
     fetched = _Fetched([], [], [], set(), set(), set())
     # Where nobody knows the filter, another tenant's chunks may stand between.
     by_offset = reach * (1 if scope is None else 2) if finds_offsets else 0
-    if reach:
-        fetched = yield from _fetch(chunks, admitted, config, reach, by_offset, scope, log)
+    alone = {hit.rank for hit in hits if is_marked(hit.chunk, "no_neighbours", config.keys)}
+    if reach and len(alone) < len(hits):
+        bringing = [hit.chunk for hit in hits if hit.rank not in alone]
+        fetched = yield from _fetch(bringing, admitted, config, reach, by_offset, scope, log)
     if fetched.refused:
         unnamed = f"{len(fetched.refused):,} neighbours by names with characters that databases refuse"
         log.notes.append(f"store: not asked for {unnamed}")
@@ -129,7 +132,8 @@ def _expand(
         Candidate(chunk, hit.rank, hit.score, position=places[chunk.document_id, chunk.id])
         for hit, chunk in zip(hits, chunks, strict=True)
     )
-    near = neighbours(placed, found, places, reach, config.neighbour_decay, scope)
+    bringing_hits = [hit for hit in placed if hit.rank not in alone] if alone else placed
+    near = neighbours(bringing_hits, found, places, reach, config.neighbour_decay, scope)
     if scope is not None and log.round_trips:
         log.unscoped = tuple(scope.differing)
         if scope.left_out:
