@@ -169,7 +169,8 @@ def _rest_of(
     What is `worth_a_header` has at least as many tokens as are written around it.
     """
     room = (scale.max_tokens - scale.token_count) * MOST_CHARS_PER_TOKEN
-    ends = sentence_ends(candidate.text[:room])
+    within = candidate.text[:room].rstrip()
+    ends = [end for end in sentence_ends(candidate.text[:room]) if end < len(within)]  # the room ends no sentence
     end = last_fitting(ends, lambda end: scale.fits([beginning(candidate, end, "budget")]))
     if not candidate.text[:end].strip():
         return ()

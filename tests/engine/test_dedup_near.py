@@ -165,9 +165,14 @@ def test_disabled_collapses_nothing():
     assert standing(near(ONE, EDITED, enabled=False)) == ["one", "two"]
 
 
+FIRST = Chunk("first", "F", "First of all.")
+BY_CHUNK = {"granularity": "chunk", "format": "minimal"}
+"""The best hit is cut where it doesn't fit; any other one is passed over."""
+
+
 def test_what_the_budget_leaves_out_does_not_keep_its_parts_out():
-    context = near(ONE, INSIDE, max_tokens=count(TEXT) // 2, format="minimal")
-    assert standing(context) == ["inside"]
+    context = near(FIRST, ONE, INSIDE, max_tokens=count(TEXT) // 2 + 6, **BY_CHUNK)
+    assert standing(context) == ["first", "inside"]
     assert (decision(context, "one").reason, decision(context, "one").replaced) == ("budget", ())
     assert decision(context, "inside").outcome == "kept"
 
@@ -175,15 +180,14 @@ def test_what_the_budget_leaves_out_does_not_keep_its_parts_out():
 def test_parts_of_what_was_left_out_do_not_repeat_each_other_or_what_was_taken():
     again = replace(INSIDE, id="again", document_id="D", text=f"{INSIDE.text}!")
     other = replace(INSIDE, id="other", document_id="E", text=" ".join(TEXT.split()[40:52]))
-    context = near(ONE, INSIDE, again, other, max_tokens=count(TEXT) * 2 // 3, format="minimal")
-    assert standing(context) == ["inside", "other"]
+    context = near(FIRST, ONE, INSIDE, again, other, max_tokens=count(TEXT) * 2 // 3 + 6, **BY_CHUNK)
+    assert standing(context) == ["first", "inside", "other"]
     assert decision(context, "again").because_of == "inside"
 
 
 def test_whole_documents_go_from_the_tail_with_their_parts():
     """Granularity `document` is the published rule: nothing is taken after the first that doesn't fit."""
-    first = Chunk("first", "F", "First of all.")
-    context = near(first, ONE, INSIDE, max_tokens=60, granularity="document")
+    context = near(FIRST, ONE, INSIDE, max_tokens=60, granularity="document")
     assert standing(context) == ["first"]
     assert {decision(context, name).reason for name in ("one", "inside")} == {"budget"}
 
