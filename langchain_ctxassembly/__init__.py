@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_ctxassembly.assembler import ContextAssembler
     from langchain_ctxassembly.messages import to_messages
+    from langchain_ctxassembly.numbering import number_chunks
     from langchain_ctxassembly.postgres import PGVectorNeighbours
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
     from langchain_ctxassembly.vectorstore import VectorStoreNeighbours
@@ -20,6 +21,7 @@ __all__ = [
     "ContextAssemblyRetriever",
     "PGVectorNeighbours",
     "VectorStoreNeighbours",
+    "number_chunks",
     "to_messages",
 ]
 
@@ -28,6 +30,7 @@ _HOMES = {
     "ContextAssemblyRetriever": "retriever",
     "PGVectorNeighbours": "postgres",
     "VectorStoreNeighbours": "vectorstore",
+    "number_chunks": "numbering",
     "to_messages": "messages",
 }
 

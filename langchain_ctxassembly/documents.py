@@ -22,7 +22,7 @@ def hit_from(document: Document, keys: MetadataKeys) -> Hit:
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
     """The chunk that `document` is. Odd values pass as they are: the engine mends them and notes it."""
     metadata = document.metadata
-    document_id, index = keys.read(metadata, "document_id"), keys.read(metadata, "index")
+    document_id, index = keys.document_of(metadata), keys.read(metadata, "index")
     return Chunk(
         id=_id(document, document_id, index),
         document_id=document_id,

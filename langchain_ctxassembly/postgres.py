@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Protocol, cast
@@ -23,11 +23,19 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.missing import Lack
 from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable
 from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
 from ctxassembly.types import Chunk, ChunkRef
 from langchain_ctxassembly.detect import unwrapped
 from langchain_ctxassembly.documents import chunk_from
+
+REMEDIES: Mapping[Lack, str] = {
+    "place": "call number_stored_chunks(vectorstore) once, and store new ones as "
+    "vectorstore.add_documents(number_chunks(documents))",
+    "answer": "call number_stored_chunks(vectorstore) once, or name the keys of the table in "
+    "AssemblyConfig(keys=MetadataKeys(document_id=..., index=...))",
+}
 
 Rows = Iterable[Sequence[Any]]
 """Id, text and metadata of chunks."""
@@ -59,6 +67,11 @@ class PGVectorNeighbours:
             raise ConfigError("filter", "a dict, as for the vector store's own search", self.filter)
         if not 0 < self.timeout_seconds < math.inf:
             raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
 
     @property
     def holds_filter(self) -> bool | None:

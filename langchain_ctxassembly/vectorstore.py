@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +11,18 @@ from langchain_core.vectorstores import VectorStore
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.missing import Lack
+from ctxassembly.numbering import document_and_index
 from ctxassembly.types import Chunk, ChunkRef
 from langchain_ctxassembly.documents import chunk_from
 from langchain_ctxassembly.kinds import agot, check, got, is_filter
 
-
-def document_and_index(document_id: str, index: int) -> str:
-    """The id of a chunk by default: `handbook.pdf#7`."""
-    return f"{document_id}#{index}"
+REMEDIES: Mapping[Lack, str] = {
+    "place": "store them anew as vectorstore.add_documents(number_chunks(documents))",
+    "answer": "store them anew under ids that follow from document and index, as "
+    "vectorstore.add_documents(number_chunks(documents)), or say under which they are in "
+    "VectorStoreNeighbours(vectorstore, id_of=...)",
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,11 @@ class VectorStoreNeighbours:
         if not callable(self.id_of):
             raise ConfigError("id_of", "a function (document_id, index) -> id", self.id_of)
         check(self.vectorstore, self.filter)
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
 
     @property
     def holds_filter(self) -> bool | None:

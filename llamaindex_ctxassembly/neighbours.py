@@ -10,7 +10,7 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.keys import MetadataKeys
+from ctxassembly.keys import MetadataKeys, keyed
 from ctxassembly.stores.filtered import FilteredStore
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.filters import allowed, conditions
@@ -39,7 +39,7 @@ def neighbours_of(
         return PGVectorNeighbours(vector_store, keys=keys)
     if not (store is None or hasattr(store, "fetch") or hasattr(store, "afetch")):
         raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", store)
-    return store
+    return keyed(store, keys)
 
 
 def under(filters: MetadataFilters | None, store: Any) -> Any:

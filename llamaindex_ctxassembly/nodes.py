@@ -36,8 +36,8 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
     start = getattr(node, "start_char_idx", None)
     return Chunk(
         id=node.node_id,
-        document_id=source if source is not None else keys.read(node.metadata, "document_id"),
-        text=_content(node),
+        document_id=source if source is not None else keys.document_of(node.metadata),
+        text=text_of(node),
         index=keys.read(node.metadata, "index"),
         start=start if start is not None else keys.read(node.metadata, "start"),
         prev_id=related_id(node, NodeRelationship.PREVIOUS),
@@ -59,8 +59,8 @@ def related_node(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeI
     return related if isinstance(related, RelatedNodeInfo) else None
 
 
-def _content(node: BaseNode) -> Any:
-    """The text of the node; the error, in place of a text that there is none of, if it can't be had."""
+def text_of(node: BaseNode) -> Any:
+    """The text of the node alone; the error, in place of a text that there is none of, if it can't be had."""
     try:
         return node.get_content(MetadataMode.NONE)
     except Exception as error:  # noqa: BLE001 - the engine says of this node alone that it has no text
@@ -75,7 +75,7 @@ def is_media(scored: NodeWithScore) -> bool:
     """
     if not isinstance(scored, NodeWithScore):
         raise InputError(f"nodes must be a list of NodeWithScore, got {shown(scored)}")
-    node, text = scored.node, _content(scored.node)
+    node, text = scored.node, text_of(scored.node)
     if not isinstance(text, str) or str.strip(text):
         return False
     if isinstance(node, ImageNode):

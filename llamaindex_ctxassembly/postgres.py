@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +17,7 @@ from sqlalchemy import Engine, Row, any_, func, select
 from ctxassembly.calls import in_background
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.missing import Lack
 from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable, texts
 from ctxassembly.stores.rows import Asked, arows, awaited, read
 from ctxassembly.types import Chunk, ChunkRef
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 NO_DOCUMENT = "None"
 """What LlamaIndex writes as `ref_doc_id` of a node without a SOURCE."""
+REMEDIES: Mapping[Lack, str] = {
+    "place": "build the index from number_chunks(nodes)",
+    "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
+}
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,11 @@ class PGVectorNeighbours:
         if not 0 < self.timeout_seconds < math.inf:
             raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
         self._table()
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
 
     @property
     def holds_filter(self) -> bool | None:

@@ -20,7 +20,7 @@ from ctxassembly.calls import is_async
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
-from ctxassembly.errors import ConfigError, FilterNotSeenWarning
+from ctxassembly.errors import ConfigError, FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.plain import Told
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.supplement import Given, supplement_for
@@ -110,7 +110,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
-    _is_warned: bool = PrivateAttr(default=False)
+    _warnings: set[type[Warning]] = PrivateAttr(default_factory=set)
 
     def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
@@ -173,10 +173,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return under(filters, self._neighbours)
 
     def _warned(self, context: Context) -> Context:
-        message = filter_not_seen(context.trace, REMEDY)
-        if message is not None and not self._is_warned:
-            self._is_warned = True
-            warnings.warn(message, FilterNotSeenWarning, stacklevel=3)
+        for message, kind in (
+            (filter_not_seen(context.trace, REMEDY), FilterNotSeenWarning),
+            (context.trace.missing, NothingToJoinWarning),
+        ):
+            if message is not None and kind not in self._warnings:
+                self._warnings.add(kind)
+                warnings.warn(message, kind, stacklevel=3)
         return context
 
 

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from ctxassembly.config import AssemblyConfig
     from ctxassembly.context import Context
     from ctxassembly.drive import aassemble, assemble
-    from ctxassembly.errors import FilterNotSeenWarning
+    from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
     from ctxassembly.formats import Heading
     from ctxassembly.history import History, trim_history
     from ctxassembly.inspect.compare import Comparison, compare
     from ctxassembly.inspect.compared import Compared
     from ctxassembly.keys import MetadataKeys
+    from ctxassembly.numbering import number_chunks, uuid_of
     from ctxassembly.quotes import Quote
     from ctxassembly.references import Reference
     from ctxassembly.supplement import Supplement
@@ -44,6 +45,7 @@ __all__ = [
     "Hit",
     "MemoryStore",
     "MetadataKeys",
+    "NothingToJoinWarning",
     "Passage",
     "Quote",
     "Reference",
@@ -56,8 +58,10 @@ __all__ = [
     "aassemble",
     "assemble",
     "compare",
+    "number_chunks",
     "presets",
     "trim_history",
+    "uuid_of",
 ]
 
 _HOMES = {
@@ -80,6 +84,7 @@ _HOMES = {
     "Hit": "types",
     "MemoryStore": "testing",
     "MetadataKeys": "keys",
+    "NothingToJoinWarning": "errors",
     "Passage": "types",
     "Source": "types",
     "Stage": "types",
@@ -89,7 +94,9 @@ _HOMES = {
     "aassemble": "drive",
     "assemble": "drive",
     "compare": "inspect.compare",
+    "number_chunks": "numbering",
     "trim_history": "history",
+    "uuid_of": "numbering",
 }
 
 

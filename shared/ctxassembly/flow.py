@@ -7,7 +7,7 @@ line of it, and what a failure means is decided here once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from ctxassembly.gather import gather
 from ctxassembly.held import held
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
+from ctxassembly.missing import Lack, under_filter
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import Request
 from ctxassembly.scope import Scope
@@ -50,6 +51,7 @@ def assemble_flow(
     query: str | None,
     can_fetch: bool,
     holds_filter: bool | None = None,
+    remedies: Mapping[Lack, str] | None = None,
     can_embed: bool = False,
     can_compress: bool = False,
     supplement: str | Supplement | None = None,
@@ -87,8 +89,9 @@ def assemble_flow(
     lineage = Lineage()
     duplicates = Duplicates(config, lineage, log.notes.append)
     reach = config.reach(query) if can_fetch else 0
+    heard = under_filter(remedies) if holds_filter else remedies
     scope = Scope(config) if config.neighbours == "auto" and holds_filter is None else None
-    near, usable = yield from gather(admitted, config, reach, scope, lineage, duplicates, can_embed, log)
+    near, usable = yield from gather(admitted, config, reach, scope, lineage, duplicates, can_embed, log, heard)
     seen = (*admitted.candidates, *near)
 
     found = tuple(candidate for candidate in usable if candidate.is_hit)
@@ -119,6 +122,7 @@ def assemble_flow(
         hits=len(admitted.hits),
         chunks=sum(decision.reason != BEYOND for decision in decisions),
         round_trips=log.round_trips,
+        missing=log.missing,
         unscoped=log.unscoped,
         token_count=layout.token_count if level is Header.FULL else layout.weigh((), level),
         max_tokens=config.token_limit,

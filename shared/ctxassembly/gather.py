@@ -6,10 +6,11 @@ The part of the flow that asks for I/O: chunks from the store, and vectors where
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Generator, Iterable, Sequence
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctxassembly.admit import Admitted, admit_fetched
+from ctxassembly.chains import adopted, at_home, one_document
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import READ_CHARS, within_reach
 from ctxassembly.duplicates import Duplicates
@@ -17,6 +18,7 @@ from ctxassembly.errors import StoreError
 from ctxassembly.expand import index_refs, is_covered, link_refs, neighbours, positions
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
+from ctxassembly.missing import Lack, missing
 from ctxassembly.neutral import is_storable
 from ctxassembly.requests import FetchChunks, Request
 from ctxassembly.scope import Scope
@@ -36,6 +38,7 @@ def gather(
     duplicates: Duplicates,
     can_embed: bool,
     log: Log,
+    remedies: Mapping[Lack, str] | None = None,
 ) -> Generator[Request, Sequence[Any], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
     """The neighbours of what was admitted, `reach` on each side, and what of both can be used: hits first.
 
@@ -49,7 +52,7 @@ def gather(
     if config.dedup != "none":
         found = duplicates.exact(hits)
         log.stage("dedup", len(hits), len(found))
-    placed, near = yield from _expand(found, admitted, config, reach, scope, log)
+    placed, near = yield from _expand(found, admitted, config, reach, scope, log, remedies)
     log.stage("expand", len(placed), len(placed) + len(near))
     usable = (*(lineage.change(before, after) for before, after in zip(found, placed, strict=True)), *near)
     if near and config.dedup != "none":
@@ -80,13 +83,25 @@ def _within_reach(
 
 
 def _expand(
-    hits: Sequence[Candidate], admitted: Admitted, config: AssemblyConfig, reach: int, scope: Scope | None, log: Log
+    hits: Sequence[Candidate],
+    admitted: Admitted,
+    config: AssemblyConfig,
+    reach: int,
+    scope: Scope | None,
+    log: Log,
+    remedies: Mapping[Lack, str] | None,
 ) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
     """The hits with their place in the document, and their neighbours."""
     chunks = [hit.chunk for hit in hits]
-    fetched = _Fetched([], [], [], set())
+    fetched = _Fetched([], [], [], set(), {})
     if reach:
         fetched = yield from _fetch(chunks, admitted, config, reach, scope, log)
+    answered = fetched.answered if reach and not fetched.incomplete else None
+    log.miss(missing(chunks, config.keys, answered, fetched.refused, remedies))
+    if homes := one_document(chunks, fetched.chunks):
+        hits = [hit._replace(chunk=at_home(hit.chunk, homes)) for hit in hits]
+        chunks = [hit.chunk for hit in hits]
+        fetched.chunks[:] = [at_home(chunk, homes) for chunk in fetched.chunks]
     blanks: dict[str, set[int]] = defaultdict(set)
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:
@@ -106,12 +121,17 @@ def _expand(
         Candidate(hit.chunk, hit.rank, hit.score, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits
     )
     near = neighbours(placed, fetched.chunks, places, reach, config.neighbour_decay, scope)
-    if scope is not None and log.round_trips:
-        log.unscoped = tuple(scope.differing)
-        if scope.left_out:
-            differing = ", ".join(shown(key, 80) for key in scope.differing)
-            log.notes.append(f"store: {scope.left_out:,} left out, not their hit's by their metadata: {differing}")
+    if scope is not None and fetched.answered:
+        _note_scope(scope, log)
     return placed, near
+
+
+def _note_scope(scope: Scope, log: Log) -> None:
+    """Note that chunks came of which only their metadata say whose they are, and what was left out for it."""
+    log.unscoped = tuple(scope.differing)
+    if scope.left_out:
+        differing = ", ".join(shown(key, 80) for key in scope.differing)
+        log.notes.append(f"store: {scope.left_out:,} left out, not their hit's by their metadata: {differing}")
 
 
 class _Fetched(NamedTuple):
@@ -122,6 +142,12 @@ class _Fetched(NamedTuple):
     """Those that may not be read but have a place among those that may, told by their links or offsets."""
     empty: list[Chunk]
     whole: set[str]
+    answered: dict[str, set[str]]
+    """The ids of all that it answered with, by document id."""
+    incomplete: bool = False
+    """Whether it failed to answer some of what it was asked."""
+    refused: str | None = None
+    """The error of one that has no way to be asked."""
 
 
 def _fetch(
@@ -130,7 +156,7 @@ def _fetch(
     """What is near `chunks`, in one round trip, or in as many as following links takes."""
     # What was retrieved is never fetched again, copies and empty chunks included.
     known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
-    fetched = _Fetched([], [], [], set())
+    fetched = _Fetched([], [], [], set(), {})
     if scope is not None:
         scope.add_hits(chunks)
     asked: set[Place] = set()
@@ -141,18 +167,60 @@ def _fetch(
             return fetched
         asked.update((ref.document_id, ref.index, ref.chunk_id) for ref in refs)
         fetched.whole.update(ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None)
+        answer, empty, failed = yield from _answer(refs, config, log)
+        if failed:
+            unable = [failure(each) for each in failed if isinstance(each, NotImplementedError)]
+            fetched = fetched._replace(
+                refused=unable[0] if unable and not (answer or empty) else fetched.refused, incomplete=True
+            )
+        answer = _asked_for(adopted(answer, refs), asked, log)
+        for chunk in (*answer, *empty):
+            fetched.answered.setdefault(chunk.document_id, set()).add(chunk.id)
+        fetched.empty.extend(chunk for chunk in empty if scope is None or scope.admits(chunk))
+        _keep(answer, known, fetched, scope)
+
+
+def _answer(
+    refs: Sequence[ChunkRef], config: AssemblyConfig, log: Log
+) -> Generator[FetchChunks, Sequence[Chunk], tuple[list[Chunk], list[Chunk], list[Exception]]]:
+    """What the store has of `refs`, with text and without, and the errors that it raised.
+
+    References of several kinds are asked for together, and each kind on its own where that fails: a store that can't
+    search for a document has chunks by their ids all the same. One that can't be reached isn't asked again.
+    """
+    found: list[Chunk] = []
+    empty: list[Chunk] = []
+    failed: list[Exception] = []
+    waiting = [list(refs)]
+    while waiting:
+        part = waiting.pop(0)
         log.round_trips += 1
         try:
             strict = config.on_store_error == "raise"
-            answer, empty, notes = admit_fetched((yield FetchChunks(refs)), strict=strict)
+            usable, blank, notes = admit_fetched((yield FetchChunks(tuple(part))), strict=strict)
         except Exception as error:
             if config.on_store_error == "raise":
                 raise StoreError(f"neighbours could not be fetched: {failure(error)}") from error
-            log.notes.append(f"store: no neighbours ({failure(error)}), the hits stand without them")
-            return fetched
-        log.notes += notes
-        fetched.empty.extend(chunk for chunk in empty if scope is None or scope.admits(chunk))
-        _keep(_asked_for(answer, asked, log), known, fetched, scope)
+            kinds = {} if isinstance(error, OSError) else _by_kind(part)
+            if len(kinds) > 1:
+                waiting = [*kinds.values()]
+            else:
+                failed.append(error)
+        else:
+            log.notes += notes
+            found += usable
+            empty += blank
+    stand = "the hits stand without them" if not (found or empty) else "what else was asked for came"
+    log.notes += dict.fromkeys(f"store: no neighbours ({failure(each)}), {stand}" for each in failed)
+    return found, empty, failed
+
+
+def _by_kind(refs: Iterable[ChunkRef]) -> dict[tuple[bool, bool], list[ChunkRef]]:
+    """Those that name a place, those that name a chunk, and those that name a document alone."""
+    kinds: dict[tuple[bool, bool], list[ChunkRef]] = defaultdict(list)
+    for ref in refs:
+        kinds[ref.index is None, ref.chunk_id is None].append(ref)
+    return kinds
 
 
 def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: _Fetched, scope: Scope | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from ctxassembly.errors import ConfigError
@@ -18,6 +18,7 @@ class MetadataKeys:
     """
 
     document_id: str | tuple[str, ...] = ("document_id", "ref_doc_id")
+    """Where none of them holds one, the source serves."""
     index: str | tuple[str, ...] = ("chunk_index", "index")
     start: str | tuple[str, ...] = ("start_index", "start_char_idx")
     score: str | tuple[str, ...] = ("rerank_score", "relevance_score", "score")
@@ -57,6 +58,24 @@ class MetadataKeys:
             if value is not None or ("." in key and (value := look_up(metadata, key)) is not None):
                 return value
         return None
+
+    def document_of(self, metadata: Mapping[str, Any]) -> Any:
+        """The id of the document: its source, where no key for a document id holds one."""
+        document_id = self.read(metadata, "document_id")
+        return document_id if document_id is not None else self.read(metadata, "source")
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """All keys under which `document_of` looks, in its order."""
+        return tuple(dict.fromkeys((*self.document_id, *self.source)))
+
+
+def keyed(store: Any, keys: MetadataKeys) -> Any:
+    """`store` that reads `keys`, if it is a dataclass with a field of that name that was left at its default."""
+    names = {each.name for each in fields(store)} if is_dataclass(store) and not isinstance(store, type) else ()
+    if "keys" not in names or store.keys != MetadataKeys() or keys == store.keys:
+        return store
+    return replace(store, keys=keys)
 
 
 def look_up(metadata: Mapping[str, Any], key: str) -> Any:

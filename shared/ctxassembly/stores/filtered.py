@@ -19,6 +19,11 @@ class FilteredStore:
     """Those of the chunks that pass the filter."""
     holds_filter: bool = True
 
+    @property
+    def remedies(self) -> Any:
+        """Those of the store."""
+        return getattr(self.store, "remedies", None)
+
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter."""
         return self.passing(self.store.fetch(refs))
@@ -35,6 +40,11 @@ class Scoped:
     store: Any
     holds_filter: bool | None
     """As `ctxassembly.requests.Store` says it."""
+
+    @property
+    def remedies(self) -> Any:
+        """Those of the store."""
+        return getattr(self.store, "remedies", None)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The chunks that exist among `refs`."""
