@@ -6,12 +6,13 @@ import asyncio
 import uuid
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import chromadb
 import pytest
 from llama_index.core import Document, StorageContext, VectorStoreIndex
-from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
@@ -27,7 +28,7 @@ from llamaindex_ctxassembly import (
 from llamaindex_samples import TextVectorStore, WordEmbedding, scored
 
 YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(60)]
-SPLITTER = SentenceSplitter(chunk_size=80, chunk_overlap=20, include_metadata=False)
+SPLITTER = SentenceSplitter(chunk_size=90, chunk_overlap=20)
 QUERY = "How many bales of wool did the weavers pay in year 12?"
 
 
@@ -104,7 +105,8 @@ def test_the_docstore_of_an_index_over_a_vector_store_is_empty_and_that_is_told(
 
 def test_so_is_that_of_an_ingestion_pipeline(run: Any) -> None:
     docstore = SimpleDocumentStore()
-    pipeline = IngestionPipeline(transformations=[SPLITTER], docstore=docstore)
+    strategy = DocstoreStrategy.DUPLICATES_ONLY
+    pipeline = IngestionPipeline(transformations=[SPLITTER], docstore=docstore, docstore_strategy=strategy)
     nodes = pipeline.run(documents=pages(1))
     (message,) = warned(lambda: run(ours(docstore=docstore), scored(nodes[2])))
     assert "build it from number_chunks(nodes)" in message
@@ -161,7 +163,7 @@ def test_places_without_a_source_are_told_and_number_chunks_mends_it(
 def linked(*texts: str) -> list[TextNode]:
     """As in the examples of PrevNextNodePostprocessor: linked to each other, and to no document."""
     nodes = [TextNode(id_=f"n{at}", text=text) for at, text in enumerate(texts)]
-    for before, after in zip(nodes, nodes[1:], strict=False):
+    for before, after in pairwise(nodes):
         before.relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id=after.node_id)
         after.relationships[NodeRelationship.PREVIOUS] = RelatedNodeInfo(node_id=before.node_id)
     return nodes
