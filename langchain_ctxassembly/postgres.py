@@ -15,7 +15,8 @@ from typing import Any, Protocol, cast
 from langchain_core.documents import Document
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
-from sqlalchemy import JSON, Engine, bindparam, null, quoted_name, select
+from sqlalchemy import JSON, ColumnElement, Engine, Text, bindparam, func, null, quoted_name, select
+from sqlalchemy import cast as as_type
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 from sqlalchemy import text as sql
@@ -47,7 +48,8 @@ class PGVectorNeighbours:
 
     All values are bound, the embedding is never read, and a row that `filter` excludes never leaves the database.
     Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
-    JSON metadata. Columns must be of text and integers. An index on the two makes it fast; neither class creates one.
+    JSON metadata, and for documents that aren't there under all others, the source among them. Columns must be of text
+    and integers. An index on the two makes it fast; neither class creates one, but `number_stored_chunks` does.
     What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
     """
 
@@ -144,8 +146,7 @@ class _Table:
             store.content_column,
             store.metadata_json_column,
             tuple(store.metadata_columns),
-            _first(self.keys.document_id, store.metadata_columns),
-            _first(self.keys.index, store.metadata_columns),
+            self.keys,
             condition,
         )
         asked, places = remembered(made_of, partial(_chunk_table, *made_of)).asked(refs)
@@ -176,10 +177,10 @@ def _chunk_table(
     content: str,
     json: str | None,
     columns: Sequence[str],
-    document: str,
-    index: str,
+    keys: MetadataKeys,
     condition: str,
 ) -> ChunkTable:
+    document, index = _first(keys.document_id, columns), _first(keys.index, columns)
     own: dict[str, Any] = {name: sql_column(quoted_name(name, quote=True)) for name in (id_, content, *columns)}
     metadata = null() if json is None else sql_column(quoted_name(json, quote=True), JSON)
     home = sql_table(
@@ -189,12 +190,25 @@ def _chunk_table(
         schema=quoted_name(schema, quote=True),
     )
     rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(home)
+    ordered = index in own
+
+    def value(name: str) -> ColumnElement[Any]:
+        """As text, but for a column of integers."""
+        if name not in columns:
+            return json_text(metadata, name)
+        return own[name] if ordered and name in keys.index else as_type(own[name], Text)
+
+    def first(names: Sequence[str]) -> ColumnElement[Any]:
+        return func.coalesce(*(value(name) for name in names if name in columns or json is not None), null())
+
+    together = document in columns and ordered  # then the table was made for these two
     return ChunkTable(
         id=own[id_],
         document_id=own[document] if document in own else json_text(metadata, document),
-        index=own[index] if index in own else json_text(metadata, index),
+        index=own[index] if ordered else json_text(metadata, index),
         rows=rows.where(sql(f"({condition})")) if condition else rows,
-        ordered=index in own,
+        ordered=ordered,
+        otherwise=None if together else (first(keys.documents), own[index] if ordered else first(keys.index)),
     )
 
 
@@ -231,7 +245,7 @@ class _Collection:
 
     def _asked(self, refs: Sequence[ChunkRef]) -> Asked:
         # Of a filter there are as many tables as values: they are part of its clauses.
-        made_of = (self.vectorstore.EmbeddingStore, self.keys.document_id[0], self.keys.index[0], repr(self.filter))
+        made_of = (self.vectorstore.EmbeddingStore, self.keys, repr(self.filter))
         asked, places = remembered(made_of, self._table).asked(refs)
         return asked, {**places, "collection": self.vectorstore.collection_name}
 
@@ -246,4 +260,8 @@ class _Collection:
             document_id=json_text(chunks.cmetadata, self.keys.document_id[0]),
             index=json_text(chunks.cmetadata, self.keys.index[0]),
             rows=rows.where(self.vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
+            otherwise=(
+                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.documents)),
+                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.index)),
+            ),
         )

@@ -14,10 +14,10 @@ from langchain_core.documents import Document
 from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, event, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
+from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys, NothingToJoinWarning
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import (
     ContextAssemblyRetriever,
@@ -101,18 +101,14 @@ def places(store: Any, source: str) -> dict[int, str]:
 
 
 def of_document(source: str) -> Any:
-    from ctxassembly import ChunkRef
-
     return lambda index: ChunkRef(source, index)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_ordinary_table_warns_and_is_joined_once_it_is_numbered(database: Database, kind: str) -> None:
+def test_an_ordinary_table_is_joined_once_it_is_numbered(database: Database, kind: str) -> None:
     documents = split("a.pdf", HOSTILE)
     shuffled = Random(7).sample(documents, len(documents))
     store = database.store(kind, shuffled)
-    with pytest.warns(NothingToJoinWarning, match=r"number_stored_chunks\(vectorstore\) once"):
-        over(store).invoke(QUERY)
 
     told = number_stored_chunks(store)
 
@@ -125,6 +121,14 @@ def test_an_ordinary_table_warns_and_is_joined_once_it_is_numbered(database: Dat
     # A second run changes nothing.
     assert number_stored_chunks(store).chunks == 0
     assert places(store, HOSTILE) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_ordinary_table_says_what_it_lacks_once(database: Database, kind: str) -> None:
+    made = over(database.store(kind, split("a.pdf", offsets=False)))
+    with pytest.warns(NothingToJoinWarning, match=r"number_stored_chunks\(vectorstore\) once"):
+        made.invoke(QUERY)
+    assert "number_stored_chunks(vectorstore)" in made.invoke(QUERY)[0].metadata["trace"]["missing"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -241,3 +245,54 @@ def test_a_failure_leaves_the_table_as_it_was(database: Database) -> None:
     with pytest.raises(Exception, match="check constraint"):
         number_stored_chunks(store)
     assert places(store, "a.pdf") == {}
+
+
+# Tables that name document and index in several ways
+
+
+OLDER = [Document(f"Old {at}.", metadata={"source": "old.txt", "seq": at}) for at in range(5)]
+NEWER = [Document(f"New {at}.", metadata={"doc": "new", "source": "new.txt", "n": at}) for at in range(5)]
+SEVERAL = MetadataKeys(document_id=("doc", "source"), index=("n", "seq"))
+
+
+@pytest.mark.parametrize("kind", ["json", "old"])
+async def test_all_names_are_read_from_json_metadata(database: Database, kind: str) -> None:
+    store = await asyncio.to_thread(database.store, kind, [*OLDER, *NEWER])
+    neighbours = PGVectorNeighbours(store, keys=SEVERAL)
+    refs = [*map(of_document("old.txt"), (1, 2)), *map(of_document("new"), (3, 4, 9)), *map(of_document("gone"), (0,))]
+    for found in (neighbours.fetch(refs), await neighbours.afetch(refs)):
+        assert sorted(each.text for each in found) == ["New 3.", "New 4.", "Old 1.", "Old 2."]
+    whole = neighbours.fetch([ChunkRef("old.txt"), ChunkRef("new"), ChunkRef("gone")])
+    assert sorted(each.text for each in whole) == sorted(each.page_content for each in (*OLDER, *NEWER))
+
+
+def test_the_source_serves_where_nothing_else_is_there(database: Database) -> None:
+    given = [Document(f"Text {at}.", metadata={"source": "a.txt", "chunk_index": at}) for at in range(5)]
+    for kind in ("json", "old", "columns"):
+        store = database.store(kind, given, f"{kind} chunks")
+        assert [each.index for each in PGVectorNeighbours(store).fetch([ChunkRef("a.txt", 3)])] == {
+            "columns": [],  # of such a table the column is the document
+        }.get(kind, [3])
+
+
+def test_rows_under_other_names_are_not_looked_at_where_the_first_has_the_document(database: Database) -> None:
+    store = database.store("json", [*OLDER, *NEWER])
+    plan = explained(database, store, [ChunkRef("new", 1)])
+    assert "never executed" in plan
+    assert "never executed" not in explained(database, store, [ChunkRef("old.txt", 1)])
+
+
+def explained(database: Database, store: Any, refs: list[ChunkRef]) -> str:
+    """How Postgres answers a fetch."""
+    seen: list[tuple[str, Any]] = []
+    engine = store._engine._pool.sync_engine
+
+    def note(connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
+        seen.append((statement, parameters))
+
+    event.listen(engine, "before_cursor_execute", note)
+    PGVectorNeighbours(store, keys=SEVERAL).fetch(refs)
+    event.remove(engine, "before_cursor_execute", note)
+    (statement, parameters), *_ = seen
+    with psycopg.connect(database.url.replace("+psycopg", "", 1)) as connection:
+        return "\n".join(line for (line,) in connection.execute(b"EXPLAIN ANALYZE " + statement.encode(), parameters))

@@ -418,3 +418,15 @@ async def test_a_database_that_cannot_be_reached_leaves_the_hits_standing(run: A
 
     assert labelled.metadata["chunk_ids"] == ["A-3"]
     assert "store: no neighbours" in labelled.metadata["trace"]["notes"][0]
+
+
+@both_kinds_of_json
+async def test_places_without_a_source_are_found_by_what_the_node_itself_says(store: PGVectorStore, run: Any) -> None:
+    nodes = [
+        TextNode(id_=f"n{at}", text=f"Text {at}.", metadata={"document_id": "handbook", "chunk_index": at})
+        for at in range(5)
+    ]
+    fill(store, nodes)
+    labelled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3]))
+    assert labelled[0].metadata["chunk_ids"] == ["n2", "n3", "n4"]
+    assert labelled[0].metadata["citation"]["document_id"] == "handbook"
