@@ -121,7 +121,7 @@ def _expand(
         Candidate(hit.chunk, hit.rank, hit.score, position=places[hit.chunk.document_id, hit.chunk.id]) for hit in hits
     )
     near = neighbours(placed, fetched.chunks, places, reach, config.neighbour_decay, scope)
-    if scope is not None and fetched.answered:
+    if scope is not None and (near or scope.left_out):
         _note_scope(scope, log)
     return placed, near
 

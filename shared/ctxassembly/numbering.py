@@ -88,7 +88,10 @@ def placed(chunks: Sequence[Chunk], keys: MetadataKeys, document_id: str | None,
     documents: dict[str, list[int]] = defaultdict(list)
     for at, chunk in enumerate(chunks):
         if not isinstance(chunk, Chunk):
-            raise InputError(f"chunks must be a sequence of Chunk, got {shown(chunk)} at place {at}")
+            raise InputError(
+                f"chunks must be a sequence of Chunk, got {shown(chunk)} at place {at}; for documents or nodes, "
+                "import number_chunks from langchain_ctxassembly or llamaindex_ctxassembly"
+            )
         documents[_document(chunk, at, keys, document_id)].append(at)
     indexes: dict[int, tuple[str, int]] = {}
     for name, members in documents.items():

@@ -99,7 +99,7 @@ def test_a_document_may_be_named_for_those_that_name_none():
             [*of("One.", file_path="/in/a.pdf"), *of("Two.", file_path="/out/a.pdf")],
             r"two files are called 'a.pdf', '/in/a.pdf' and '/out/a.pdf': .*MetadataKeys\(document_id='file_path'\)",
         ),
-        (["text"], "chunks must be a sequence of Chunk"),
+        (["text"], "chunks must be a sequence of Chunk, got 'text' at place 0; .* from langchain_ctxassembly or"),
     ],
 )
 def test_what_contradicts_is_refused_with_what_to_do(chunks: Any, message: str):

@@ -18,7 +18,7 @@ from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, Q
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from ctxassembly import AssemblyConfig, NothingToJoinWarning
+from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
 from llamaindex_ctxassembly import (
     ContextAssemblyPostprocessor,
     DocstoreNeighbours,
@@ -255,3 +255,23 @@ def test_stores_can_be_made_by_hand(run: Any) -> None:
     for store in (DocstoreNeighbours(docstore), VectorStoreNeighbours(vector_store)):
         (labelled,) = run(ours(store=store), scored(nodes[3]))
         assert "a.pdf#4" in labelled.metadata["chunk_ids"]
+
+
+def test_keys_of_the_postprocessor_hold_for_a_store_that_was_given_none(run: Any) -> None:
+    keys = MetadataKeys(index="seq")
+    nodes = [TextNode(id_=f"n{at}", text=text, metadata={"seq": at}) for at, text in enumerate(YEARS[:9])]
+    for node in nodes:
+        node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="D")
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    made = ours(config=AssemblyConfig(keys=keys), store=DocstoreNeighbours(docstore))
+    (labelled,) = made.postprocess_nodes(scored(nodes[4]))
+    assert labelled.metadata["chunk_ids"] == ["n3", "n4", "n5"]
+
+
+def test_one_warning_is_enough(chroma: ChromaVectorStore, run: Any) -> None:
+    index = index_over(chroma, split())
+    hits = found_by(index)
+    with pytest.warns(NothingToJoinWarning) as seen:
+        run(ContextAssemblyPostprocessor(docstore=index.docstore), hits)
+    assert len(seen) == 1
