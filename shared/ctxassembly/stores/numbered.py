@@ -36,7 +36,7 @@ from sqlalchemy import (
     type_coerce,
     update,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from sqlalchemy.schema import CreateIndex
 
 from ctxassembly.errors import ConfigError
@@ -49,6 +49,7 @@ _ROWS = ("row", "seq_num", "row_idx_start")
 """What LangChain's CSVLoader and JSONLoader and Haystack call the row, beside `keys.row_number`."""
 _NUMBER = r"^[0-9]{1,15}(\.0+)?$"
 _LONGEST_NAME = 63
+_STORED_AT = "ctxassembly_stored_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +92,12 @@ class StoredChunks:
     keys: MetadataKeys
     condition: ColumnElement[bool] | None = None
 
-    def text(self, key: str) -> ColumnElement[Any]:
-        """The value under `key` as text; NULL if there is none."""
+    def text(self, key: str, of: Any = None) -> ColumnElement[Any]:
+        """The value under `key` as text, in the table or in what was read `of` it; NULL if there is none."""
+        home = self.table if of is None else of
         if key in self.columns:
-            return cast(self.table.c[key], Text)
-        return json_text(self.table.c[self.json], key) if self.json else cast(null(), Text)
-
-    def first(self, keys: Iterable[str]) -> ColumnElement[Any]:
-        """The value of the first of `keys` that has one."""
-        return func.coalesce(*(self.text(key) for key in keys), null())
+            return cast(home.c[key], Text)
+        return json_text(home.c[self.json], key) if self.json else cast(null(), Text)
 
     def home(self, keys: Sequence[str]) -> str:
         """The key that is written: the first that has a column of its own, else the first.
@@ -140,24 +138,35 @@ def number(connection: Connection, stored: StoredChunks, *, trust_insertion_orde
 def _rows(stored: StoredChunks) -> Any:
     """What each row says of its place."""
     keys, home = stored.keys, stored.table
-    # Of the page the label comes last: labels begin anew.
-    found = select(
-        home.c[stored.id].label("id"),
-        stored.first(keys.documents).label("document"),
-        stored.first(keys.document_id).label("named"),
-        _number(stored, keys.index).label("index"),
-        _number(stored, tuple(reversed(keys.page))).label("page"),
-        _number(stored, (*keys.row_number, *_ROWS, *keys.start_line)).label("row"),
-        _number(stored, keys.start).label("start"),
-        literal_column("ctid").label("stored_at"),
-    ).select_from(home)
-    return (found if stored.condition is None else found.where(stored.condition)).cte("rows")
+    read = [home.c[stored.id], literal_column("ctid").label(_STORED_AT)]
+    read += [home.c[name] for name in sorted(stored.columns - {stored.id})]
+    # Parsed once: of JSON that is a text, each look at a key would parse it again.
+    read += [_parsed(home.c[stored.json]).label(stored.json)] if stored.json else []
+    found = select(*read) if stored.condition is None else select(*read).where(stored.condition)
+    row = found.cte("parsed").prefix_with("MATERIALIZED")
+
+    def first(names: Iterable[str]) -> ColumnElement[Any]:
+        return func.coalesce(*(stored.text(name, row) for name in names), null())
+
+    def number(names: Iterable[str]) -> ColumnElement[Any]:
+        """The first of the values that is a whole number from 0."""
+        texts = [stored.text(name, row) for name in names]
+        return func.coalesce(*(case((text.regexp_match(_NUMBER), cast(text, Numeric))) for text in texts), null())
+
+    return select(
+        row.c[stored.id].label("id"),
+        first(keys.documents).label("document"),
+        first(keys.document_id).label("named"),
+        number(keys.index).label("index"),
+        number(reversed(keys.page)).label("page"),  # the label last: labels begin anew
+        number((*keys.row_number, *_ROWS, *keys.start_line)).label("row"),
+        number(keys.start).label("start"),
+        row.c[_STORED_AT].label("stored_at"),
+    ).cte("rows")
 
 
-def _number(stored: StoredChunks, keys: Sequence[str]) -> ColumnElement[Any]:
-    """The first of the values under `keys` that is a whole number from 0."""
-    texts = [stored.text(key) for key in keys]
-    return func.coalesce(*(case((text.regexp_match(_NUMBER), cast(text, Numeric))) for text in texts), null())
+def _parsed(json: ColumnElement[Any]) -> ColumnElement[Any]:
+    return func.coalesce(cast(type_coerce(json, Text), JSONB), cast(literal("{}"), JSONB))
 
 
 def _documents(rows: Any, *, trust: bool) -> Any:
@@ -210,8 +219,7 @@ def _update(stored: StoredChunks, rows: Any, documents: Any, document: str, inde
             patch += [cast(literal(name), Text), value]
     if patch and stored.json:
         json = home.c[stored.json]
-        whole = func.coalesce(cast(type_coerce(json, Text), JSONB), cast(literal("{}"), JSONB))
-        values[json] = cast(whole.op("||")(func.jsonb_build_object(*patch)), json.type)
+        values[json] = cast(_parsed(json).op("||")(func.jsonb_build_object(*patch)), json.type)
     return update(home).values(values).where(home.c[stored.id] == planned.c.id)
 
 
@@ -225,15 +233,9 @@ def _create_index(stored: StoredChunks, document: str, index: str) -> CreateInde
 
 
 def _told(connection: Connection, rows: Any, documents: Any, chunks: int) -> StoredNumbers:
-    left = or_(documents.c.numbered, documents.c.sorted)
-    counted = select(func.count().filter(left), func.count().filter(~left)).select_from(documents)
-    known, unknown = connection.execute(counted).one()
-    names = select(documents.c.document).where(~left).order_by(documents.c.document).limit(MOST_NAMED)
-    nameless = select(func.count()).select_from(rows).where(rows.c.document.is_(None))
-    return StoredNumbers(
-        chunks,
-        known,
-        tuple(connection.execute(names).scalars()),
-        unknown,
-        connection.execute(nameless).scalar_one(),
-    )
+    known = or_(documents.c.numbered, documents.c.sorted)
+    names = func.array_agg(aggregate_order_by(documents.c.document, documents.c.document)).filter(~known)
+    nameless = select(func.count()).select_from(rows).where(rows.c.document.is_(None)).scalar_subquery()
+    counted = select(func.count().filter(known), names, nameless).select_from(documents)
+    numbered, left, without = connection.execute(counted).one()
+    return StoredNumbers(chunks, numbered, tuple(left or ())[:MOST_NAMED], len(left or ()), without)
