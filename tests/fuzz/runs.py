@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from ctxassembly import Chunk, Context, Hit, aassemble, assemble
-from ctxassembly.errors import FilterNotSeenWarning, StoreError
+from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning, StoreError
 from ctxassembly.shown import as_name
 from fuzz import invariants
 from fuzz.cases import case
@@ -144,4 +144,5 @@ def _unlinked(chunk: Chunk) -> Chunk:
 def quietly() -> None:
     """Whatever warns is a failure, as in the other tests."""
     warnings.simplefilter("error")
-    warnings.simplefilter("ignore", FilterNotSeenWarning)  # what it says is drawn, too
+    for each in (FilterNotSeenWarning, NothingToJoinWarning):  # what they say is drawn, too
+        warnings.simplefilter("ignore", each)
