@@ -52,9 +52,13 @@ bench-speed: .venv/bench  ## time beside the reference and the peers, by hits, b
 bench-instructions: .venv/bench  ## instructions of one assembly, counted by valgrind: ARGS="--write" keeps them as the baseline
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m speed.instructions $(ARGS)
 
-clean:  ## remove the environment and what the tools left behind
-	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+# Below the temporary folder, as demo.store has it. In a database of yours the demo's schema stays: ctxassembly_demo.
+DEMO_DATA = $$($(PYTHON) -c 'import os, tempfile; print(os.path.join(tempfile.gettempdir(), f"ctxassembly-demo-{os.geteuid()}"))')
+clean:  ## remove all that was made here: the environment, results, caches, the demo's database
+	rm -rf .venv dist results .benchmarks .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name '*.egg-info' -type d -prune -exec rm -rf {} +
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf "$(DEMO_DATA)"
 
 # A stamp is renewed whenever a requirement may have changed. --group needs a pip newer than many Pythons carry.
 .venv/pip: pyproject.toml constraints.txt

@@ -38,12 +38,20 @@ _HOMES = {
     "number_stored_chunks": "stored",
     "to_messages": "messages",
 }
+_BROUGHT = frozenset({"langchain_core", "langchain_postgres", "pydantic", "sqlalchemy", "psycopg"})
+"""What the extras bring, by the names that are imported."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    try:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        from ctxassembly.errors import missing_extra
+
+        extra = "langchain,postgres" if _HOMES[name] == "postgres" else "langchain"
+        raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
 
 
 def __dir__() -> list[str]:

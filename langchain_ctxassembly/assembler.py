@@ -20,11 +20,13 @@ from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, NothingToJoinWarning
 from ctxassembly.keys import keyed
-from ctxassembly.plain import Told
+from ctxassembly.labels import check_labels, labels_of_call
+from ctxassembly.misuse import check_parameters, check_store, not_a_document
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.shown import shown
+from ctxassembly.told import Told
 from ctxassembly.types import Chunk
-from langchain_ctxassembly.configurable import NAME, following
+from langchain_ctxassembly.configurable import NAME, configured, following
 from langchain_ctxassembly.documents import documents_from, hit_from
 from langchain_ctxassembly.filtered import held
 from langchain_ctxassembly.listeners import listened_to
@@ -38,6 +40,8 @@ REMEDY = (
     "Give the filter, ContextAssembler(filter=...), or let ContextAssemblyRetriever(retriever=...) read it from a "
     "vector store's own retriever"
 )
+ELSEWHERE = "The search has no filter, but neighbours come from other documents than it searches"
+GIVE_IT = "Give the filter that these need, ContextAssembler(filter=...)"
 FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
 
 
@@ -45,13 +49,18 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
 
     Takes a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, the last two optional.
-    A supplement (text or a `Supplement`) is what no document holds: facts from a graph or a database.
+    A supplement (text or a `Supplement`) is what no document holds: facts from a graph or a database. Other keys, a
+    chat history or the rest of a graph's state, are not looked at.
 
     Neighbours are fetched past the search that found the documents. They are held to `filter`, or to the filter of
     `store`; in a `ContextAssemblyRetriever` to that of its search, too. Behind a pipe, `retriever | assembler`, the
     search can't be seen: without a filter given, a neighbour has to agree with its hit on all metadata but what varies
     within a document, and the first run warns with a `FilterNotSeenWarning`. Whoever has one tenant says
     `neighbours="unfiltered"`.
+
+    A search that is seen to have no filter vouches for neighbours from its own vector store (the same object, table or
+    collection) alone. From another, or from a `MemoryStore`, they have to agree with their hit, too: the search may be
+    one tenant's collection, and the store everybody's. The first run that leaves some out by that warns.
 
     What another step masked or removed in the documents is not masked in their neighbours: give that step as
     `on_fetched`, too.
@@ -77,6 +86,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     on_fetched: Callable[[Sequence[Chunk]], Any] | None = None
     """A function over the chunks that `store` answered with, before anything else sees them, to chunks: a mask, say.
     May be async, for the async methods."""
+    labels: Any = None
+    """The labels of a conversation, `Labels()`, of which each run has the next ones; or a function without arguments
+    that returns those of the conversation that is going on, or None. Without them each run begins with
+    `config.first_label`."""
 
     _warned: set[tuple[type[Warning], int]] = PrivateAttr(default_factory=set)
     """The warnings that were given, each with the store that it was given for. Copies share it, and so do those that a
@@ -84,10 +97,16 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _knows(cls, given: Any) -> Any:
+        if isinstance(given, Mapping):
+            check_parameters(cls.__name__, given, cls.model_fields, "config={}")
+        return given
+
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.store is not None and not (hasattr(self.store, "fetch") or hasattr(self.store, "afetch")):
-            raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", self.store)
+        check_store(self.store)
         if not (self.embeddings is None or _can_embed(self.embeddings)):
             raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
         if self.config.dedup == "semantic" and self.embeddings is None:
@@ -95,6 +114,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             raise ConfigError("embeddings", "given where dedup is 'semantic'", None)
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         held(self.store, self.filter, None)
+        check_labels(self.labels)
         return self
 
     @override
@@ -111,9 +131,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """The same as `invoke`, awaited."""
         return await self._acall_with_config(self._adocuments, input, config, **kwargs)
 
-    def as_context(self) -> Runnable[Any, Context]:
-        """A runnable with the same inputs that gives the `Context`, whose `str()` is its text."""
-        return RunnableLambda(self.assembled, self.aassembled, name=NAME)
+    def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
+        """A runnable with the same inputs that gives the `Context`, whose `str()` is its text.
+
+        In the state of a LangGraph graph a context stands as `as_context() | Context.to_dict`.
+
+        `config` is for its runs: a `with_config` before `as_context` gives its own.
+        """
+        return configured(RunnableLambda(self.assembled, self.aassembled, name=NAME), config)
 
     def assembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
         """The context of `given`, in the run that `config` belongs to; `search` is what found it, if that is known."""
@@ -131,8 +156,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             embeddings=self.embeddings,
             llm=model(self.llm, config),
             on_fetched=self.on_fetched,
+            labels=labels_of_call(self.labels),
         )
-        self._warn(context)
+        self._warn(context, search)
         told = Told(context)
         if listened_to(config):
             dispatch_custom_event(EVENT, _event(told), config=config)
@@ -145,8 +171,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             embeddings=self.embeddings,
             llm=async_model(self.llm, config),
             on_fetched=self.on_fetched,
+            labels=labels_of_call(self.labels),
         )
-        self._warn(context)
+        self._warn(context, search)
         told = Told(context)
         if listened_to(config):
             await adispatch_custom_event(EVENT, _event(told), config=config)
@@ -225,12 +252,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     ) -> list[Document]:
         return documents_from(await self._atold(given, config, search))
 
-    def _warn(self, context: Context) -> None:
+    def _warn(self, context: Context, search: Search | None) -> None:
         """Give each warning that `context` owes, once."""
-        for message, kind in (
-            (filter_not_seen(context.trace, REMEDY), FilterNotSeenWarning),
-            (context.trace.missing, NothingToJoinWarning),
-        ):
+        if search is not None and search.has_no_filter:
+            # Who has one tenant and such a store loses nothing by it, and needn't be told.
+            unseen = filter_not_seen(context.trace, GIVE_IT, ELSEWHERE) if context.trace.unscoped else None
+        else:
+            unseen = filter_not_seen(context.trace, REMEDY)
+        for message, kind in ((unseen, FilterNotSeenWarning), (context.trace.missing, NothingToJoinWarning)):
             if message and (kind, id(self.store)) not in self._warned:
                 self._warned.add((kind, id(self.store)))
                 warnings.warn(message, kind, stacklevel=3)
@@ -239,12 +268,14 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """What the engine is handed, out of either form of input. It checks the supplement itself."""
         documents, query, supplement = given, None, None
         if isinstance(given, Mapping):
-            if "documents" not in given or not given.keys() <= {"documents", "query", "supplement"}:
-                allowed = "'documents' and maybe 'query' and 'supplement'"
-                raise InputError(f"the input's keys must be {allowed}, got {shown(list(given))}")
+            if "documents" not in given:
+                raise InputError(
+                    f"{FORMS}; got the keys {shown(list(given))}: say which of them holds the documents, as "
+                    "{'documents': itemgetter('context'), 'query': itemgetter('input')} | assembler does"
+                )
             documents, query, supplement = given["documents"], given.get("query"), given.get("supplement")
         if not isinstance(documents, (list, tuple)) or not all(isinstance(each, Document) for each in documents):
-            raise InputError(f"{FORMS}, got {shown(documents)}")
+            raise InputError(f"{FORMS}, got {shown(documents)}{not_a_document(documents)}")
         if query is not None and not isinstance(query, str):
             raise InputError(f"the query must be a string, got {shown(query)}")
         return {

@@ -24,9 +24,9 @@ NAME = "ContextAssembler.as_context"
 class ConfigurableFields(RunnableConfigurableFields):  # type: ignore[type-arg]
     """An assembler that the config of the call makes."""
 
-    def as_context(self) -> Runnable[Any, Context]:
+    def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """As `ContextAssembler.as_context`."""
-        return _as_context(self)
+        return configured(_as_context(self), config)
 
     def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> RunnableSerializable[Any, Any]:
         """As for any runnable."""
@@ -41,15 +41,20 @@ class ConfigurableFields(RunnableConfigurableFields):  # type: ignore[type-arg]
 class ConfigurableAlternatives(RunnableConfigurableAlternatives):  # type: ignore[type-arg]
     """One of several assemblers, which the config of the call chooses."""
 
-    def as_context(self) -> Runnable[Any, Context]:
+    def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """As `ContextAssembler.as_context`."""
-        return _as_context(self)
+        return configured(_as_context(self), config)
 
 
 def following(made: RunnableSerializable[Any, Any]) -> RunnableSerializable[Any, Any]:
     """What LangChain made of an assembler, as one of the classes above."""
     kind = ConfigurableFields if isinstance(made, RunnableConfigurableFields) else ConfigurableAlternatives
     return kind(**made.__dict__)
+
+
+def configured(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
+    """`runnable` with `config`, which a binding hands to what it binds: it would be lost, and a filter in it."""
+    return runnable if config is None else runnable.with_config(config)
 
 
 def _as_context(configurable: ConfigurableFields | ConfigurableAlternatives) -> Runnable[Any, Context]:

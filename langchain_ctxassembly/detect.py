@@ -1,4 +1,4 @@
-"""What langchain-postgres' vector stores are, told without importing it."""
+"""What a vector store is, told without importing any."""
 
 from __future__ import annotations
 
@@ -13,3 +13,11 @@ def is_postgres(vectorstore: object) -> bool:
 def unwrapped(vectorstore: Any) -> Any:
     """The `AsyncPGVectorStore` inside a `PGVectorStore`, which keeps columns and settings to itself; else the same."""
     return getattr(vectorstore, "_PGVectorStore__vs", vectorstore)
+
+
+def is_langchains(kind: type) -> bool:
+    """Whether a class is of LangChain's packages.
+
+    How others search is theirs to say: a class of one's own may filter by itself.
+    """
+    return kind.__module__.partition(".")[0].startswith("langchain")

@@ -9,9 +9,10 @@ from langchain_core.documents import Document
 
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.metadata import copied
-from ctxassembly.plain import Told, block_metadata
+from ctxassembly.parts import part_in
 from ctxassembly.shown import as_name, as_text
-from ctxassembly.types import Chunk, Hit
+from ctxassembly.told import Told, block_metadata
+from ctxassembly.types import Chunk, Hit, Origin
 
 
 def hit_from(document: Document, keys: MetadataKeys) -> Hit:
@@ -20,7 +21,10 @@ def hit_from(document: Document, keys: MetadataKeys) -> Hit:
 
 
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
-    """The chunk that `document` is. Odd values pass as they are: the engine mends them and notes it."""
+    """The chunk that `document` is. Odd values pass as they are: the engine mends them and notes it.
+
+    Without an index its offset counts in the page or section that the metadata name.
+    """
     metadata = document.metadata
     document_id, index = keys.document_of(metadata), keys.read(metadata, "index")
     return Chunk(
@@ -30,7 +34,13 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
         index=index,
         start=keys.read(metadata, "start"),
         metadata=metadata,
+        origin=_origin(metadata, keys) if index is None else None,
     )
+
+
+def _origin(metadata: dict[str, Any], keys: MetadataKeys) -> Origin | None:
+    part, lookup_id = part_in(metadata, keys), keys.read(metadata, "lookup_id")
+    return Origin(part, lookup_id=as_name(lookup_id)) if part or lookup_id is not None else None
 
 
 def documents_from(told: Told) -> list[Document]:
@@ -39,7 +49,8 @@ def documents_from(told: Told) -> list[Document]:
     A supplement is a document of its own, before or after all others, with the id "supplement" and no citation.
 
     Each has the id and the metadata of the best chunk that its label covers. To the metadata come `citation`,
-    `chunk_ids`, `scores` and `trace`, as `ctxassembly.plain.block_metadata` describes them.
+    `chunk_ids` and `scores`, to those of the first document `trace`, as `ctxassembly.told.block_metadata` describes
+    them.
     """
     return [
         Document(

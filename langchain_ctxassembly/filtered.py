@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore, Scoped
 from ctxassembly.types import Chunk
+from langchain_ctxassembly.home import reads_the_same
 from langchain_ctxassembly.kinds import Test, both, is_filter, kind_of, passes
 from langchain_ctxassembly.visible import Search
 
@@ -19,14 +20,16 @@ from langchain_ctxassembly.visible import Search
 def held(store: Any, condition: Any, search: Search | None) -> Any:
     """`store` held to `condition`, in its own form, and to the filter of `search`: all must hold.
 
-    Without a `search` nobody knows how the caller filters, and `store` stays as it is, held to `condition` alone.
+    Without a `search` nobody knows how the caller filters, and `store` stays as it is, held to `condition` alone. A
+    search without a filter says nothing of a store over other documents: there everybody's may be, and one tenant's
+    alone where the search was made.
 
     Raises:
         ConfigError: a filter has a form that can't be applied. That of `search` is passed over where the store has a
             filter of its own, which then stands for it.
     """
-    store = filtered(store, condition, getattr(store, "vectorstore", None))
-    if store is None or search is None:
+    given, store = store, filtered(store, condition, getattr(store, "vectorstore", None))
+    if store is None or search is None or (search.has_no_filter and not reads_the_same(given, search.vectorstore)):
         return store
     holds_its_own = getattr(store, "holds_filter", None) is True
     try:

@@ -13,7 +13,10 @@ from typing import Any
 from langchain_core.documents import Document
 
 from ctxassembly.errors import ConfigError
+from ctxassembly.keys import MetadataKeys
+from langchain_ctxassembly.detect import is_langchains
 from langchain_ctxassembly.filters import as_predicate
+from langchain_ctxassembly.places import Asked, chroma_documents, chroma_places, qdrant_documents, qdrant_places
 
 Test = Callable[[Document], bool]
 
@@ -30,7 +33,10 @@ class Kind:
     """From a vector store, ids and a filter: the documents under those ids that pass, by one query; None if the vector
     store has no such query."""
     in_own_form: Callable[[Any], bool] = lambda _: False
-    """Whether a filter is in the form that `select` takes."""
+    """Whether a filter is in the form that `select` and `find` take."""
+    find: Callable[[Any, Sequence[Asked], MetadataKeys, Any], list[Document]] | None = None
+    """From a vector store, places, the keys of their metadata and a filter or None: the documents at these places that
+    pass; None if the vector store can't be asked by metadata."""
 
 
 def is_filter(condition: Any) -> bool:
@@ -38,17 +44,9 @@ def is_filter(condition: Any) -> bool:
     return condition is not None and not (isinstance(condition, (Mapping, list, tuple, str)) and not condition)
 
 
-def is_langchains(vectorstore: Any) -> bool:
-    """Whether `vectorstore` is of a class of LangChain's packages.
-
-    How others search is theirs to say: a class of one's own may filter by itself.
-    """
-    return _is_langchains(type(vectorstore))
-
-
 def kind_of(vectorstore: Any) -> Kind:
     """The kind of `vectorstore`, also if its class is derived from one that is known."""
-    names = (each.__name__ for each in type(vectorstore).__mro__ if _is_langchains(each))
+    names = (each.__name__ for each in type(vectorstore).__mro__ if is_langchains(each))
     return next((KINDS[name] for name in names if name in KINDS), GENERIC)
 
 
@@ -83,6 +81,23 @@ async def agot(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Doc
     return _passing(vectorstore, await vectorstore.aget_by_ids(ids), condition)
 
 
+def finds_places(vectorstore: Any) -> bool:
+    """Whether `vectorstore` can be asked for document and place in the metadata, whatever the ids are."""
+    return kind_of(vectorstore).find is not None
+
+
+def found(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
+    """The documents at the places that pass `condition`; none unless the vector store `finds_places`."""
+    kind = kind_of(vectorstore)
+    if kind.find is None:
+        return []
+    if not is_filter(condition):
+        return kind.find(vectorstore, asked, keys, None)
+    if kind.in_own_form(condition):
+        return kind.find(vectorstore, asked, keys, condition)
+    return _passing(vectorstore, kind.find(vectorstore, asked, keys, None), condition)
+
+
 def both(first: Any, second: Any) -> Any:
     """One filter for `first` and `second`, if their form can say it; else None."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
@@ -97,10 +112,6 @@ def _passing(vectorstore: Any, documents: Sequence[Document], condition: Any) ->
         return list(documents)
     test = passes(vectorstore, condition)
     return [document for document in documents if test(document)]
-
-
-def _is_langchains(kind: type) -> bool:
-    return kind.__module__.partition(".")[0].startswith("langchain")
 
 
 def _as_predicate(vectorstore: Any, condition: Any) -> Test:  # noqa: ARG001 - one signature for all kinds
@@ -125,11 +136,7 @@ def _faiss_passes(vectorstore: Any, condition: Any) -> Test:
 
 
 def _chroma_select(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
-    found = vectorstore.get(ids=list(ids), where=condition)
-    rows = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-    return [
-        Document(id=id_, page_content=text, metadata=metadata or {}) for id_, text, metadata in rows if text is not None
-    ]
+    return list(chroma_documents(vectorstore.get(ids=list(ids), where=condition)))
 
 
 # Qdrant: a `models.Filter` over payloads, in which the metadata stand under a key of their own.
@@ -144,20 +151,7 @@ def _qdrant_select(vectorstore: Any, ids: Sequence[str], condition: Any) -> list
     from qdrant_client import models
 
     wanted = models.Filter(must=[models.HasIdCondition(has_id=list(ids)), condition])
-    name = vectorstore.collection_name
-    points, _ = vectorstore.client.scroll(name, scroll_filter=wanted, limit=len(ids), with_payload=True)
-    return [
-        Document(
-            page_content=point.payload.get(vectorstore.content_payload_key, ""),
-            # As its own documents have them.
-            metadata={
-                **(point.payload.get(vectorstore.metadata_payload_key) or {}),
-                "_id": point.id,
-                "_collection_name": name,
-            },
-        )
-        for point in points
-    ]
+    return list(qdrant_documents(vectorstore, wanted))
 
 
 def _qdrant_passes(vectorstore: Any, condition: Any) -> Test:
@@ -179,10 +173,10 @@ GENERIC = Kind(_as_predicate)
 """A function Document -> bool, or a mapping as `as_predicate` describes it. `InMemoryVectorStore` takes the first."""
 POSTGRES = Kind(_as_predicate)
 """Held to in SQL by `PGVectorNeighbours`; elsewhere as far as `as_predicate` knows its operators."""
-QDRANT = Kind(_qdrant_passes, _qdrant_select, _is_qdrants)
+QDRANT = Kind(_qdrant_passes, _qdrant_select, _is_qdrants, qdrant_places)
 KINDS: Mapping[str, Kind] = {
     "AsyncPGVectorStore": POSTGRES,
-    "Chroma": Kind(_as_predicate, _chroma_select, lambda condition: isinstance(condition, Mapping)),
+    "Chroma": Kind(_as_predicate, _chroma_select, lambda condition: isinstance(condition, Mapping), chroma_places),
     "FAISS": Kind(_faiss_passes),
     "PGVector": POSTGRES,
     "PGVectorStore": POSTGRES,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from ctxassembly.context import Context
+from ctxassembly.errors import InputError
+from ctxassembly.shown import shown
 
 
 def to_messages(
@@ -13,6 +15,13 @@ def to_messages(
     style: str = "grounded",
     extra_instructions: str | None = None,
 ) -> list[BaseMessage]:
-    """A system and a human message, with the words of `Context.to_messages`."""
+    """A system and a human message, with the words of `Context.to_messages`.
+
+    Raises:
+        InputError: `context` is no Context.
+    """
+    if not isinstance(context, Context):
+        instead = "ContextAssembler().as_context().invoke(documents) gives one"
+        raise InputError(f"context must be a Context, got {shown(context)}: {instead}")
     system, user = context.to_messages(question, style, extra_instructions)
     return [SystemMessage(system["content"]), HumanMessage(user["content"])]

@@ -51,7 +51,11 @@ class PGVectorNeighbours:
     JSON metadata, and for documents that aren't there under all others, the source among them. Columns must be of text
     and integers. An index on the two makes it fast; neither class creates one, but `number_stored_chunks` does.
     What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
+
+    Where chunks have no index, those next to an offset are found by `keys.start`, page by page or section by section.
     """
+
+    finds_offsets = True
 
     vectorstore: PGVectorStore | AsyncPGVectorStore | PGVector
     _: KW_ONLY
@@ -180,7 +184,7 @@ def _chunk_table(
     keys: MetadataKeys,
     condition: str,
 ) -> ChunkTable:
-    document, index = _first(keys.document_id, columns), _first(keys.index, columns)
+    document, index = _first(keys.lookup_id or keys.document_id, columns), _first(keys.index, columns)
     own: dict[str, Any] = {name: sql_column(quoted_name(name, quote=True)) for name in (id_, content, *columns)}
     metadata = null() if json is None else sql_column(quoted_name(json, quote=True), JSON)
     home = sql_table(
@@ -192,14 +196,13 @@ def _chunk_table(
     rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(home)
     ordered = index in own
 
-    def value(name: str) -> ColumnElement[Any]:
-        """As text, but for a column of integers."""
-        if name not in columns:
-            return json_text(metadata, name)
-        return own[name] if ordered and name in keys.index else as_type(own[name], Text)
+    def named(name: str) -> ColumnElement[Any]:
+        if name in columns:
+            return as_type(own[name], Text)
+        return as_type(null(), Text) if json is None else json_text(metadata, name)
 
     def first(names: Sequence[str]) -> ColumnElement[Any]:
-        return func.coalesce(*(value(name) for name in names if name in columns or json is not None), null())
+        return func.coalesce(*map(named, names))
 
     together = document in columns and ordered  # then the table was made for these two
     return ChunkTable(
@@ -208,7 +211,9 @@ def _chunk_table(
         index=own[index] if ordered else json_text(metadata, index),
         rows=rows.where(sql(f"({condition})")) if condition else rows,
         ordered=ordered,
-        otherwise=None if together else (first(keys.documents), own[index] if ordered else first(keys.index)),
+        otherwise=None if together else (first(keys.looked_up), own[index] if ordered else first(keys.index)),
+        named=named,
+        start=first(keys.start),
     )
 
 
@@ -257,11 +262,13 @@ class _Collection:
         )
         return ChunkTable(
             id=chunks.id,
-            document_id=json_text(chunks.cmetadata, self.keys.document_id[0]),
+            document_id=json_text(chunks.cmetadata, (self.keys.lookup_id or self.keys.document_id)[0]),
             index=json_text(chunks.cmetadata, self.keys.index[0]),
             rows=rows.where(self.vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
             otherwise=(
-                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.documents)),
+                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.looked_up)),
                 func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.index)),
             ),
+            named=partial(json_text, chunks.cmetadata),
+            start=func.coalesce(*(json_text(chunks.cmetadata, name) for name in self.keys.start)),
         )

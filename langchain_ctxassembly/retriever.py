@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -16,6 +17,8 @@ from typing_extensions import Self, override
 
 from ctxassembly.config import AssemblyConfig, Neighbours
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.labels import OfCall
+from ctxassembly.misuse import check_parameters
 from ctxassembly.supplement import Given, supplement_for
 from ctxassembly.types import Chunk
 from langchain_ctxassembly.assembler import ContextAssembler
@@ -65,12 +68,14 @@ class ContextAssemblyRetriever(BaseRetriever):
         supplement: Given = None,
         neighbours: Neighbours | None = None,
         on_fetched: Callable[[Sequence[Chunk]], Any] | None = None,
+        labels: OfCall = None,
     ) -> Self:
         """A retriever over `vectorstore` that keeps the scores of its search.
 
         Args:
             vectorstore: searched for `hits` chunks, unless `search_kwargs` has a `k`.
-            assembler: how to assemble; in its place `config`, `store`, `neighbours` and `on_fetched` may be given.
+            assembler: how to assemble; in its place `config`, `store`, `neighbours`, `on_fetched` and `labels` may be
+                given.
             config: as for `ContextAssembler`.
             store: where neighbours come from; None means the vector store itself, as `neighbours_of` describes it.
             search_type: as in `vectorstore.as_retriever()`; "mmr" has no scores.
@@ -81,16 +86,25 @@ class ContextAssemblyRetriever(BaseRetriever):
             supplement: as for the class.
             neighbours: as for `ContextAssembler`.
             on_fetched: as for `ContextAssembler`.
+            labels: as for `ContextAssembler`.
 
         Raises:
             ValueError: `assembler` is given and with it what is its own, or the search filters in a way that the
                 neighbours can't be held to.
         """
-        own = (config, store, neighbours, on_fetched)
+        own = (config, store, neighbours, on_fetched, labels)
         if assembler is not None and any(each is not None for each in own):
-            raise ConfigError("assembler", "given without config and store, neighbours and on_fetched", assembler)
+            raise ConfigError(
+                "assembler",
+                "given without config, store, neighbours, on_fetched and labels, which are its own",
+                assembler,
+            )
         assembler = assembler or ContextAssembler(
-            config=config or AssemblyConfig(), store=store, neighbours=neighbours, on_fetched=on_fetched
+            config=config or AssemblyConfig(),
+            store=store,
+            neighbours=neighbours,
+            on_fetched=on_fetched,
+            labels=labels,
         )
         options = {"k": hits, **(search_kwargs or {})}
         derived = assembler.store is None
@@ -109,6 +123,16 @@ class ContextAssemblyRetriever(BaseRetriever):
             known_only=known_only,
         )
         return cls(retriever=retriever, assembler=assembler, k=k, supplement=supplement)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows(cls, given: Any) -> Any:
+        if isinstance(given, Mapping):
+            for name in sorted(given.keys() & (ContextAssembler.model_fields.keys() - cls.model_fields.keys())):
+                instead = f": write assembler=ContextAssembler({name}=...)"
+                raise ConfigError(name, f"left out of {cls.__name__}()", given[name], instead)
+            check_parameters(cls.__name__, given, cls.model_fields, "assembler=ContextAssembler(config={})")
+        return given
 
     @model_validator(mode="after")
     def _can_hold_neighbours_to_the_filter(self) -> Self:
@@ -181,8 +205,5 @@ class ContextAssemblyRetriever(BaseRetriever):
         most = self.k if k is None else k
         if most is None:
             return documents
-        return [each for each in documents if "citation" not in each.metadata or _label(each) <= most]
-
-
-def _label(document: Document) -> int:
-    return int(document.metadata["citation"]["label"])
+        place = count(1)
+        return [each for each in documents if "citation" not in each.metadata or next(place) <= most]

@@ -15,7 +15,8 @@ from langchain_core.runnables.configurable import RunnableConfigurableAlternativ
 from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from langchain_ctxassembly.kinds import is_filter, is_langchains
+from langchain_ctxassembly.detect import is_langchains
+from langchain_ctxassembly.kinds import is_filter
 from langchain_ctxassembly.scored import ScoredRetriever, unknown
 
 Found = tuple[Any, Mapping[str, Any]]
@@ -38,6 +39,11 @@ class Search:
     is_all: bool = True
     """Whether nothing but the filter excludes documents, as far as that can be told."""
 
+    @property
+    def has_no_filter(self) -> bool:
+        """Whether it is known to find whatever its vector store holds."""
+        return self.is_all and not is_filter(self.filter)
+
 
 def search_of(
     retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NONE
@@ -54,7 +60,7 @@ def search_of(
         return None
     vectorstore, options = found
     condition = options.get("filter")
-    is_all = is_langchains(vectorstore) and not unknown(options)
+    is_all = is_langchains(type(vectorstore)) and not unknown(options)
     if not is_filter(condition):
         return Search(vectorstore, None, is_all)
     # As it stands now: whoever changes it later means another call.

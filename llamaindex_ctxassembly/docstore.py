@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from llama_index.core.storage.docstore.types import BaseDocumentStore, RefDocInfo
 
-from ctxassembly.keys import MetadataKeys
+from ctxassembly.keys import MetadataKeys, look_up
 from ctxassembly.missing import Lack
+from ctxassembly.shown import as_name
 from ctxassembly.types import Chunk, ChunkRef
 from llamaindex_ctxassembly.refs import asked_for, documents_to_search, named_ids
 
@@ -26,8 +28,11 @@ class DocstoreNeighbours:
     """A store of neighbours over a docstore: one `get_nodes` a fetch, for all documents together.
 
     A docstore keeps no places: for a chunk by its index, as for a whole document, it is asked which nodes the document
-    has, and all of them are read.
+    has, and all of them are read. Where `keys.document_id` makes one document of the pages of a file, each of which it
+    has as a document, it is asked for all its documents' metadata to find the pages beside one.
     """
+
+    finds_offsets = True
 
     docstore: BaseDocumentStore
     _: KW_ONLY
@@ -40,13 +45,40 @@ class DocstoreNeighbours:
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs`."""
-        ids = _node_ids(refs, [self.docstore.get_ref_doc_info(each) for each in documents_to_search(refs)])
-        return asked_for(self.docstore.get_nodes(ids, raise_error=False), refs, self.keys)
+        pages = pages_beside(refs, self.docstore.get_all_ref_doc_info() or {}, self.keys) if turns(refs) else []
+        ids = _node_ids([*refs, *pages], [self.docstore.get_ref_doc_info(each) for each in documents_to_search(refs)])
+        return asked_for(self.docstore.get_nodes(ids, raise_error=False), [*refs, *pages], self.keys)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
+        listed = await self.docstore.aget_all_ref_doc_info() if turns(refs) else None
+        pages = pages_beside(refs, listed or {}, self.keys)
         infos = await asyncio.gather(*(self.docstore.aget_ref_doc_info(each) for each in documents_to_search(refs)))
-        return asked_for(await self.docstore.aget_nodes(_node_ids(refs, infos), raise_error=False), refs, self.keys)
+        nodes = await self.docstore.aget_nodes(_node_ids([*refs, *pages], infos), raise_error=False)
+        return asked_for(nodes, [*refs, *pages], self.keys)
+
+
+def turns(refs: Iterable[ChunkRef]) -> bool:
+    """Whether any of `refs` asks for what stands on the pages beside one that is a document of its own."""
+    return any(ref.beside is not None and ref.beside.page and ref.beside.document_id for ref in refs)
+
+
+def pages_beside(refs: Iterable[ChunkRef], listed: Mapping[str, RefDocInfo], keys: MetadataKeys) -> list[ChunkRef]:
+    """References to the last nodes of the page before, and to the first ones of the page after."""
+    by_page: dict[tuple[str | None, str], list[str]] = defaultdict(list)
+    for info in listed.values():
+        document_id = as_name(keys.read(info.metadata, "document_id"))
+        for name in keys.page:
+            by_page[document_id, f"{name} {as_name(look_up(info.metadata, name))}"] += info.node_ids
+    found: list[ChunkRef] = []
+    for ref in refs:
+        if ref.beside is None or ref.beside.page is None or ref.beside.document_id is None:
+            continue
+        each_side, page, document_id = ref.beside.each_side, ref.beside.page, ref.beside.document_id
+        at = int(float(dict(ref.beside.part)[page]))
+        before, after = (by_page.get((document_id, f"{page} {number}"), []) for number in (at - 1, at + 1))
+        found += [ChunkRef(ref.document_id, chunk_id=each) for each in (*before[-each_side:], *after[:each_side])]
+    return found
 
 
 def _node_ids(refs: Iterable[ChunkRef], infos: Iterable[RefDocInfo | None]) -> list[str]:

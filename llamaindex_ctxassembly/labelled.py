@@ -8,8 +8,8 @@ from typing import Any
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from ctxassembly.metadata import copied
-from ctxassembly.plain import Told, block_metadata
 from ctxassembly.shown import as_name
+from ctxassembly.told import Told, block_metadata
 from llamaindex_ctxassembly.nodes import related_node
 
 
@@ -22,7 +22,8 @@ def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]
 
     A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
     the hits that it was made of. It has no offsets: its text is more than a slice. To the metadata come `citation`,
-    `chunk_ids`, `scores` and `trace`, as `ctxassembly.plain.block_metadata` describes them; none are in the prompt.
+    `chunk_ids` and `scores`, to those of the first node `trace`, as `ctxassembly.told.block_metadata` describes them;
+    none are in the prompt.
     """
     sources = _sources(nodes)
     taken: set[str] = set()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from llama_index.core.llms import ChatMessage
 
 from ctxassembly.context import Context
+from ctxassembly.errors import InputError
+from ctxassembly.shown import shown
 
 
 def to_messages(
@@ -13,6 +15,14 @@ def to_messages(
     style: str = "grounded",
     extra_instructions: str | None = None,
 ) -> list[ChatMessage]:
-    """A system and a user message, with the words of `Context.to_messages`."""
+    """A system and a user message, with the words of `Context.to_messages`.
+
+    Raises:
+        InputError: `context` is no Context.
+    """
+    if not isinstance(context, Context):
+        raise InputError(
+            f"context must be a Context, got {shown(context)}: ContextAssemblyPostprocessor().context(nodes) gives one"
+        )
     messages = context.to_messages(question, style, extra_instructions)
     return [ChatMessage(content=each["content"], role=each["role"]) for each in messages]

@@ -11,6 +11,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys, keyed
+from ctxassembly.misuse import check_store
 from ctxassembly.stores.filtered import FilteredStore
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.filters import allowed, conditions
@@ -37,8 +38,7 @@ def neighbours_of(
         from llamaindex_ctxassembly.postgres import PGVectorNeighbours
 
         return PGVectorNeighbours(vector_store, keys=keys)
-    if not (store is None or hasattr(store, "fetch") or hasattr(store, "afetch")):
-        raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", store)
+    check_store(store)
     return keyed(store, keys)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from llama_index.core.schema import (
@@ -16,35 +17,117 @@ from llama_index.core.schema import (
 
 from ctxassembly.errors import InputError
 from ctxassembly.keys import MetadataKeys
-from ctxassembly.shown import shown
-from ctxassembly.types import Chunk, Hit
+from ctxassembly.misuse import not_a_node
+from ctxassembly.offsets import FACTS
+from ctxassembly.parts import part_in
+from ctxassembly.shown import as_name, shown
+from ctxassembly.types import Chunk, Hit, Origin
+
+_BY_DEFAULT = MetadataKeys().document_id
+_FACTS = "Here are some facts extracted from the provided text:"
+"""What PropertyGraphIndex writes before triplets, and these before the text that they come from, unless it is told."""
 
 
-def to_hit(scored: NodeWithScore, keys: MetadataKeys) -> Hit:
-    """The hit that `scored` is. A score in the metadata counts only where the node has none."""
+def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
+    """The hits that `scored` is: one, and where a graph's facts stand before its text, these as another one after it.
+
+    A score in the metadata counts only where the node has none.
+    """
     score = scored.score if scored.score is not None else keys.read(scored.node.metadata, "score")
-    return Hit(to_chunk(scored.node, keys), score)
+    chunk = to_chunk(scored.node, keys)
+    at = _facts_end(scored.node, chunk.text)
+    if not at:
+        return [Hit(chunk, score)]
+    text = chunk.text[at:]
+    start = getattr(scored.node, "start_char_idx", None)
+    plain = replace(chunk, text=text, start=start, origin=chunk.origin and replace(chunk.origin, near=None))
+    facts = Chunk(
+        id=f"{chunk.id}#facts",
+        document_id=chunk.document_id,
+        text=chunk.text[:at].strip(),
+        metadata=chunk.metadata,
+        origin=Origin(((FACTS, chunk.id),), lookup_id=plain.lookup_id),
+    )
+    return [Hit(plain, score), Hit(facts, score)]
 
 
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
     """The chunk that `node` is: its text without metadata, its SOURCE as document, its PREVIOUS and NEXT as links.
 
-    Without a SOURCE the metadata names the document. Odd values are passed on: the engine mends them and says so. An
-    embedding comes along as it is, though LlamaIndex may have made it of text and metadata.
+    The metadata name the document where there is no SOURCE, or where `keys` say by which of them; then stores still
+    find it by its SOURCE, and its offset counts there. A PARENT is what its offset counts in. Odd values are passed on:
+    the engine mends them and says so. An embedding comes along as it is, though LlamaIndex may have made it of text and
+    metadata.
     """
-    source = related_id(node, NodeRelationship.SOURCE)
-    start = getattr(node, "start_char_idx", None)
+    source, named = related_id(node, NodeRelationship.SOURCE), keys.read(node.metadata, "document_id")
+    by_source = source is not None and (named is None or keys.document_id == _BY_DEFAULT)
+    document_id: Any = source if by_source else keys.document_of(node.metadata)
+    index, text = keys.read(node.metadata, "index"), text_of(node)
+    start, near = _offsets(node, text, keys)
     return Chunk(
         id=node.node_id,
-        document_id=source if source is not None else keys.document_of(node.metadata),
-        text=text_of(node),
-        index=keys.read(node.metadata, "index"),
-        start=start if start is not None else keys.read(node.metadata, "start"),
+        document_id=document_id,
+        text=text,
+        index=index,
+        start=start,
         prev_id=related_id(node, NodeRelationship.PREVIOUS),
         next_id=related_id(node, NodeRelationship.NEXT),
         metadata=node.metadata,
         vector=node.embedding,
+        origin=_origin(node, document_id, source, near, keys),
     )
+
+
+def _origin(
+    node: BaseNode, document_id: Any, source: str | None, near: int | None, keys: MetadataKeys
+) -> Origin | None:
+    """What the relationships of `node` say beside its document and its neighbours; None if that is nothing."""
+    parent_id, children = related_id(node, NodeRelationship.PARENT), _related(node, NodeRelationship.CHILD)
+    lookup_id = as_name(keys.read(node.metadata, "lookup_id")) or (source if source != document_id else None)
+    part: dict[str, Any] = {}
+    if source != document_id:  # then the document is named by the metadata, and has pages or sections
+        part = dict(part_in(node.metadata, keys)) | ({} if source is None else {"source": source})
+    if parent_id is not None:
+        part["parent"] = parent_id
+    if not (part or lookup_id or near is not None or children):
+        return None
+    return Origin(
+        part=tuple(sorted(part.items())),
+        near=near,
+        parent_id=parent_id,
+        child_ids=tuple(each.node_id for each in children),
+        lookup_id=lookup_id,
+    )
+
+
+def _offsets(node: BaseNode, text: Any, keys: MetadataKeys) -> tuple[Any, int | None]:
+    """Where the text begins exactly, and where about: if it isn't as long as the slice that the node says it is.
+
+    Then another tool put it in the slice's place, or something before it. The slice itself may stand in the metadata,
+    as sentences do of which the text is the window.
+    """
+    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+    if start is None:
+        return keys.read(node.metadata, "start"), None
+    if type(start) is not int or type(end) is not int or type(text) is not str or end - start == len(text):
+        return start, None
+    own = [each for each in node.metadata.values() if type(each) is str and len(each) == end - start > 0]
+    before = max((text.find(each) for each in own), default=0)
+    return None, max(start - max(before, 0), 0)
+
+
+def _facts_end(node: BaseNode, text: Any) -> int:
+    """Where the triplets end that a graph index wrote before the text of `node`; 0 if there are none."""
+    if type(text) is not str or " -> " not in text:  # one of a class of somebody's own may raise
+        return 0
+    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+    if type(start) is int and type(end) is int:
+        at = len(text) - (end - start)
+        before = text[: max(at, 0)]
+    else:
+        before = text[: text.find("\n\n", len(_FACTS) + 2) + 2] if text.startswith(f"{_FACTS}\n\n") else ""
+    facts = before.removesuffix("\n\n").rpartition("\n\n")[2] if before.endswith("\n\n") else ""
+    return len(before) if facts and all(line.count(" -> ") >= 2 for line in facts.split("\n")) else 0
 
 
 def related_id(node: BaseNode, relationship: NodeRelationship) -> str | None:
@@ -57,6 +140,12 @@ def related_node(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeI
     """What is said of that node. Assigned to a node, anything can be there; it relates to nothing."""
     related = node.relationships.get(relationship) if type(node.relationships) is dict else None
     return related if isinstance(related, RelatedNodeInfo) else None
+
+
+def _related(node: BaseNode, relationship: NodeRelationship) -> list[RelatedNodeInfo]:
+    """The nodes that a list says of that relationship."""
+    related = node.relationships.get(relationship) if type(node.relationships) is dict else None
+    return [each for each in related if isinstance(each, RelatedNodeInfo)] if isinstance(related, list) else []
 
 
 def text_of(node: BaseNode) -> Any:
@@ -74,7 +163,7 @@ def is_media(scored: NodeWithScore) -> bool:
         InputError: `scored` is not a NodeWithScore.
     """
     if not isinstance(scored, NodeWithScore):
-        raise InputError(f"nodes must be a list of NodeWithScore, got {shown(scored)}")
+        raise InputError(f"nodes must be a list of NodeWithScore, got {shown(scored)}{not_a_node(scored)}")
     node, text = scored.node, text_of(scored.node)
     if not isinstance(text, str) or str.strip(text):
         return False

@@ -45,6 +45,8 @@ class PGVectorNeighbours:
     into its SQL; here every value is bound, and a row that `filter` excludes is never read. What a
     `customize_query_fn` adds to similarity queries is not applied: say it in `filter`.
 
+    With `keys.lookup_id` documents are found by that key of the metadata instead; an index on it is yours to make.
+
     Raises:
         ConfigError: `filter` has an operator, a condition or a value that is not translated.
     """
@@ -107,7 +109,7 @@ class PGVectorNeighbours:
         """Where the chunks are, narrowed to the documents that are asked about."""
         table = self.vector_store._table_class
         metadata = table.metadata_
-        source = json_text(metadata, "ref_doc_id")
+        source = json_text(metadata, (*self.keys.lookup_id, "ref_doc_id")[0])
         # Over the document that the metadata name, it writes the SOURCE; the node itself has them as they were.
         own = as_type(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
         named = func.coalesce(*(json_text(own, key) for key in self.keys.documents))

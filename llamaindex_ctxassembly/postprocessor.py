@@ -21,15 +21,17 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, NothingToJoinWarning
-from ctxassembly.plain import Told
+from ctxassembly.labels import check_labels, labels_of_call
+from ctxassembly.misuse import check_parameters, wrong_store
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.supplement import Given, supplement_for
+from ctxassembly.told import Told
 from llamaindex_ctxassembly.embeddings import as_embeddings
 from llamaindex_ctxassembly.events import ContextAssembledEvent, listened_to
 from llamaindex_ctxassembly.labelled import labelled_nodes, unread
 from llamaindex_ctxassembly.llm import async_model, model
 from llamaindex_ctxassembly.neighbours import neighbours_of, under
-from llamaindex_ctxassembly.nodes import is_media, to_hit
+from llamaindex_ctxassembly.nodes import is_media, to_hits
 
 dispatcher = get_dispatcher(__name__)
 
@@ -42,13 +44,15 @@ REMEDY = "Say ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filt
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     """Turns retrieved nodes into the context that the LLM reads: one node per label, in order.
 
-    The label of a node is `node.metadata["citation"]["label"]`. `source_nodes[i - 1]` is label i, unless a supplement
-    stands before the documents: its node is the first one then, and label i is `source_nodes[i]`.
+    The label of a node is `node.metadata["citation"]["label"]`. Where labels begin with 1, `source_nodes[i - 1]` is
+    label i, unless a supplement stands before the documents: its node is the first one then, and `source_nodes[i]` is
+    label i.
 
     Joined by a blank line, as `compact` does it, the nodes are `Context.text` exactly, whatever their metadata, which
-    hold the citation, the chunk ids, the scores and the trace. It must be the last postprocessor, and what splits or
-    numbers nodes again (CitationQueryEngine) must not follow. Those before it have seen the hits and not their
-    neighbours: a mask isn't on these, and a node that was dropped comes back if it stands next to one that wasn't.
+    hold the citation, the chunk ids and the scores; those of the first node the trace, too. It must be the last
+    postprocessor, and what splits or numbers nodes again (CitationQueryEngine) must not follow. Those before it have
+    seen the hits and not their neighbours: a mask isn't on these, and a node that was dropped comes back if it stands
+    next to one that wasn't.
     What masks or drops nodes therefore has to do the same to chunks, in `on_fetched`:
 
         def mask(text): return re.sub(NAMES, "[NAME]", text)
@@ -86,10 +90,15 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     `embeddings` is for `dedup="semantic"`: a LlamaIndex embedding model, anything with `embed_documents(texts)`, or a
     function. It gets the texts of the nodes without an embedding in one batch; those with one are not embedded again.
 
+    `labels` are those of a conversation, `Labels()`, of which each run has the next ones: shared by the engines of a
+    SubQuestionQueryEngine, or kept by that of an agent's tool, they tell all its sources apart. Or a function without
+    arguments that returns those of the conversation that is going on, or None. Without them each run begins with
+    `config.first_label`.
+
     `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer.
 
-    Stores, models, the hook and the supplement are left out of `to_dict` and `to_json`: hand them to `from_dict` again.
-    A function as filter can't be written as JSON.
+    Stores, models, labels, the hook and the supplement are left out of `to_dict` and `to_json`: hand them to
+    `from_dict` again. A function as filter can't be written as JSON.
 
     Raises:
         ConfigError: more than one store, a store, a hook, embeddings or an llm that aren't, `compress="llm"` without
@@ -107,12 +116,16 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     llm: Any = Field(default=None, exclude=True, frozen=True)
     supplement: Given = Field(default=None, exclude=True, frozen=True)
     on_fetched: Any = Field(default=None, exclude=True, frozen=True)
+    labels: Any = Field(default=None, exclude=True, frozen=True)
 
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
     _warnings: set[type[Warning]] = PrivateAttr(default_factory=set)
 
     def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
+        check_parameters(type(self).__name__, settings, type(self).model_fields, "config={}")
+        _check_kind("docstore", settings.get("docstore"), BaseDocumentStore, "a docstore")
+        _check_kind("vector_store", settings.get("vector_store"), BasePydanticVectorStore, "a vector store")
         super().__init__(**settings)
         if neighbours is not None:
             # The field is frozen to others.
@@ -125,6 +138,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         elif is_async(self.filter):
             raise ConfigError("filter", "MetadataFilters or a function that needn't be awaited", self.filter)
         self._embeddings = as_embeddings(self.embeddings)
+        check_labels(self.labels)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
 
     @classmethod
@@ -154,13 +168,14 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         return {
-            "hits": [to_hit(each, self.config.keys) for each in nodes if not is_media(each)],
+            "hits": [hit for each in nodes if not is_media(each) for hit in to_hits(each, self.config.keys)],
             "config": self.config,
             "query": query,
             "store": self._store(query),
             "supplement": supplement_for(query, self.supplement),
             "embeddings": self._embeddings,
             "on_fetched": self.on_fetched,
+            "labels": labels_of_call(self.labels),
         }
 
     def _store(self, query: str | None) -> Any:
@@ -181,6 +196,12 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
                 self._warnings.add(kind)
                 warnings.warn(message, kind, stacklevel=3)
         return context
+
+
+def _check_kind(parameter: str, given: object, kind: type, allowed: str) -> None:
+    if not (given is None or isinstance(given, kind)):
+        index = f": write {parameter}=index.{parameter}" if hasattr(given, parameter) else wrong_store(given)
+        raise ConfigError(parameter, allowed, given, index)
 
 
 def _words(query_bundle: QueryBundle | None) -> str | None:

@@ -32,5 +32,5 @@ def asked_for(nodes: Iterable[BaseNode], refs: Sequence[ChunkRef], keys: Metadat
     return [
         chunk
         for chunk in chunks
-        if chunk.id in ids or chunk.document_id in whole or (chunk.document_id, str(chunk.index)) in places
+        if chunk.id in ids or chunk.lookup_id in whole or (chunk.lookup_id, str(chunk.index)) in places
     ]

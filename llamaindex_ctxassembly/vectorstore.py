@@ -53,26 +53,26 @@ class VectorStoreNeighbours:
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs`."""
         nodes: list[BaseNode] = []
-        for query in _queries(refs):
+        for query in _queries(refs, self.keys):
             nodes += self.vector_store.get_nodes(**query)
         return asked_for(nodes, refs, self.keys)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
         nodes: list[BaseNode] = []
-        for query in _queries(refs):
+        for query in _queries(refs, self.keys):
             nodes += await self.vector_store.aget_nodes(**query)
         return asked_for(nodes, refs, self.keys)
 
 
-def _queries(refs: Sequence[ChunkRef]) -> list[dict[str, Any]]:
+def _queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
     """Arguments for `get_nodes`: never an empty list of ids, which some stores answer with their whole table."""
     queries: list[dict[str, Any]] = []
     if ids := named_ids(refs):
         queries.append({"node_ids": ids})
     if documents := documents_to_search(refs):
         one_of: list[MetadataFilter | MetadataFilters] = [
-            MetadataFilter(key="ref_doc_id", value=each) for each in documents
+            MetadataFilter(key=(*keys.lookup_id, "ref_doc_id")[0], value=each) for each in documents
         ]
         # Not every store knows OR.
         condition = FilterCondition.OR if len(one_of) > 1 else FilterCondition.AND

@@ -17,6 +17,7 @@ def main() -> int:
     # A terminated demo stops its server as an interrupted one does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        print("Loading LangChain, LlamaIndex and the sentence encoder ...", flush=True)
         # Imported here, since it takes seconds, during which Ctrl-C may come, too.
         from ctxassembly.errors import CtxAssemblyError
         from demo.run import run

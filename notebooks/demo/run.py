@@ -18,7 +18,7 @@ PAGE = Path("results", "context.html")
 def run(question: str) -> bool:
     """Whether both frameworks gave the same context, once everything is shown and the page is written."""
     console = Console(highlight=False)
-    with database() as url, vector_store(url, load_chunks(), console) as store:
+    with database(console) as url, vector_store(url, load_chunks(), console) as store:
         answer = ask(store, question)
     show(console, question, answer)
     PAGE.parent.mkdir(exist_ok=True)

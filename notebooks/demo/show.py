@@ -17,6 +17,9 @@ ENDS = 4
 """Lines shown of each end of a fragment; the context is shown whole."""
 SNIPPET = 100
 """Characters."""
+LEAST_SIMILARITY = 0.24
+"""Of the best fragment to a question that the reference answers. Measured: 27 such questions have 0.25 to 0.58, 20 on
+bread, taxes or the capital of Mongolia 0.05 to 0.22."""
 SHARED = "yellow"
 OURS = "bold cyan"
 
@@ -24,6 +27,8 @@ OURS = "bold cyan"
 def show(console: Console, question: str, answer: Answer) -> None:
     """Print all of it, top to bottom in the order in which it came to be."""
     console.print(Text(f"Question: {question}", style="bold"))
+    if (best := _similarity(answer.retrieved)) < LEAST_SIMILARITY:
+        _verbatim(console, Text(_no_answer(best), style="bold yellow"))
     _heading(console, f"Retrieved: {len(answer.retrieved)} fragments, as they came (≡ stands in another one, too)")
     for rank, fragment in enumerate(answer.retrieved, 1):
         _verbatim(console, _fragment(rank, fragment, answer.retrieved))
@@ -38,6 +43,18 @@ def show(console: Console, question: str, answer: Answer) -> None:
     _verbatim(console, Text(str(answer.context.trace), style="bold"))
     _heading(console, "The same through LlamaIndex")
     _verbatim(console, _comparison(answer))
+
+
+def _similarity(retrieved: Sequence[Document]) -> float:
+    """That of the question to the best fragment; 0 if there is none."""
+    return max((each.metadata["relevance_score"] for each in retrieved), default=0.0)
+
+
+def _no_answer(best: float) -> str:
+    return (
+        "Nothing in the Python language reference answers this, it seems: no fragment has a similarity of more than "
+        f"{best:.2f}, where an answer has {LEAST_SIMILARITY} at least. What follows is only what is nearest."
+    )
 
 
 def _heading(console: Console, title: str) -> None:

@@ -33,14 +33,20 @@ class DatabaseError(Exception):
 
 
 @contextmanager
-def database() -> Iterator[URL]:
+def database(console: Console) -> Iterator[URL]:
     """The database of DATABASE_URL, or an embedded one that keeps its files for the next run."""
     given = os.environ.get("DATABASE_URL")
     if given:
-        yield as_psycopg(given)
+        own = as_psycopg(given)
+        console.print(
+            f"Connecting to {own.render_as_string()}, for {CONNECT_SECONDS} s at most ...", soft_wrap=True, markup=False
+        )
+        yield own
         return
     # Below the temporary folder: as root the server runs as another user, who may not pass through root's home.
-    with embedded_postgres(Path(tempfile.gettempdir(), f"ctxassembly-demo-{os.geteuid()}")) as url:
+    folder = Path(tempfile.gettempdir(), f"ctxassembly-demo-{os.geteuid()}")
+    console.print(f"Starting PostgreSQL in {folder} ...", soft_wrap=True, markup=False)
+    with embedded_postgres(folder) as url:
         yield make_url(url)
 
 
@@ -131,9 +137,12 @@ def _opened(engine: PGEngine, embedding: SentenceEncoder) -> PGVectorStore:
 
 
 def _fill(store: PGVectorStore, chunks: Sequence[Document], console: Console) -> None:
+    doing = f"Embedding and storing {len(chunks)} chunks"
+    if not console.is_terminal:
+        console.print(f"{doing}, which takes a minute at most ...", soft_wrap=True, markup=False)
     starts = track(
         range(0, len(chunks), BATCH),
-        f"Embedding and storing {len(chunks)} chunks",
+        doing,
         console=console,
         disable=not console.is_terminal,
     )

@@ -13,24 +13,40 @@ if TYPE_CHECKING:
     from ctxassembly.answer import AnswerReader, Resolved
     from ctxassembly.config import AssemblyConfig
     from ctxassembly.context import Context
+    from ctxassembly.conversation import resolve
     from ctxassembly.drive import aassemble, assemble
     from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
     from ctxassembly.formats import Heading
     from ctxassembly.history import History, trim_history
-    from ctxassembly.inspect.compare import Comparison, compare
     from ctxassembly.inspect.compared import Compared
+    from ctxassembly.inspect.comparing import Comparison, compare
     from ctxassembly.keys import MetadataKeys
+    from ctxassembly.labels import Labels
     from ctxassembly.numbering import number_chunks, uuid_of
     from ctxassembly.quotes import Quote
     from ctxassembly.references import Reference
     from ctxassembly.supplement import Supplement
     from ctxassembly.testing import MemoryStore
     from ctxassembly.token_budget import TokenBudget
-    from ctxassembly.types import Block, Chunk, ChunkRef, Citation, Decision, Hit, Passage, Source, Stage, Trace
+    from ctxassembly.types import (
+        Beside,
+        Block,
+        Chunk,
+        ChunkRef,
+        Citation,
+        Decision,
+        Hit,
+        Origin,
+        Passage,
+        Source,
+        Stage,
+        Trace,
+    )
 
 __all__ = [
     "AnswerReader",
     "AssemblyConfig",
+    "Beside",
     "Block",
     "Chunk",
     "ChunkRef",
@@ -43,9 +59,11 @@ __all__ = [
     "Heading",
     "History",
     "Hit",
+    "Labels",
     "MemoryStore",
     "MetadataKeys",
     "NothingToJoinWarning",
+    "Origin",
     "Passage",
     "Quote",
     "Reference",
@@ -60,6 +78,7 @@ __all__ = [
     "compare",
     "number_chunks",
     "presets",
+    "resolve",
     "trim_history",
     "uuid_of",
 ]
@@ -70,21 +89,24 @@ _HOMES = {
     "Reference": "references",
     "Resolved": "answer",
     "AssemblyConfig": "config",
+    "Beside": "types",
     "Block": "types",
     "Chunk": "types",
     "ChunkRef": "types",
     "Citation": "types",
     "Compared": "inspect.compared",
-    "Comparison": "inspect.compare",
+    "Comparison": "inspect.comparing",
     "Context": "context",
     "Decision": "types",
     "FilterNotSeenWarning": "errors",
     "Heading": "formats",
     "History": "history",
     "Hit": "types",
+    "Labels": "labels",
     "MemoryStore": "testing",
     "MetadataKeys": "keys",
     "NothingToJoinWarning": "errors",
+    "Origin": "types",
     "Passage": "types",
     "Source": "types",
     "Stage": "types",
@@ -93,8 +115,9 @@ _HOMES = {
     "Trace": "types",
     "aassemble": "drive",
     "assemble": "drive",
-    "compare": "inspect.compare",
+    "compare": "inspect.comparing",
     "number_chunks": "numbering",
+    "resolve": "conversation",
     "trim_history": "history",
     "uuid_of": "numbering",
 }

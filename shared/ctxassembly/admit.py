@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from ctxassembly.errors import InputError
 from ctxassembly.metadata import readable
+from ctxassembly.misuse import not_a_hit
 from ctxassembly.shown import as_name, shown
-from ctxassembly.types import Candidate, Chunk, Hit
+from ctxassembly.types import Candidate, Chunk, Hit, Origin
 
 MOST_PLACE = 2**53
 """The largest index or offset: up to here each whole number is one of JSON, of a float and of a database."""
@@ -69,7 +70,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
         InputError: `hits` is not a sequence of Hit.
     """
     if isinstance(hits, (str, bytes)) or not isinstance(hits, Sequence):
-        raise InputError(f"hits must be a sequence of Hit, got {type(hits).__name__}")
+        raise not_a_hit(hits)
     usable: list[Candidate] = []
     empty: list[Candidate] = []
     admitted: list[Hit] = []
@@ -77,7 +78,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
     by_place: dict[tuple[str, int], str] = {}
     for rank, hit in enumerate(hits):
         if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk):
-            raise InputError(f"hits must be a sequence of Hit, got {shown(hit)} at place {rank}")
+            raise not_a_hit(hit, rank)
         chunk, mended = mended_chunk(hit.chunk, rank)
         score, odd = mended_score(hit.score)
         if mended or odd:
@@ -87,7 +88,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
             if same != chunk.text:
                 where = f"index {chunk.index} stands twice in document {shown(chunk.document_id, _ID_CHARS)}"
                 notes.add(chunk, (Oddity("places that stand twice", where),))
-        (usable if chunk.text.strip() else empty).append(Candidate(chunk, rank, score))
+        (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(chunk, rank, score))
         admitted.append(hit if chunk is hit.chunk and score is hit.score else Hit(chunk, score))
     return Admitted(tuple(usable), tuple(empty), notes.all(), tuple(admitted))
 
@@ -118,7 +119,7 @@ def admit_fetched(
         mended, odd = mended_chunk(chunk, place)
         if odd:
             notes.add(mended, odd)
-        (usable if mended.text.strip() else empty).append(mended)
+        (empty if not mended.text or mended.text.isspace() else usable).append(mended)
     if strangers and not (usable or empty):
         raise _no_chunks(strangers[0])
     left_out = f"store: {len(strangers):,} of its answers are no chunks, left out; the first is "
@@ -149,6 +150,7 @@ def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
         and (chunk.prev_id is None or (type(chunk.prev_id) is str and chunk.prev_id and chunk.prev_id != chunk.id))
         and (chunk.next_id is None or (type(chunk.next_id) is str and chunk.next_id and chunk.next_id != chunk.id))
         and (chunk.vector is None or _is_vector(chunk.vector))
+        and (chunk.origin is None or type(chunk.origin) is Origin)
     ):
         return chunk, []
     odd: list[Oddity] = []
@@ -175,6 +177,7 @@ def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
         _link("next_id", chunk.next_id, chunk_id, odd),
         metadata,
         _vector(chunk.vector),
+        chunk.origin if type(chunk.origin) is Origin else None,
     )
     return mended, odd
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from ctxassembly.calls import await_all, call_all, in_thread, is_async
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.misuse import wrong_store
 from ctxassembly.requests import CompressTexts, EmbedTexts, FetchChunks, Request, Store
 from ctxassembly.shown import shown
 
@@ -79,7 +80,8 @@ def _question(fetch: AnyAsk | None, embed: AnyAsk | None, compress: AnyAsk | Non
 
 def _fetcher(store: object) -> Ask | None:
     if store is not None and not hasattr(store, "fetch"):
-        raise InputError(f"{type(store).__name__} has no fetch(refs); a store with afetch alone needs aassemble()")
+        instead = wrong_store(store) or "; a store with afetch alone needs aassemble()"
+        raise InputError(f"{type(store).__name__} has no fetch(refs){instead}")
     return None if store is None else cast(Store, store).fetch
 
 
@@ -88,7 +90,7 @@ def _awaitable_fetcher(store: object) -> AwaitableAsk | None:
     if afetch is not None or store is None:
         return afetch
     if not hasattr(store, "fetch"):
-        raise InputError(f"{type(store).__name__} has neither fetch(refs) nor afetch(refs)")
+        raise InputError(f"{type(store).__name__} has neither fetch(refs) nor afetch(refs){wrong_store(store)}")
     fetch = cast(Store, store).fetch
     return cast(AwaitableAsk, fetch) if is_async(fetch) else in_thread(fetch)
 

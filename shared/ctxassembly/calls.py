@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
     from queue import SimpleQueue
 
 Given = TypeVar("Given")
@@ -114,6 +115,13 @@ async def awaited_within(seconds: float, future: Awaitable[Answer] | Future[Answ
             _leaving.add(asked)
             asked.add_done_callback(_left)
     raise DeadlineError(f"no answer within {seconds:g} s")
+
+
+def lock() -> AbstractContextManager[bool]:
+    """What one thread at a time enters."""
+    from threading import Lock
+
+    return Lock()
 
 
 def call_all(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ctxassembly.metadata import copied
 from ctxassembly.particulars import Particulars
-from ctxassembly.types import Block, Chunk, Citation, Label, Part, Passage, Shortened, Source, Span
+from ctxassembly.types import Block, Candidate, Citation, Label, Part, Passage, Shortened, Source, Span
 
 SNIPPET_CHARS = 200
 """The published length."""
@@ -31,6 +31,7 @@ def cite(
     separator: str,
     read: Particulars,
     shortened: Mapping[int, Shortened],
+    first_label: int = 1,
 ) -> Cited:
     """The text that `blocks` make with `separator` between them. One without a label is cited as nothing.
 
@@ -40,17 +41,17 @@ def cite(
     cited: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
-    at, number = 0, 1
+    at, number = 0, first_label
     for label, block in blocks:
         begin = at
         sources: list[Source] = []
         spans: dict[int, Span] = {}
         for part in block:
             if part.candidate is not None:
-                source = _source(part, part.candidate.chunk, at)
+                source = _source(part, part.candidate, at)
                 before = sources[-1] if sources else None
                 if before and before.chunk_id == source.chunk_id and _meet(before, source):
-                    chunk_span = (before.chunk_span[0], part.end)
+                    chunk_span = (before.chunk_span[0], source.chunk_span[1])
                     source = replace(
                         source, span=(before.span[0], source.span[1]), start=before.start, chunk_span=chunk_span
                     )
@@ -82,15 +83,16 @@ def _meet(first: Source, second: Source) -> bool:
     return first.span[1] == second.span[0] and first.chunk_span[1] == second.chunk_span[0]
 
 
-def _source(part: Part, chunk: Chunk, at: int) -> Source:
-    offset = chunk.start
+def _source(part: Part, candidate: Candidate, at: int) -> Source:
+    chunk, skipped = candidate.chunk, candidate.read_from or 0
+    offset = chunk.start if chunk.origin is None or not chunk.origin.part else None
     return Source(
         span=(at, at + len(part.text)),
         chunk_id=chunk.id,
         document_id=chunk.document_id,
         start=None if offset is None else offset + part.start,
         end=None if offset is None else offset + part.end,
-        chunk_span=(part.start, part.end),
+        chunk_span=(skipped + part.start, skipped + part.end),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from ctxassembly.checks import check_int
@@ -34,6 +34,8 @@ MAX_WINDOW = 3
 MAX_POOL_WINDOW = 16
 POOL_WINDOW = 3
 """Measured: 8 finds one percent more of the evidence in twice the time."""
+MAX_FIRST_LABEL = 900_000
+"""An answer is read for numbers of up to six digits."""
 _LEAST_POSITIVE = math.ulp(0.0)
 
 
@@ -155,6 +157,9 @@ class AssemblyConfig:
     """Of the labels that are written around the text."""
     cite: Cite = "document"
     """What has a label of its own."""
+    first_label: int = 1
+    """The number of the first label, 1 to 900,000. Contexts that a model reads in one conversation need different
+    labels: `Labels` counts them on."""
     supplement_position: SupplementPosition = "after"
     """Where supplementary text stands: before or after all documents."""
     supplement_max_tokens: int = 1_000
@@ -181,6 +186,8 @@ class AssemblyConfig:
     """Metadata keys of yours by which chunks of one document differ, as a line number of your own does: a neighbour
     needs not agree with its hit there. Whole keys, dotted paths or their last parts; never one that you filter by."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
+    page_base: int | None = None
+    """What the first page of a document has as its number, 0 or 1, in place of what `keys` say."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.enabled, bool):
@@ -199,9 +206,13 @@ class AssemblyConfig:
         object.__setattr__(self, "varying_keys", tuple(varying))
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
+        if self.page_base is not None:
+            check_int("page_base", self.page_base, 0, 1)
+            object.__setattr__(self, "keys", replace(self.keys, page_base=self.page_base))
 
     def _check_numbers(self) -> None:
         check_int("window", self.window, 0, MAX_WINDOW)
+        check_int("first_label", self.first_label, 1, MAX_FIRST_LABEL)
         if self.pool_window is not None:
             check_int("pool_window", self.pool_window, 0, MAX_POOL_WINDOW)
         for parameter, minimum in _INTEGERS:

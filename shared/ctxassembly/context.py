@@ -5,7 +5,7 @@ What is done with an answer loads when it is first asked for: who only assembles
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,39 @@ class Context:
     """Of the hits what the views of what became of them show, by rank: most of those that are left out are not kept."""
     encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
     """What `token_count` was counted with. None if that isn't known: a function is left behind by pickling."""
+
+    def __post_init__(self) -> None:
+        # A checkpoint makes an object anew of what its constructor takes: here that is what `to_dict` gave.
+        if isinstance(self.trace, Mapping):
+            from ctxassembly.saved import restored
+
+            for name, value in restored({each.name: getattr(self, each.name) for each in fields(self)}).items():
+                object.__setattr__(self, name, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as dicts, lists, strings, numbers and None, for JSON, a cache or a graph's checkpoint.
+
+        Other values in metadata stand as their `str`; vectors are left behind, and a function that counts tokens.
+        """
+        from ctxassembly.saved import saved
+
+        return saved(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | Context) -> Context:
+        """The context of which `to_dict` gave `data`; of a context, itself.
+
+        Raises:
+            InputError: `data` is something else.
+        """
+        if isinstance(data, cls):
+            return data
+        from ctxassembly.saved import restored
+
+        return cls(**restored(data))  # type: ignore[arg-type]
+
+    _asdict = to_dict
+    """What LangGraph writes into a checkpoint in place of the object, whose parts it would have to know one by one."""
 
     @property
     def labelled(self) -> bool:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from ctxassembly.lower_bound import LONGEST_TOKEN
 from ctxassembly.sentences import sentence_ends, tiles
 from ctxassembly.types import Candidate, Shortening, Span
 
-READ_CHARS = 1_000_000
-"""Of one chunk, at most, unless the budget has room for more: several books, which no splitter leaves in one piece."""
 _WORD_END = re.compile(r"\S(?=\s)")
 
 
@@ -35,15 +31,6 @@ def sentences(candidate: Candidate) -> list[Sentence]:
         spans = tiles(candidate.chunk.text[begin:end])
         found += (Sentence(candidate, (begin + first, begin + second)) for first, second in spans)
     return found
-
-
-def within_reach(candidate: Candidate, max_tokens: int) -> Candidate:
-    """`candidate`; with a chunk that is so long that it can't stand whole, only the beginning of its text.
-
-    What is left is still too much: it is cut, and the cut is marked.
-    """
-    chunk, most = candidate.chunk, max((max_tokens + 1) * LONGEST_TOKEN, READ_CHARS)
-    return candidate if len(chunk.text) <= most else candidate._replace(chunk=replace(chunk, text=chunk.text[:most]))
 
 
 def last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int:

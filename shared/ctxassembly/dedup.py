@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.shown import as_name
 from ctxassembly.types import Candidate, Match
 
 IsNewer = Callable[[Candidate, Candidate], bool]
+
+
+LONG_CHARS = 1_000_000
+"""Of a text that is first told from others by its beginning: hashing all of it takes longer than all the rest."""
+_BEGINNING = 1_000
+
+
+class _LongText(NamedTuple):
+    """A text by which a dict finds the same one, hashed by a part of it."""
+
+    text: str
+
+    def __hash__(self) -> int:
+        return hash((len(self.text), self.text[:_BEGINNING]))
 
 
 def never(_first: Candidate, _second: Candidate) -> bool:
@@ -29,11 +43,13 @@ def collapse_exact(
     """
     groups: list[list[Candidate]] = []
     by_id: dict[str, list[Candidate]] = {}
-    by_text: dict[str, list[Candidate]] = {}
+    by_text: dict[str | _LongText, list[Candidate]] = {}
     by_hash: dict[object, list[Candidate]] = {}
     for candidate in candidates:
         chunk = candidate.chunk
-        text, content_hash = chunk.text.strip(), keys.read(chunk.metadata, "content_hash")
+        content_hash = keys.read(chunk.metadata, "content_hash")
+        stripped = chunk.text.strip()
+        text = stripped if len(stripped) <= LONG_CHARS else _LongText(stripped)
         if type(content_hash) not in (str, bytes, int):
             content_hash = as_name(content_hash) if isinstance(content_hash, (str, bytes, int)) else None
         group = by_id.get(chunk.id) or by_text.get(text) or by_hash.get(content_hash) or []

@@ -13,6 +13,7 @@ from ctxassembly.calls import in_turn
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.flow import assemble_flow
+from ctxassembly.labels import Labels
 from ctxassembly.requests import (
     AsyncEmbeddings,
     AsyncLanguageModel,
@@ -38,6 +39,7 @@ def assemble(
     embeddings: Embeddings | None = None,
     llm: LanguageModel | None = None,
     on_fetched: OnFetched | None = None,
+    labels: Labels | None = None,
 ) -> Context:
     """The context for `hits`, best first; neighbours come from `store` in one round trip where it keeps an index.
 
@@ -48,11 +50,12 @@ def assemble(
     its answer is lost.
     `on_fetched` is a function over the chunks that `store` answered with, before anything else sees them. Neighbours
     are fetched anew, so what masked or removed text of the hits has to be done to them as well.
+    `labels` are those of a conversation: the context has the next ones, and no other context the same.
 
     Raises:
         InputError: `hits` is not a sequence of Hit, `config` no AssemblyConfig, `query` no string, `store` has no
-            `fetch`, `embeddings` can't embed, `llm` or `on_fetched` is no function or only to be awaited, or
-            `supplement` is no text.
+            `fetch`, `embeddings` can't embed, `llm` or `on_fetched` is no function or only to be awaited,
+            `supplement` is no text, or `labels` no Labels.
         ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
             `llm`, or `neighbours="filtered"` with a store that doesn't hold the caller's filter.
         StoreError: `store` or `embeddings` failed and `on_store_error="raise"`.
@@ -66,9 +69,11 @@ def assemble(
         can_fetch=store is not None,
         holds_filter=getattr(store, "holds_filter", None),
         remedies=getattr(store, "remedies", None),
+        finds_offsets=getattr(store, "finds_offsets", False) is True,
         can_embed=embeddings is not None,
         can_compress=llm is not None,
         supplement=supplement,
+        labels=labels,
         clock=time.perf_counter,
     )
     step = _resumed(flow.send, None)
@@ -92,6 +97,7 @@ async def aassemble(
     embeddings: AsyncEmbeddings | Embeddings | None = None,
     llm: AsyncLanguageModel | LanguageModel | None = None,
     on_fetched: AsyncOnFetched | OnFetched | None = None,
+    labels: Labels | None = None,
 ) -> Context:
     """The same as `assemble`, awaited. What can't be awaited is called in a thread: the loop goes on meanwhile.
 
@@ -108,9 +114,11 @@ async def aassemble(
         can_fetch=store is not None,
         holds_filter=getattr(store, "holds_filter", None),
         remedies=getattr(store, "remedies", None),
+        finds_offsets=getattr(store, "finds_offsets", False) is True,
         can_embed=embeddings is not None,
         can_compress=llm is not None,
         supplement=supplement,
+        labels=labels,
         clock=time.perf_counter,
     )
     step = await in_turn(partial(_resumed, flow.send, None))

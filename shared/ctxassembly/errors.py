@@ -14,6 +14,8 @@ NothingToJoinWarning (UserWarning)    hits, or the store, lack what neighbours a
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ctxassembly.shown import shown
 
 __all__ = [
@@ -36,8 +38,9 @@ class CtxAssemblyError(Exception):
 class ConfigError(CtxAssemblyError, ValueError):
     """A parameter is outside its range."""
 
-    def __init__(self, parameter: str, allowed: str, value: object) -> None:
-        super().__init__(f"{parameter} must be {allowed}, got {shown(value)}")
+    def __init__(self, parameter: str, allowed: str, value: object, instead: str = "") -> None:
+        """`instead` ends the message with what to write in place of `value`."""
+        super().__init__(f"{parameter} must be {allowed}, got {shown(value)}{instead}")
         self.parameter = parameter
 
 
@@ -63,6 +66,12 @@ class FilterNotSeenWarning(UserWarning):
 
 class NothingToJoinWarning(UserWarning):
     """Hits stood alone for want of what the message names, with the line that mends it; given once an object."""
+
+
+def missing_extra(error: ModuleNotFoundError, feature: str, extra: str, modules: Collection[str]) -> ImportError:
+    """The error to raise for `error`: which `extra` to install if it brings what is missing, one of `modules`."""
+    missing = (error.name or "").partition(".")[0]
+    return MissingExtraError(feature, extra) if missing in modules else error
 
 
 class MissingExtraError(CtxAssemblyError, ImportError):

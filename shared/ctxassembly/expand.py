@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from ctxassembly.config import MAX_POOL_WINDOW
+from ctxassembly.kin import kin_wanted
+from ctxassembly.offsets import part_of
+from ctxassembly.places import page_name
 from ctxassembly.scope import Scope
-from ctxassembly.types import Candidate, Chunk, ChunkRef
-
-CHAIN_GAP = MAX_POOL_WINDOW + 1
-"""Positions left free between runs of linked chunks whose distance is unknown: too far apart to be neighbours."""
+from ctxassembly.types import Beside, Candidate, Chunk, ChunkRef
 
 
 def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) -> tuple[ChunkRef, ...]:
@@ -21,11 +20,12 @@ def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) 
     at: dict[str, set[int]] = defaultdict(set)
     for hit in hits:
         if hit.index is not None:
-            at[hit.document_id].add(hit.index)
+            at[hit.document_id if hit.origin is None else hit.lookup_id].add(hit.index)
     there = {document_id: set(indexes) for document_id, indexes in at.items()}
     for chunk in known:
-        if chunk.document_id in there and chunk.index is not None:
-            there[chunk.document_id].add(chunk.index)
+        document_id = chunk.document_id if chunk.origin is None else chunk.lookup_id
+        if document_id in there and chunk.index is not None:
+            there[document_id].add(chunk.index)
     return tuple(
         ChunkRef(document_id, index)
         for document_id, indexes in at.items()
@@ -35,11 +35,23 @@ def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) 
     )
 
 
-def link_refs(hits: Iterable[Chunk], known: Mapping[str, Chunk], window: int) -> tuple[ChunkRef, ...]:
-    """References to the next unknown chunks along the links of `hits`, in both directions, at most `window` steps away.
+def link_refs(
+    hits: Iterable[Chunk],
+    known: Mapping[str, Chunk],
+    window: int,
+    *,
+    beside: int = 0,
+    pages: Sequence[str] = (),
+    missing: Container[str] = (),
+) -> tuple[ChunkRef, ...]:
+    """References to the next unknown chunks around `hits` without an index, in both directions.
 
-    `known` are all chunks seen so far, by id. A document whose links are missing on one side or on both is asked for
-    whole: a reference without index and id. Chunks with an index need no links.
+    Along links at most `window` steps away; where a chunk was cut from a larger one, by way of that one's other
+    children. Without links by offset, `beside` chunks on each side, if the store finds them so; `pages` are the names
+    under which metadata have a page's number. A document whose links are missing on one side or on both, and that can't
+    be asked by offset, is asked for whole: a reference without index and id.
+
+    `known` are all chunks seen so far, by id; `missing` are ids under which the store has nothing.
     """
     refs: dict[ChunkRef, None] = {}
     following = {chunk.prev_id: chunk.id for chunk in known.values() if chunk.prev_id}
@@ -47,82 +59,66 @@ def link_refs(hits: Iterable[Chunk], known: Mapping[str, Chunk], window: int) ->
     for hit in hits:
         if hit.index is not None:
             continue
-        if not (hit.prev_id or hit.next_id or hit.id in following or hit.id in preceding):
-            refs[ChunkRef(hit.document_id)] = None
+        kin = kin_wanted(hit, known, window, missing)
+        if kin is not None:
+            refs.update((ChunkRef(hit.lookup_id, chunk_id=each), None) for each in kin)
             continue
-        for forward in (False, True):
-            at = hit
-            for _ in range(window):
-                link = (at.next_id or following.get(at.id)) if forward else (at.prev_id or preceding.get(at.id))
-                if link is None:
-                    if _is_one_sided(at, known, forward):
-                        refs[ChunkRef(hit.document_id)] = None
-                    break
-                if link not in known:
-                    refs[ChunkRef(hit.document_id, chunk_id=link)] = None
-                    break
-                at = known[link]
+        if not (hit.prev_id or hit.next_id or hit.id in following or hit.id in preceding):
+            if beside and hit.start is not None:
+                refs[_beside(hit, hit.start, beside, page_name([hit], pages))] = None
+            elif hit.start is not None or not part_of(hit):  # nobody can say what stands beside it in its page
+                refs[ChunkRef(hit.lookup_id)] = None
+            continue
+        for found in _linked(hit, known, window, following, preceding):
+            if isinstance(found, ChunkRef):
+                refs[found] = None
+            elif beside and (turned := _turned(found, beside, pages)) is not None:
+                refs[turned] = None
     return tuple(refs)
+
+
+def _turned(chunk: Chunk, each_side: int, pages: Sequence[str]) -> ChunkRef | None:
+    """A reference to the pages beside that of `chunk`, at whose end the links do; None if it isn't cut into such."""
+    page = page_name([chunk], pages)
+    if chunk.start is None or page is None or chunk.lookup_id == chunk.document_id:
+        return None
+    return _beside(chunk, chunk.start, each_side, page)
+
+
+def _beside(chunk: Chunk, start: int, each_side: int, page: str | None) -> ChunkRef:
+    """A reference to what stands next to `chunk` by its offset."""
+    grouped_by = None if chunk.lookup_id == chunk.document_id else chunk.document_id
+    return ChunkRef(chunk.lookup_id, beside=Beside(start, each_side, part_of(chunk), page, grouped_by))
+
+
+def _linked(
+    hit: Chunk,
+    known: Mapping[str, Chunk],
+    window: int,
+    following: Mapping[str, str],
+    preceding: Mapping[str, str],
+) -> Iterator[ChunkRef | Chunk]:
+    """What to ask for on each side: the next unknown chunk along the links, or the document if only that can tell it.
+
+    Where the links end, the last chunk that they lead to.
+    """
+    for forward in (False, True):
+        at = hit
+        for _ in range(window):
+            link = (at.next_id or following.get(at.id)) if forward else (at.prev_id or preceding.get(at.id))
+            if link is None:
+                yield ChunkRef(hit.lookup_id) if _is_one_sided(at, known, forward) else at
+                break
+            if link not in known:
+                yield ChunkRef(hit.lookup_id, chunk_id=link)
+                break
+            at = known[link]
 
 
 def _is_one_sided(chunk: Chunk, known: Mapping[str, Chunk], forward: bool) -> bool:
     """Whether the chunk on the other side, if known, does not link back: then a missing link is no document's end."""
     other = known.get((chunk.prev_id if forward else chunk.next_id) or "")
     return other is not None and (other.next_id if forward else other.prev_id) != chunk.id
-
-
-def positions(chunks: Sequence[Chunk], scanned: bool, empty: Collection[int] = ()) -> dict[str, int]:
-    """The place of each chunk of one document, by chunk id: consecutive places are adjacent chunks.
-
-    The index where there is one, without the `empty` ones: what has no text leaves no gap. Else what the links say;
-    runs of linked chunks follow each other by offset, or as handed in. In a document known whole (`scanned`) that has
-    no links, the offsets alone say it.
-    """
-    placed = {
-        chunk.id: chunk.index - sum(at < chunk.index for at in empty) for chunk in chunks if chunk.index is not None
-    }
-    runs = _runs([chunk for chunk in chunks if chunk.index is None])
-    if all(chunk.start is not None for run in runs for chunk in run):
-        runs.sort(key=lambda run: run[0].start or 0)
-        if scanned and all(len(run) == 1 for run in runs):
-            runs = [[chunk for run in runs for chunk in run]]
-    at = max(placed.values(), default=-CHAIN_GAP) + CHAIN_GAP
-    for run in runs:
-        placed |= {chunk.id: at + step for step, chunk in enumerate(run)}
-        at += len(run) + CHAIN_GAP
-    return placed
-
-
-def is_covered(chunk: Chunk, others: Iterable[Chunk]) -> bool:
-    """Whether the middle of `chunk` lies in any of `others` by the offsets: then it is of another text than they are.
-
-    Two tenants' files under one document id lie over each other; what one tenant may not read lies between.
-    """
-    if chunk.start is None:
-        return True
-    middle = chunk.start + len(chunk.text) // 2
-    return any(each.start is not None and each.start <= middle < each.start + len(each.text) for each in others)
-
-
-def _runs(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    """Maximal runs of chunks linked to each other, each in order, by their first chunk as handed in."""
-    by_id = {chunk.id: chunk for chunk in chunks}
-    following = {chunk.id: chunk.next_id for chunk in chunks if chunk.next_id in by_id}
-    following |= {chunk.prev_id: chunk.id for chunk in chunks if chunk.prev_id in by_id}
-    followers = set(following.values())
-    runs: list[list[Chunk]] = []
-    placed: set[str] = set()
-    # Heads first; whatever is left then stands in a circle of links, which is cut where it is met.
-    for chunk in sorted(by_id.values(), key=lambda chunk: chunk.id in followers):
-        run: list[Chunk] = []
-        at: str | None = chunk.id
-        while at is not None and at not in placed:
-            placed.add(at)
-            run.append(by_id[at])
-            at = following.get(at)
-        if run:
-            runs.append(run)
-    return runs
 
 
 def neighbours(

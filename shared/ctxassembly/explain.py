@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ctxassembly.types import Candidate, Decision, Label, Outcome, Shortened, Shortening
+from ctxassembly.types import CONTAINED, Candidate, Decision, Label, Outcome, Shortened, Shortening
 
 _OUTCOME_OF: Mapping[Shortening, Outcome] = {
     "budget": "cut",
@@ -51,14 +51,15 @@ def decide(
                 outcome, reason = _OUTCOME_OF[part.by], part.by
             chars = stripped[key]
         elif key in container:
-            outcome, reason = "contained", "contained"
+            outcome, reason = "contained", CONTAINED
             because_of, chars = container[key].chunk.id, len(now.text)
         elif key in left_out:
             reason, added = left_out[key]
             tokens = None if why else added
         if why and outcome != "dropped":
-            outcome, reason = "duplicate", why
-            because_of, chars, part = because_of or original.chunk.id, 0, None
+            outcome, reason = "contained" if why == CONTAINED else "duplicate", why
+            chars = len(candidate.chunk.text) if why == CONTAINED else 0
+            because_of, part = because_of or original.chunk.id, None
         chunk = candidate.chunk
         score = candidate.score if why else now.score
         names = tuple(replaced.get(id(candidate), ()))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ctxassembly.admit import admit
-from ctxassembly.choose import choose
+from ctxassembly.choose import Chosen, choose
 from ctxassembly.cite import cite
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
@@ -21,8 +21,10 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.explain import decide
 from ctxassembly.gather import gather
 from ctxassembly.held import held
+from ctxassembly.labels import Labels
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
+from ctxassembly.long_chunks import LongChunks
 from ctxassembly.missing import Lack, under_filter
 from ctxassembly.render import SEPARATOR
 from ctxassembly.requests import Request
@@ -52,15 +54,17 @@ def assemble_flow(
     can_fetch: bool,
     holds_filter: bool | None = None,
     remedies: Mapping[Lack, str] | None = None,
+    finds_offsets: bool = False,
     can_embed: bool = False,
     can_compress: bool = False,
     supplement: str | Supplement | None = None,
+    labels: Labels | None = None,
     clock: Callable[[], float],
 ) -> Flow:
     """The context for `hits`, once every request was answered. `clock` gives seconds, for the trace alone.
 
     Raises:
-        InputError: `hits`, `config`, `query` or `supplement` is of another type.
+        InputError: `hits`, `config`, `query`, `supplement` or `labels` is of another type.
         ConfigError: semantic deduplication with neither embeddings nor a vector in a hit; compression by a language
             model without one; neighbours that have to be filtered, and no filter.
     """
@@ -77,6 +81,10 @@ def assemble_flow(
     if config.neighbours == "filtered" and can_fetch and not holds_filter:
         allowed = "'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
         raise ConfigError("neighbours", allowed, config.neighbours)
+    if not (labels is None or isinstance(labels, Labels)):
+        raise InputError(f"labels must be a Labels or None, got {shown(labels)}")
+    if labels is not None and config.first_label != 1:
+        raise ConfigError("first_label", "left out where labels are given, as Labels(first) has it", config.first_label)
     counter = counter_for(config.encoding)
     log = Log(clock)
 
@@ -91,12 +99,31 @@ def assemble_flow(
     reach = config.reach(query) if can_fetch else 0
     heard = under_filter(remedies) if holds_filter else remedies
     scope = Scope(config) if config.neighbours == "auto" and holds_filter is None else None
-    near, usable = yield from gather(admitted, config, reach, scope, lineage, duplicates, can_embed, log, heard)
+    # Where sentences are not chosen by the query, what is cut keeps its beginning.
+    long_chunks = LongChunks(counter, config.token_limit, query if config.grain(query) == "sentence" else None)
+    near, usable = yield from gather(
+        admitted,
+        config,
+        reach,
+        scope,
+        lineage,
+        duplicates,
+        can_embed,
+        long_chunks,
+        log,
+        remedies=heard,
+        finds_offsets=finds_offsets,
+    )
     seen = (*admitted.candidates, *near)
 
     found = tuple(candidate for candidate in usable if candidate.is_hit)
     beside = supplemented(supplement, found, query, config, counter)
-    chosen = yield from choose(usable, seen, Selector(config, counter, query), beside, duplicates, lineage, log)
+    config, chosen = yield from _with_labels(
+        labels,
+        config,
+        seen,
+        lambda config: choose(usable, seen, Selector(config, counter, query), beside, duplicates, lineage, log),
+    )
     layout, level, beside = chosen.layout, chosen.level, chosen.beside
     log.stage("budget", len(chosen.usable), len(chosen.taken))
 
@@ -106,12 +133,13 @@ def assemble_flow(
         for each in chosen.taken
         if each.kept is not None
     }
-    labels = layout.labels()
-    cited = cite(_placed(labels, layout.blocks(level), beside, config), SEPARATOR, layout.particulars, shortened)
+    standing = layout.labels()
+    rows = _placed(standing, layout.blocks(level), beside, config)
+    cited = cite(rows, SEPARATOR, layout.particulars, shortened, config.first_label)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(
-        seen, admitted.empty, lineage.copies(), lineage.now, chosen.taken, chosen.left_out, labels, shortened
+        seen, admitted.empty, lineage.copies(), lineage.now, chosen.taken, chosen.left_out, standing, shortened
     )
     stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
     documents = {candidate.chunk.document_id for candidate in chosen.usable if id(candidate) not in stopped}
@@ -146,6 +174,31 @@ def assemble_flow(
         hits=held(admitted.hits, decisions, chosen.taken),
         encoding=config.encoding,
     )
+
+
+def _with_labels(
+    labels: Labels | None,
+    config: AssemblyConfig,
+    seen: Sequence[Candidate],
+    choosing: Callable[[AssemblyConfig], Generator[Request, Sequence[Any], Chosen]],
+) -> Generator[Request, Sequence[Any], tuple[AssemblyConfig, Chosen]]:
+    """What is chosen, and the config by which it was, which has the next one of `labels` as the first.
+
+    How many of them it takes is known in the end, but what they are decides how long a header is.
+    """
+    if labels is None:
+        return config, (yield from choosing(config))
+    one_each = config.enabled and config.cite == "document"
+    most = len({candidate.chunk.document_id for candidate in seen} if one_each else seen)
+    first = labels.take(most)
+    used = 0
+    try:
+        config = replace(config, first_label=first)
+        chosen = yield from choosing(config)
+        used = len(chosen.layout.labels())
+    finally:
+        labels.give_back(first + used, first + most)
+    return config, chosen
 
 
 def _placed(

@@ -23,8 +23,11 @@ _ABBREVIATION = re.compile(
 
 
 def after_line(text: str, at: int) -> bool:
-    """Whether the line that ends there ends only because it was full."""
-    line = _line(text, at)
+    """Whether the line that ends there, at a line break, ends only because it was full."""
+    begin = text.rfind("\n", 0, at) + 1
+    if at - begin < WRAPPED:
+        return False
+    line = text[begin:at].rstrip()
     if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in _OPEN) or "|" in line:
         return False
     next_word = _NEXT_WORD.match(text, at + 1)
@@ -33,8 +36,7 @@ def after_line(text: str, at: int) -> bool:
     if next_word[1].islower():
         return True
     # A capital may begin a heading as well. If it had had room on the line, it is no name or noun of the sentence.
-    before = text.rfind("\n", 0, at)
-    beside = max(len(_line(text, before)) if before >= 0 else 0, len(_line(text, at + 1)))
+    beside = max(len(_line(text, begin - 1)) if begin else 0, len(_line(text, at + 1)))
     return beside >= WRAPPED and len(line) + len(next_word[0].strip()) >= max(beside, len(line))
 
 

@@ -205,16 +205,17 @@ def runs_of(
     group: Group,
     *,
     cite: str,
+    order: str,
     together: bool,
     summary: str,
     source_of: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
 ) -> list[Run]:
-    """What stands of a document, divided into labels by `cite`.
+    """What stands of a document, divided into labels by `cite`, which are read in `order`.
 
     `together` says that all its labels are ordered as one. `source_of` gives what some orders sort documents by.
     """
     candidates = group.candidates
-    labels = labels_of([each.passage for each in group.stretches if each.passage], cite)
+    labels = labels_of([each.passage for each in group.stretches if each.passage], cite, order)
     source, page = source_of(candidates)
     runs = []
     for share, relevance in _shares(candidates, labels, together):
@@ -291,8 +292,8 @@ def _shares(
     return [([label], best[at]) for at, label in enumerate(labels)]
 
 
-def labels_of(passages: list[tuple[Piece, ...]], cite: str) -> list[Label]:
-    """The labels that `passages` of one document have by `cite`."""
+def labels_of(passages: list[tuple[Piece, ...]], cite: str, order: str) -> list[Label]:
+    """The labels that `passages` of one document have by `cite`, which are read in `order`."""
     shares: list[Sequence[tuple[Piece, ...]]]
     if cite == "document":
         shares = [passages]
@@ -300,10 +301,52 @@ def labels_of(passages: list[tuple[Piece, ...]], cite: str) -> list[Label]:
         shares = [[passage] for passage in passages]
     else:
         own: dict[int, list[Piece]] = {}
-        for piece in (piece for passage in passages for piece in passage if piece.text.strip()):
-            own.setdefault(id(piece.candidate), []).append(piece)
-        shares = [[trimmed(_alone(pieces))] for pieces in own.values()]
+        for passage in passages:
+            for piece in _as_read(passage, order):
+                if piece.text.strip():
+                    own.setdefault(id(piece.candidate), []).append(piece)
+        shares = [[_unblanked(trimmed(_alone(pieces)))] for pieces in own.values()]
     return [Label(share, best_of(share), "") for share in shares]
+
+
+def _as_read(passage: Sequence[Piece], order: str) -> Sequence[Piece]:
+    """The pieces with what two chunks share in the one that is read first.
+
+    Joined, they have it in the earlier one of the document. Where the order depends on what else stands, between the
+    two (`edges`, `interleaved`), the better-ranked one counts as read first.
+    """
+    if len(passage) < 2 or order in _OF_THE_DOCUMENT:
+        return passage
+    pieces = list(passage)
+    for at in range(1, len(pieces)):
+        first, second = pieces[at - 1], pieces[at]
+        is_read_first = by_merit(second.candidate) < by_merit(first.candidate)
+        if order == "reverse":
+            is_read_first = by_merit(first.candidate) < by_merit(second.candidate)
+        shared = second.shared
+        if not is_read_first or not 0 < shared == second.start or shared >= first.end - first.start:
+            continue
+        if first.text.endswith(second.candidate.chunk.text[:shared]):
+            pieces[at - 1] = first._replace(end=first.end - shared, shared=first.shared + shared)
+            pieces[at] = second._replace(start=0, shared=0)
+    return pieces
+
+
+_OF_THE_DOCUMENT = ("documents", "document_order", "stable")
+"""The orders in which the labels of one document are read as they stand in it."""
+
+
+def _unblanked(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """The pieces without the blank that a chunk begins with inside a line, once what was before it is another label's.
+
+    The indentation of a line that begins there stays.
+    """
+    first = pieces[0]
+    text = first.text
+    blank = len(text) - len(text.lstrip())
+    if not blank or not first.start or "\n" in first.candidate.chunk.text[first.start - 1 : first.start + blank]:
+        return pieces
+    return (first._replace(start=first.start + blank), *pieces[1:])
 
 
 def _alone(pieces: Sequence[Piece]) -> list[Piece]:

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ctxassembly.excerpt import lines_of, written
+from ctxassembly.offsets import by_offset, part_of, said_to_share
+from ctxassembly.overlap import overlap_chars
 from ctxassembly.types import Candidate, Chunk, Joint, Piece
-
-TRIES = 8
-"""Places to verify before the search turns to the linear one; real text needs one."""
 
 
 class Stretch:
@@ -90,84 +89,27 @@ def find_joint(first: Chunk, second: Chunk, adjacent: bool, min_chars: int, max_
     """How `second` continues `first`, which comes before it in the document; None if there is a gap between them.
 
     Chunks that are not adjacent by their place are joined only if their offsets prove that nothing is between them.
+    Those of different pages or sections prove it by text that is shared, never by touching. Offsets that are only about
+    right say where to look for such text.
     """
-    by_offset = _by_offset(first, second)
-    if by_offset is not None and by_offset >= 0:
-        return Joint(by_offset, "")
+    at = by_offset(first, second)
+    if at is not None and at >= 0 and (adjacent or at > min_chars or part_of(first) == part_of(second)):
+        return Joint(at, "")
     if not adjacent:
-        return None
+        if first.index is not None or second.index is not None or said_to_share(first, second) <= min_chars:
+            return None
+        shared = overlap_chars(first.text, second.text, min_chars, max_chars)
+        return Joint(shared, "") if shared else None
     # Chunks a few characters apart are what a splitter that strips white space leaves: there is no overlap to find.
-    if by_offset is not None and by_offset >= -min_chars:
+    if at is not None and at >= -min_chars:
         return Joint(0, "\n")
+    if at is not None and first.index is None and second.index is None and _is_gap(first, second):
+        return None
     shared = overlap_chars(first.text, second.text, min_chars, max_chars)
     return Joint(shared, "") if shared else Joint(0, "\n")
 
 
-def _by_offset(first: Chunk, second: Chunk) -> int | None:
-    """Characters that the two share by their offsets, verified; negative for a gap, None if the offsets are wrong."""
-    if first.start is None or second.start is None or second.start < first.start:
-        return None
-    shared = first.start + len(first.text) - second.start
-    if shared <= 0:
-        return shared
-    shared = min(shared, len(second.text))
-    return shared if first.text.startswith(second.text[:shared], second.start - first.start) else None
-
-
-def overlap_chars(first: str, second: str, min_chars: int, max_chars: int | None = None) -> int:
-    """How many characters at the beginning of `second` already stand in `first`: more than `min_chars`, else 0.
-
-    All of `second` if `first` contains it. At most `max_chars` otherwise. 0 if the match is ambiguous.
-    """
-    least = min_chars + 1
-    if len(second) >= least and len(second) <= len(first):
-        at = first.find(second)
-        if at >= 0:
-            unique = first.find(second, at + 1) < 0 and not _repeats(second, least)
-            return len(second) if unique else 0
-    limit = min(len(first), len(second), max_chars or len(second))
-    if limit < least:
-        return 0
-    head = second[:limit]
-    tail = first[-least:]
-    at = head.rfind(tail)
-    for _ in range(TRIES):
-        if at < 0:
-            return 0
-        if first.endswith(head[: at + least]):
-            break
-        at = head.rfind(tail, 0, at + least - 1)
-    else:
-        at = _longest_border([*head, None, *first[-limit:]]) - least
-        if at < 0:
-            return 0
-    return 0 if _repeats(head[: at + least], least) else at + least
-
-
-def _repeats(text: str, least: int) -> bool:
-    """Whether `text` ends as it begins over `least` characters or more, so that a shorter overlap would match too."""
-    head = text[:least]
-    at = text.find(head, 1)
-    for _ in range(TRIES):
-        if at < 0:
-            return False
-        if text.startswith(text[at:]):
-            return True
-        at = text.find(head, at + 1)
-    return _longest_border(text) >= least
-
-
-def _longest_border(text: Sequence[str | None]) -> int:
-    """The length of the longest proper prefix of `text` that also ends it (Knuth, Morris and Pratt), in linear time.
-
-    A None in the text equals no character and nothing of the overlap can reach across it.
-    """
-    border = [0] * len(text)
-    length = 0
-    for at in range(1, len(text)):
-        while length and text[at] != text[length]:
-            length = border[length - 1]
-        if text[at] == text[length]:
-            length += 1
-        border[at] = length
-    return border[-1] if border else 0
+def _is_gap(first: Chunk, second: Chunk) -> bool:
+    """Whether text is missing between two chunks with a gap by their offsets: so if nothing says that they adjoin."""
+    linked = first.next_id == second.id or second.prev_id == first.id
+    return not linked and part_of(first) == part_of(second)

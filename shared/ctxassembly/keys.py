@@ -18,7 +18,10 @@ class MetadataKeys:
     """
 
     document_id: str | tuple[str, ...] = ("document_id", "ref_doc_id")
-    """Where none of them holds one, the source serves."""
+    """What chunks are grouped and cited by; the source, where none of them holds one. Given, it goes before
+    LlamaIndex's own SOURCE: `"file_path"` makes one document of the pages of a file."""
+    lookup_id: str | tuple[str, ...] = ()
+    """What the store finds a chunk's document by, where that isn't `document_id`. None: the same, or the SOURCE."""
     index: str | tuple[str, ...] = ("chunk_index", "index")
     start: str | tuple[str, ...] = ("start_index", "start_char_idx")
     score: str | tuple[str, ...] = ("rerank_score", "relevance_score", "score")
@@ -29,6 +32,9 @@ class MetadataKeys:
     sheet: str | tuple[str, ...] = ("sheet",)
     page: str | tuple[str, ...] = ("page_label", "page", "page_number")
     """The printed label first: `page` counts from 0 in most PDF parsers."""
+    page_base: int = 1
+    """What the first page has as its number, 0 or 1. Headers and citations count from 1; a label stays as it is
+    printed, which is what stands under a key with "label" in it."""
     row_number: str | tuple[str, ...] = ("row_number",)
     start_line: str | tuple[str, ...] = ("start_line",)
     updated_at: str | tuple[str, ...] = ("updated_at",)
@@ -41,10 +47,18 @@ class MetadataKeys:
     """The rewritten or added query that found it."""
 
     def __post_init__(self) -> None:
+        if type(self.page_base) is not int or self.page_base not in (0, 1):
+            raise ConfigError("keys.page_base", "0 or 1", self.page_base)
         for each in fields(self):
+            if each.name == "page_base":
+                continue
             value = getattr(self, each.name)
             names = (value,) if isinstance(value, str) else value
-            if not isinstance(names, tuple) or not names or not all(isinstance(name, str) and name for name in names):
+            if (
+                not isinstance(names, tuple)
+                or not (names or each.name == "lookup_id")
+                or not all(isinstance(name, str) and name for name in names)
+            ):
                 raise ConfigError(f"keys.{each.name}", "a key or a non-empty tuple of keys", value)
             object.__setattr__(self, each.name, names)
 
@@ -68,6 +82,18 @@ class MetadataKeys:
     def documents(self) -> tuple[str, ...]:
         """All keys under which `document_of` looks, in its order."""
         return tuple(dict.fromkeys((*self.document_id, *self.source)))
+
+    @property
+    def looked_up(self) -> tuple[str, ...]:
+        """All keys by which a store finds a chunk's document, in their order."""
+        return tuple(dict.fromkeys((*self.lookup_id, *self.documents)))
+
+    def counted_page(self, metadata: Mapping[str, Any], number: int) -> int | None:
+        """The page with that `number` in `metadata`, counted from 1; None if there is none. A label isn't counted."""
+        if number and self.page_base:
+            return number
+        key = next((key for key in self.page if look_up(metadata, key) is not None), "")
+        return (number if "label" in key else number + 1 - self.page_base) or None
 
 
 def keyed(store: Any, keys: MetadataKeys) -> Any:

@@ -73,6 +73,8 @@ class Layout:
 
         What stands keeps its tokens, but for those around the text of the documents that `candidates` join.
         """
+        if any(each.is_too_much for each in candidates):
+            return False
         if not self._foreseeable or self._total.loose:
             return True
         room, texts = self.max_tokens - self._supplement.inner - self._settled, []
@@ -118,7 +120,8 @@ class Layout:
 
     def fits(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
         """Whether the whole context keeps within `max_tokens` and `max_characters` if `candidates` join it."""
-        if any(len(each.chunk.text) > self._longest for each in candidates) and not self.may_fit(candidates):
+        long = any(len(each.chunk.text) > self._longest or each.read_from is not None for each in candidates)
+        if long and not self.may_fit(candidates):
             return False
         tried = self._try(candidates, level, exact=False)
         return tried.tokens <= self.max_tokens and tried.characters <= self._max_characters
@@ -149,7 +152,7 @@ class Layout:
             yield from lines_of(sorted(each, key=in_reading_order), self._joint)
 
     def labels(self) -> list[Label]:
-        """What the labels 1, 2, ... stand for."""
+        """What the labels stand for, from the first one on."""
         return [label for run in self._standing() for label in run.labelled(leads=run.leads)]
 
     def blocks(self, level: Header = Header.FULL) -> list[list[Part]]:
@@ -225,6 +228,7 @@ class Layout:
             group.runs = runs_of(
                 group,
                 cite=self._config.cite,
+                order=self._order,
                 together=self._together,
                 summary=self._summaries.get(group.document_id, ""),
                 source_of=self._source_of,
@@ -249,7 +253,7 @@ class Layout:
     def _arranged(self, groups: Mapping[object, Group]) -> list[tuple[Run, int, bool]]:
         """The runs as they are read, each with its first label and whether it is the first of its document."""
         runs = [run for group in groups.values() for run in self._runs(group)]
-        label, led = 1, set()
+        label, led = self._config.first_label, set()
         arranged = []
         for run in arrange(runs, self._order, lambda run: run.place):
             arranged.append((run, label, self._together or run.place.document_id not in led))

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.offsets import TOUCHING, is_facts, offset_of
 from ctxassembly.shown import shown
 from ctxassembly.types import Chunk
 
@@ -32,17 +33,19 @@ def missing(
     hits: Sequence[Chunk],
     keys: MetadataKeys,
     answered: Mapping[str, Collection[str]] | None,
+    beside: Collection[str] = (),
     refused: str | None = None,
     remedies: Mapping[Lack, str] | None = None,
 ) -> str | None:
     """What `hits` or their store lack, in one sentence with the remedy; None if nothing does.
 
     `answered` are the ids of the chunks that the store answered with, by document id; None where it wasn't asked, or
-    failed. `refused` is the error of one that has no way to be asked.
+    failed. `beside` are the ids of the hits of which it told what stands next to their offsets. `refused` is the error
+    of a store that has no way to be asked.
     """
     if refused is not None:
         return _told("method", f"the store can't be asked for neighbours ({refused})", remedies)
-    unplaced = _unplaced(hits, answered)
+    unplaced = _unplaced([hit for hit in hits if not is_facts(hit)], answered, beside)
     if unplaced:
         return _told("place", _without_place(unplaced, len(hits), keys), remedies)
     if answered is not None and not answered and (proof := _proof(hits)) is not None:
@@ -60,7 +63,9 @@ def _told(lack: Lack, fact: str, remedies: Mapping[Lack, str] | None) -> str:
     return f"{fact}: {(remedies or {}).get(lack) or REMEDIES[lack]}"
 
 
-def _unplaced(hits: Sequence[Chunk], answered: Mapping[str, Collection[str]] | None) -> list[Chunk]:
+def _unplaced(
+    hits: Sequence[Chunk], answered: Mapping[str, Collection[str]] | None, beside: Collection[str]
+) -> list[Chunk]:
     """The hits of which it can't be said what stands next to them, although something does or may."""
     linked = {chunk_id for hit in hits for chunk_id in (hit.prev_id, hit.next_id)}
     alone = [hit for hit in hits if hit.index is None and not (hit.prev_id or hit.next_id or hit.id in linked)]
@@ -72,8 +77,8 @@ def _unplaced(hits: Sequence[Chunk], answered: Mapping[str, Collection[str]] | N
         ids[hit.document_id].add(hit.id)
     found = []
     for hit in alone:
-        there = None if answered is None else answered.get(hit.document_id, ())
-        can_be_sorted = hit.start is not None
+        there = None if answered is None or hit.id in beside else answered.get(hit.document_id, ())
+        can_be_sorted = offset_of(hit) is not None
         is_among_others = not can_be_sorted and together[hit.document_id] > 1
         if is_among_others or not (
             there is None or (there and (can_be_sorted or ids[hit.document_id].issuperset(there)))
@@ -105,6 +110,8 @@ def _proof(hits: Iterable[Chunk]) -> str | None:
             if hit.index and (hit.document_id, hit.index - 1) not in places:
                 document = shown(hit.document_id, _ID_CHARS)
                 return f"chunk {hit.index} of document {document} has another before it"
+        elif hit.start is not None and hit.start > TOUCHING:
+            return f"chunk {shown(hit.id, _ID_CHARS)} begins at character {hit.start:,}"
         elif link := next((each for each in (hit.prev_id, hit.next_id) if each and each not in ids), None):
             return f"chunk {shown(hit.id, _ID_CHARS)} is linked to {shown(link, _ID_CHARS)}"
     return None

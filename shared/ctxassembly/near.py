@@ -2,32 +2,24 @@
 
 Two texts are near if their word sets are (Jaccard: shared words by all words), and a text is part of a longer one if
 most runs of five words in it stand there too; then most of its words do. Few texts are compared each with each, which
-takes two operations on numbers that have a place for every word. Many are looked up by what is rare in them (the prefix
-filter of Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search"): two texts that share enough of all
-their words share some of the rarest of both, and a text that is part of another one shares one of its rarest runs. So a
-text meets the few others that may make it superfluous, not all that are written with the same words.
+takes two operations on numbers that have a place for every word. Many are looked up by what is rare in them: so a text
+meets the few others that may make it superfluous, not all that are written with the same words.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 
+from ctxassembly.rarest import ROUNDING, SHINGLE_WORDS, Rarest, runs_of
 from ctxassembly.types import Match
 from ctxassembly.words import words
 
-SHINGLE_WORDS = 5
-"""Words of a run, as in the published rule of containment: short enough to survive edits, too long for an accident."""
-SPARE = 12
-"""Words looked up beyond those of which one would have to be met: then several have to, and few texts have them."""
-SPARE_TIMES = 2
-"""How much commoner they may be: what a template has is in all of its texts."""
 FEW_TEXTS = 128
 """Up to here comparing each with each is faster: with 47 chunks two thirds of the time, with 500 more than twice."""
-_ROUNDING = 1e-9
-"""What a product of floats may be off by; the comparison itself is exact, this only keeps the filter from missing."""
+REMEMBERED = 2_048
+"""Texts whose runs are remembered: they take twenty times the memory of the text."""
 
 
 class NearIndex:
@@ -42,8 +34,10 @@ class NearIndex:
         self._sizes = [len(set(text)) for text in self._texts]
         self._runs: dict[int, frozenset[tuple[int, ...]]] = {}
         self._most_missing = [self._missing(at) for at in range(len(texts))]
-        few = len(texts) <= FEW_TEXTS
-        self._kept = _Few(self._texts, vocabulary) if few else _Many(self._texts, threshold)
+        if len(texts) <= FEW_TEXTS:
+            self._kept: _Few | Rarest = _Few(self._texts, vocabulary)
+        else:
+            self._kept = Rarest(self._texts, vocabulary, threshold, self._most_missing)
 
     def add(self, at: int) -> None:
         """Keep the text at place `at`."""
@@ -57,20 +51,21 @@ class NearIndex:
         """The kept texts that the one at place `at` is near to or part of, by place."""
         found = []
         mine = self._sizes[at]
+        part = None
         for place, shared in self._kept.met(at):
             if shared / ((mine + self._sizes[place] - shared) or 1) >= self._threshold:
                 found.append(Match(place))
-            elif mine - shared <= self._most_missing[at] and self._is_part(at, place):
-                found.append(Match(place, is_part=True))
+            elif mine - shared <= self._most_missing[at]:
+                part = part or _Part(self._texts[at], self._threshold)
+                if part.may_be_in(self._texts[place]) and part.is_in(self._runs_of(place)):
+                    found.append(Match(place, is_part=True))
         return found
-
-    def _is_part(self, at: int, place: int) -> bool:
-        mine, other = self._runs_of(at), self._runs_of(place)
-        return 0 < len(mine) <= len(other) and len(mine & other) / len(mine) >= self._threshold
 
     def _runs_of(self, at: int) -> frozenset[tuple[int, ...]]:
         if at not in self._runs:
-            self._runs[at] = _runs(self._texts[at])
+            if len(self._runs) == REMEMBERED:
+                del self._runs[next(iter(self._runs))]
+            self._runs[at] = frozenset(runs_of(self._texts[at]))
         return self._runs[at]
 
     def _missing(self, at: int) -> int:
@@ -80,7 +75,35 @@ class NearIndex:
         """
         missing_runs = (1 - self._threshold) * max(len(self._texts[at]) - SHINGLE_WORDS + 1, 0)
         of_near = (1 - self._threshold) * self._sizes[at]
-        return int(max(missing_runs + SHINGLE_WORDS - 1, of_near) + _ROUNDING)
+        return int(max(missing_runs + SHINGLE_WORDS - 1, of_near) + ROUNDING)
+
+
+class _Part:
+    """A text that is looked for in longer ones."""
+
+    def __init__(self, text: Sequence[int], threshold: float) -> None:
+        self._places: dict[int, list[int]] = defaultdict(list)
+        for place, word in enumerate(text):
+            self._places[word].append(place)
+        self._all_runs = max(len(text) - SHINGLE_WORDS + 1, 0)
+        self._runs = frozenset(runs_of(text))
+        self._threshold = threshold
+        self._spare = len(self._runs) * (1 - threshold) + self._all_runs - len(self._runs) + ROUNDING
+
+    def may_be_in(self, other: Sequence[int]) -> bool:
+        """Whether few enough of its runs have a word that `other` lacks: this alone rules out edited copies."""
+        lacking = self._places.keys() - set(other)
+        broken = upto = 0
+        for place in sorted(place for word in lacking for place in self._places[word]):
+            first, end = max(place - SHINGLE_WORDS + 1, upto), min(place + 1, self._all_runs)
+            broken += max(end - first, 0)
+            upto = place + 1
+        return broken <= self._spare
+
+    def is_in(self, runs: frozenset[tuple[int, ...]]) -> bool:
+        """Whether enough of its runs are among those of a text that is no shorter."""
+        mine = self._runs
+        return 0 < len(mine) <= len(runs) and len(mine & runs) / len(mine) >= self._threshold
 
 
 class _Few:
@@ -106,90 +129,6 @@ class _Few:
         mine = self._masks[at]
         for place in sorted(self._kept):
             yield place, (mine & self._masks[place]).bit_count()
-
-
-class _Many:
-    """Kept texts that are met by what is rare in them."""
-
-    def __init__(self, texts: Sequence[Sequence[int]], threshold: float) -> None:
-        self._words = [frozenset(text) for text in texts]
-        ranked, number = _by_rarity(self._words)
-        # Of two texts that are near, both have the first of the words that they share among these of theirs.
-        self._near = [_rarest(mine, _least(threshold, len(mine)), number) for mine in ranked]
-        sought = {word for probes, _, _ in self._near for word in probes}
-        reach = [mine[: len(mine) - _least(threshold, len(mine)) + 1 + SPARE] for mine in ranked]
-        self._beyond = [len(mine) - len(head) for mine, head in zip(ranked, reach, strict=True)]
-        self._heads = [[word for word in mine if word in sought] for mine in reach]
-        self._share = threshold / (1 + threshold)  # of the words of both, counted twice, that near texts share
-        self._by_word: dict[int, list[int]] = {word: [] for word in sought}
-
-        runs = [[hash(run) for run in _runs(text)] for text in texts]
-        ranked, number = _by_rarity(runs)
-        # So many runs that one of them is in whatever has the text as a part.
-        fewest = [mine[: len(mine) - _least(threshold, len(mine)) + 1] for mine in ranked]
-        self._probes = [[run for run in mine if number[run] > 1] for mine in fewest]
-        sought = set(chain.from_iterable(self._probes))
-        self._runs = [[run for run in mine if run in sought] for mine in runs]
-        self._by_run: dict[int, list[int]] = {run: [] for run in sought}
-
-    def add(self, at: int) -> None:
-        for places in self._entries(at):
-            places.append(at)
-
-    def discard(self, at: int) -> None:
-        for places in self._entries(at):
-            places.remove(at)
-
-    def met(self, at: int) -> Iterator[tuple[int, int]]:
-        """Those that share enough to be near, and few others, by place, each with how many words it shares."""
-        probes, needed, mine_beyond = self._near[at]
-        mine, share = len(self._words[at]), self._share
-        hits = Counter(chain.from_iterable([self._by_word[word] for word in probes]))
-        found = set()
-        for place, number in hits.items():
-            if number >= needed:
-                # Of the words that were not looked up on one of the sides no more can be shared than there are.
-                beyond = max(mine_beyond, self._beyond[place])
-                if number + beyond >= share * (mine + len(self._words[place])) - _ROUNDING:
-                    found.add(place)
-        found.update(chain.from_iterable([self._by_run[run] for run in self._probes[at]]))
-        for place in sorted(found):
-            yield place, len(self._words[at] & self._words[place])
-
-    def _entries(self, at: int) -> Iterator[list[int]]:
-        yield from [self._by_word[word] for word in self._heads[at]]
-        yield from [self._by_run[run] for run in self._runs[at]]
-
-
-def _least(threshold: float, number: int) -> int:
-    """How many of so many have to be shared."""
-    return max(math.ceil(threshold * number - _ROUNDING), 1)
-
-
-def _by_rarity(sets: Sequence[Collection[int]]) -> tuple[list[list[int]], Mapping[int, int]]:
-    """The members of each set, the rarest first and always in the same order; and how many sets have each."""
-    number = Counter(chain.from_iterable(sets))
-    return [sorted(mine, key=lambda each: (number[each], each)) for mine in sets], number
-
-
-def _rarest(ranked: Sequence[int], least: int, number: Mapping[int, int]) -> tuple[list[int], int, int]:
-    """The words by which a text is looked up that shares `least` with whatever it is near to, and how many must be met.
-
-    And how many words it has beyond them. Spare ones are added as long as they are not much commoner. Those that no
-    other text has lead nowhere.
-    """
-    end = len(ranked) - least + 1
-    most = SPARE_TIMES * number[ranked[end - 1]] if ranked else 0
-    if most <= SPARE_TIMES:
-        return [], 1, 0
-    spare = 0
-    while spare < SPARE and spare + 1 < least and number[ranked[end + spare]] <= most:
-        spare += 1
-    return [word for word in ranked[: end + spare] if number[word] > 1], spare + 1, len(ranked) - end - spare
-
-
-def _runs(text: Sequence[int]) -> frozenset[tuple[int, ...]]:
-    return frozenset(zip(*(text[first:] for first in range(SHINGLE_WORDS)), strict=False))
 
 
 def _number(texts: Iterable[Sequence[str]]) -> tuple[list[list[int]], int]:

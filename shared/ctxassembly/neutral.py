@@ -11,31 +11,18 @@ and as it reads without what can't be seen.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Sequence
 
 from ctxassembly.guards import Guard, guard_of, is_lead
 
 REPLACEMENT = "\ufffd"
 
-_ORDINARY = bytes((*b"\t\n", *range(0x20, 0x7F)))
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Where `str.splitlines` and others end a line, besides the newline."""
-# Controls, formats (Cf) and what Unicode says is to be ignored where it can't be shown.
-_UNSEEN = (
-    "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
-    "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
-    "\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff"
-)
-_FILLERS = "\u115f\u1160\u3164\uffa0"
-"""Those of them that are letters, and would count as a word."""
-_HIDDEN = re.compile(f"[{_UNSEEN}]+")
-_MASKS = re.compile(f"[{_UNSEEN}{_BREAKS}]")
 _XML = re.compile(r"[&<>]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]+")
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]+")
 """What XML 1.0 has no character for, not even as an entity (production 2)."""
+_NO_XML_BUT_HALVES = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -48,22 +35,19 @@ def replacements(
     begins a line, `continued` that another text goes on in its last one. The guard is that of the format, if not given.
     """
     guard = guard or guard_of(form)
-    rare = _rare(text)
-    found: dict[int, tuple[int, str]] = {}
-    for view, hidden in _views(text, rare) if rare else ((text, ()),):
-        lines = f"\n{view}" if at_line else view
-        forms = guard.forms(lines)
-        if continued:
-            forms += guard.unfinished(lines)
-        for begin in forms:
-            at = begin - at_line
-            at += bisect_right(hidden, at)
-            if text[at - 1 : at] != "\\":
-                found[at] = (at, "\\")
+    lines = f"\n{text}" if at_line else text
+    for each in _BREAKS:
+        if each in text:
+            lines = lines.replace(each, "\n")
+    begins = guard.forms(lines)
+    if continued:
+        begins += guard.unfinished(lines)
+    found = {at: (at, "\\") for at in (begin - at_line for begin in begins) if text[at - 1 : at] != "\\"}
+    unfit = _SURROGATES
     if guard.markup:
         found |= {at.start(): (at.end(), _ENTITIES[at[0]]) for at in _XML.finditer(text)}
-    unfit = _NO_XML if guard.markup else _SURROGATES
-    if rare and unfit.search(rare):
+        unfit = _NO_XML
+    if not _is_sendable(text) or (guard.markup and any(map(text.__contains__, _NO_XML_BUT_HALVES))):
         found |= {at.start(): (at.end(), REPLACEMENT * len(at[0])) for at in unfit.finditer(text)}
     return found
 
@@ -79,10 +63,10 @@ def neutralised(text: str, form: str) -> str:
 
 def goes_on(text: str, *, at_line: bool) -> bool:
     """Whether what follows `text` without a line break still begins a line; `at_line` says whether the text does."""
-    last = text.splitlines(keepends=True)[-1] if text else ""
-    if last and last[-1] in f"\n{_BREAKS}":
+    last = text[text.rfind("\n") + 1 :].splitlines(keepends=True)[-1:] or [text[-1:]]
+    if last[0] and last[0][-1] in f"\n{_BREAKS}":
         return True
-    return (at_line or len(last) < len(text)) and (is_lead(last) or is_lead(_HIDDEN.sub("", last)))
+    return (at_line or len(last[0]) < len(text)) and is_lead(last[0])
 
 
 def one_line(text: str) -> str:
@@ -92,7 +76,7 @@ def one_line(text: str) -> str:
 
 def sendable(text: str) -> str:
     """`text` without halves of surrogate pairs."""
-    return text if text.isascii() else _SURROGATES.sub(_replaced, text)
+    return text if _is_sendable(text) else _SURROGATES.sub(_replaced, text)
 
 
 def is_storable(name: str) -> bool:
@@ -109,26 +93,9 @@ def _replaced(found: re.Match[str]) -> str:
     return REPLACEMENT * len(found[0])
 
 
-def _rare(text: str) -> str:
-    """The characters of `text` that are no ordinary ASCII: far faster than a look at each of them."""
-    rare = text.encode("utf-8", "surrogatepass").translate(None, _ORDINARY)
-    return rare.decode("utf-8", "surrogatepass") if rare else ""
-
-
-def _views(text: str, rare: str) -> Sequence[tuple[str, Sequence[int]]]:
-    """`text` as readers see it, each line after a newline, and the way back to its places.
-
-    At a place of a view the text is ahead by as many characters as there are numbers up to that place.
-    """
-    if not _MASKS.search(rare):
-        return [(text, ())]
-    for each in _BREAKS:
-        if each in rare:
-            text = text.replace(each, "\n")
-    if not _HIDDEN.search(rare):
-        return [(text, ())]
-    for each in _FILLERS:
-        if each in rare:
-            text = text.replace(each, "\0")
-    hidden = [at for found in _HIDDEN.finditer(text) for at in range(*found.span())]
-    return [(text, ()), (_HIDDEN.sub("", text), [at - n for n, at in enumerate(hidden)])]
+def _is_sendable(text: str) -> bool:
+    """Whether no half of a surrogate pair is in it; encoding finds out faster than looking for one."""
+    try:
+        return text.isascii() or bool(text.encode("utf-16-le"))
+    except UnicodeEncodeError:
+        return False

@@ -36,11 +36,15 @@ class Particulars:
         return self._lines[key][1]
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:
-        """The same, as a number if it is a whole one."""
+        """The same, as a number if it is a whole one; a page counted from 1."""
         key = (id(chunk), name)
         if key not in self._numbers:
-            line = self.line(chunk, name)
-            number = int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
+            number = self._keys.read(chunk.metadata, name)
+            if type(number) is not int or not 0 <= number < 10**NUMBER_DIGITS:
+                line = self.line(chunk, name)
+                number = int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
+            if name == "page" and type(number) is int:
+                number = self._keys.counted_page(chunk.metadata, number)
             self._numbers[key] = (chunk, number)
         return self._numbers[key][1]
 

@@ -1,16 +1,14 @@
-"""Citations and traces as dicts and lists of builtins: what adapters put into metadata and events.
-
-They survive JSON and the checkpoints of agent frameworks, which refuse classes that they don't know.
-"""
+"""Values as dicts and lists of builtins, which survive JSON and the checkpoints of agent frameworks; and back again."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ctxassembly.context import Context
 from ctxassembly.metadata import readable
 from ctxassembly.neutral import sendable
 from ctxassembly.shown import MOST_BITS, as_text, shown
@@ -63,38 +61,27 @@ def plain_trace(trace: Trace) -> dict[str, Any]:
     return {"summary": trace.summary, **plain(trace)}
 
 
-class Told:
-    """What is told of a context, as builtins: each made when it is first asked for, and once for all who ask."""
+def revived(kind: Any, value: Any) -> Any:
+    """`value`, which `plain` wrote of something that is annotated as `kind`, as that again.
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
-
-    @cached_property
-    def citations(self) -> list[dict[str, Any]]:
-        """One for each label, in order."""
-        return [plain(each) for each in self.context.citations]
-
-    @cached_property
-    def trace(self) -> dict[str, Any]:
-        """As `plain_trace` gives it."""
-        return plain_trace(self.context.trace)
-
-
-def block_metadata(told: Told) -> list[dict[str, Any]]:
-    """What goes with each block, in order: `citation`, `chunk_ids`, `scores` (of the hits, by id) and `trace`.
-
-    The citation leaves out its own metadata, beside which all this stands. The trace is the whole context's, in every
-    block the same object. The block of supplementary text has no citation; it has `supplement`, which is True.
+    What `plain` could only write as its `str` stays that. Raises whatever comes of a value that `plain` never writes.
     """
-    scores = {each.chunk_id: each.score for each in told.context.trace.decisions if each.distance == 0}
-    trace, citations = told.trace, iter(told.citations)
-    added: list[dict[str, Any]] = []
-    for block in told.context.blocks:
-        if block.citation is None:
-            added.append({"supplement": True, "chunk_ids": [], "scores": {}, "trace": trace})
-            continue
-        citation = {key: value for key, value in next(citations).items() if key != "metadata"}
-        chunk_ids = citation["chunk_ids"]
-        known = {chunk_id: scores[chunk_id] for chunk_id in chunk_ids if scores.get(chunk_id) is not None}
-        added.append({"citation": citation, "chunk_ids": list(chunk_ids), "scores": known, "trace": trace})
-    return added
+    origin, arguments = get_origin(kind), get_args(kind)
+    if value is None or kind is Any:
+        return value
+    if origin in (Union, UnionType):
+        made = [each for each in arguments if is_dataclass(each) or get_origin(each) is tuple]
+        made += [float] if float in arguments and isinstance(value, str) else []
+        return revived(made[0], value) if made else value
+    if origin is tuple:
+        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
+        return tuple(revived(each, item) for each, item in zip(kinds, value, strict=True))
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{name: revived(hints[name], item) for name, item in dict(value).items()})
+    return float(value) if kind is float else dict(value) if origin is Mapping else value
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)

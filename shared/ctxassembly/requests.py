@@ -41,7 +41,8 @@ class Store(Protocol):
     """Where neighbours come from, synchronously. One call is one round trip, however many documents it is for.
 
     An attribute `holds_filter` may say how the caller's search filters: True if each chunk that comes back has passed
-    that filter, False if the search is known to have none, None (as good as no attribute) if nobody knows.
+    that filter, False if the search is known to have none, None (as good as no attribute) if nobody knows. Another one,
+    `finds_offsets`, is True if references with `beside` are answered; a store without it is never sent any.
 
     An attribute `remedies` may say what to write where hits don't say their place ("place"), where the store has none
     of what stands next to them ("answer"), and where `fetch` raises NotImplementedError ("method"): a mapping with any

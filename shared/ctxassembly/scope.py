@@ -28,8 +28,9 @@ _SCALARS = frozenset((str, int, float, bool))
 _NAN = ("NaN",)
 _AS_NUMBERS = ("index", "start", "score", "row_number", "start_line")
 """The particulars of `MetadataKeys` that are numbers."""
-_FIXED = ("source", "url")
-"""Those that every chunk of a document has to share, as it has its id; all others vary in any way."""
+_FIXED = ("source", "url", "page_base")
+"""Those that every chunk of a document has to share, as it has its id, and what is no key; all others vary in any way.
+"""
 
 
 class Signature(NamedTuple):
@@ -46,7 +47,7 @@ class Scope:
     def __init__(self, config: AssemblyConfig) -> None:
         keys = config.keys
         self._named: dict[str, Kind] = {
-            name: "number" if each in _AS_NUMBERS else "document" if each == "document_id" else "free"
+            name: "number" if each in _AS_NUMBERS else "document" if each in ("document_id", "lookup_id") else "free"
             for each in (field.name for field in fields(keys))
             if each not in _FIXED
             for name in getattr(keys, each)
@@ -102,6 +103,17 @@ class Scope:
         self.differing |= dict.fromkeys(sorted({path for path, _ in nearest} or {"rank"}))
 
     def _read(self, chunk: Chunk) -> Signature:
+        plain: list[tuple[str, Hashable]] = []
+        for key, value in chunk.metadata.items():
+            kind = self._kinds.get(key)
+            if type(value) not in _SCALARS or value != value:  # noqa: PLR0124 - NaN isn't itself
+                break
+            if kind == "fixed":
+                plain.append((key, value))
+            elif kind != "free" and (kind != "number" or type(value) is not int):
+                break
+        else:  # so are nearly all, once another chunk with the same keys was read
+            return Signature(frozenset(plain))
         found = _Found({}, {}, {})
         self._collect(chunk.metadata, "", DEEPEST, chunk.document_id, found)
         fixed = found.fixed if "element" in found.special else found.fixed | found.parents
@@ -148,14 +160,14 @@ class _Found(NamedTuple):
     """The element that it is and its rank, where it has them."""
 
 
-def filter_not_seen(trace: Trace, remedy: str) -> str | None:
+def filter_not_seen(trace: Trace, remedy: str, why: str = "How the search filters could not be seen") -> str | None:
     """The warning that an adapter owes for a run whose filter it couldn't see, or None; `remedy` is what to write."""
     if trace.unscoped is None:
         return None
     differing = ", ".join(map(repr, trace.unscoped))
     lost = f" Neighbours were left out because these keys differ from their hit's: {differing}." if differing else ""
     return (
-        "How the search filters could not be seen, so a neighbour is read only if its metadata agree with its hit's."
+        f"{why}, so a neighbour is read only if its metadata agree with its hit's."
         f"{lost} {remedy}, or say neighbours='unfiltered' if every caller may read everything; "
         "AssemblyConfig(varying_keys=...) names further keys that differ within a document."
     )

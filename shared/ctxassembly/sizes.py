@@ -34,7 +34,9 @@ class Sizes:
         self._counter = counter
         self._renderer = renderer
         self._cite = config.cite
+        self._order = config.order if config.enabled else "documents"
         self._labelled = config.format in LABELLED
+        self._first_label = config.first_label
         marker = counter.measure(MARKER)
         self._marker_begun = counter.measure(marker.head)
         self._marker_ended = counter.measure(marker.tail or "")
@@ -42,11 +44,12 @@ class Sizes:
         self._footer = ""
 
     def digits(self, labels: int) -> tuple[int, int]:
-        """The tokens and the characters that the numbers from 1 to `labels` take beyond one each."""
+        """The tokens and the characters that the numbers of so many labels take beyond one each."""
+        first, last = self._first_label, self._first_label + labels - 1
         tokens = characters = 0
         least, length = 10, 1
-        while self._labelled and labels >= least:
-            more = labels - least + 1
+        while self._labelled and last >= least:
+            more = last - max(least, first) + 1
             characters += more
             tokens += more if length % DIGITS_OF_A_TOKEN == 0 else 0
             least, length = least * 10, length + 1
@@ -169,7 +172,7 @@ class Sizes:
 
     def _of_labels(self, passage: tuple[Piece, ...], summary: str) -> tuple[Size, int]:
         whole, separator = Size(), 0
-        for label in labels_of([passage], self._cite):
+        for label in labels_of([passage], self._cite, self._order):
             header, footer = self._renderer.around(1, label)
             lead = self._renderer.above(header, label._replace(summary="" if whole.labels else summary))
             after = self._renderer.below(footer, label.passages[-1])

@@ -18,6 +18,8 @@ BELOW_FLOOR = "below the relevance floor"
 IRRELEVANT = "irrelevant"
 STOPPED = "worth too little"
 BEYOND = "beyond the window"
+CONTAINED = "contained"
+"""The reason of a chunk all of whose text stands in a larger one."""
 _LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
 """The reasons for which a chunk that was to be read isn't."""
 GAP = "[...]"
@@ -25,6 +27,29 @@ GAP = "[...]"
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
 Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm"]
 """Why only a part of a chunk stands: cut to what fits or to that limit, chosen by sentences, or compressed."""
+
+
+PartName = tuple[tuple[str, "str | int | float"], ...]
+"""A page or a section of a document, by the metadata that name it, sorted; empty for the document itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a reader or a splitter says of where a chunk without an index comes from, beside its offset and its links.
+
+    The adapters read it. Whoever makes chunks by hand, with offsets that count in the document, needs none.
+    """
+
+    part: PartName = ()
+    """The page or section that `start` counts in."""
+    near: int | None = None
+    """About where the text begins, where `start` is unknown: another tool put a longer text in place of the slice."""
+    parent_id: str | None = None
+    """The larger chunk that this one was cut from, in whose text `start` counts."""
+    child_ids: tuple[str, ...] = ()
+    """The smaller chunks that this one was cut into, in order."""
+    lookup_id: str | None = None
+    """What its store calls its document, where chunks are grouped by another name; None if that is the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +68,12 @@ class Chunk:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     vector: Sequence[float] | None = field(default=None, repr=False, compare=False)
     """The embedding of `text`, if it is at hand: semantic deduplication then needs not compute it."""
+    origin: Origin | None = None
+
+    @property
+    def lookup_id(self) -> str:
+        """What its store calls its document."""
+        return (self.origin and self.origin.lookup_id) or self.document_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +95,32 @@ class Fragment(NamedTuple):
     """Of the whole text."""
 
 
+class Beside(NamedTuple):
+    """A request for the chunks next to an offset: the last ones that begin before it, and the first ones after it."""
+
+    start: int
+    each_side: int
+    """How many."""
+    part: PartName = ()
+    """The page or section that the offset counts in."""
+    page: str | None = None
+    """The name in `part` that has the page's number. Then pages follow each other, and what else names the part may
+    differ. None asks for chunks of this part alone."""
+    document_id: str | None = None
+    """What the pages are grouped by, where the store has each of them as a document of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkRef:
-    """A request for a chunk: by place in its document, by id, or (neither given) all chunks of the document."""
+    """A request for a chunk: by place in its document, by id, or (neither given) all chunks of the document.
+
+    With `beside` it asks for chunks by their offsets. Only a store whose `finds_offsets` is True is asked so.
+    """
 
     document_id: str
     index: int | None = None
     chunk_id: str | None = None
+    beside: Beside | None = None
 
 
 class Candidate(NamedTuple):
@@ -88,6 +138,8 @@ class Candidate(NamedTuple):
     """The slices of the chunk's text that may stand, ascending and apart; None for all of it."""
     shortened_by: Shortening | None = None
     """Why it is not all of it."""
+    read_from: int | None = None
+    """Of a chunk too long to be read, which has only a part of its text here: where that begins in all of it."""
 
     @property
     def text(self) -> str:
@@ -99,6 +151,11 @@ class Candidate(NamedTuple):
     def slices(self) -> tuple[Span, ...]:
         """The slices of the chunk's text that may stand; one of all of it if it isn't shortened."""
         return ((0, len(self.chunk.text)),) if self.kept is None else self.kept
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether it is known that all of it doesn't fit, without counting."""
+        return self.read_from is not None and self.kept is None
 
     @property
     def is_hit(self) -> bool:
@@ -204,7 +261,7 @@ class Source:
     chunk_id: str
     document_id: str
     start: int | None
-    """In the document, half-open with `end`; None if the chunk's offset is unknown."""
+    """In the document, half-open with `end`; None if the chunk's offset is unknown, or counts in a page or section."""
     end: int | None
     chunk_span: Span
     """In the chunk's own text."""

@@ -40,6 +40,17 @@ _SAME_FILE = {"o200k_harmony": "o200k_base"}
 """Encodings with another one's ranks. That of gpt-oss has more control tokens, for which no text is searched."""
 
 
+def _of_model(name: str) -> str:
+    """What to write where `name` is a model's, as the end of an error."""
+    from tiktoken.model import encoding_name_for_model
+
+    try:
+        encoding = encoding_name_for_model(name)
+    except KeyError:
+        return ""
+    return f": for that model write encoding={encoding!r}, or max_tokens=TokenBudget.for_model({name!r})"
+
+
 @cache
 def load_encoding(name: str) -> tiktoken.Encoding:
     """The tiktoken encoding `name`, from a file on this machine if any package carries one.
@@ -51,7 +62,7 @@ def load_encoding(name: str) -> tiktoken.Encoding:
 
     known = tiktoken.list_encoding_names()
     if name not in known:
-        raise VocabularyError(f"unknown encoding {name!r}; tiktoken knows {', '.join(sorted(known))}")
+        raise VocabularyError(f"unknown encoding {name!r}; tiktoken knows {', '.join(sorted(known))}{_of_model(name)}")
     file = _SAME_FILE.get(name, name)
     for folder in _cache_folders():
         if file in _CACHED_NAMES and _is_whole(folder / _CACHED_NAMES[file], _DIGESTS[file]):

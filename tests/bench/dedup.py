@@ -10,8 +10,10 @@ replaced.
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import sys
+import tracemalloc
 from collections.abc import Sequence
 from functools import partial
 from statistics import median
@@ -99,10 +101,19 @@ def measure(number: int, repeats: int) -> Times:
     return Times(*map(median, spent), dropped=(number - len(kept[0]), number - len(kept[2])))
 
 
+def peak_mb(chunks: Sequence[str]) -> float:
+    """What `ours` has in memory at most, in megabytes."""
+    tracemalloc.start()
+    ours(chunks)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chunks", type=int, nargs="+", default=[20, 100, 500], help="beside the naive loops")
-    parser.add_argument("--alone", type=int, nargs="*", default=[2_000, 10_000], help="ours alone: the scaling")
+    parser.add_argument("--alone", type=int, nargs="*", default=[2_500, 5_000, 10_000], help="ours alone: the growth")
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
 
@@ -114,10 +125,15 @@ def main() -> None:
         shown = f"{times.naive:.1f}", ratios[0], f"{times.naive_sets:.1f}", ratios[1], f"{times.ours:.2f}"
         per_chunk = f"{times.ours / number * 1000:.0f}"
         sys.stdout.write(line.format(number, *shown, per_chunk, "naive {}, ours {}".format(*times.dropped)))
+    sys.stdout.write("\n{:>7} {:>10} {:>9} {:>8}  {}\n".format("chunks", "ours ms", "exponent", "peak MB", "dropped"))
+    before: tuple[int, float] | None = None
     for number in args.alone:
-        elapsed, kept = timed(partial(ours, texts(number)))
-        shown = "", "", "", "", f"{elapsed:.2f}", f"{elapsed / number * 1000:.0f}"
-        sys.stdout.write(line.format(number, *shown, f"ours {number - len(kept)}"))
+        chunks = texts(number)
+        elapsed, kept = min((timed(partial(ours, chunks)) for _ in range(args.repeats)), key=lambda each: each[0])
+        exponent = "" if before is None else f"{math.log(elapsed / before[1], number / before[0]):.2f}"
+        cells = f"{elapsed:.0f}", exponent, f"{peak_mb(chunks):.0f}", f"{number - len(kept)}"
+        sys.stdout.write("{:>7} {:>10} {:>9} {:>8}  {}\n".format(number, *cells))
+        before = number, elapsed
 
 
 if __name__ == "__main__":

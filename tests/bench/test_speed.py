@@ -21,6 +21,7 @@ from speed import instructions
 from speed.contestants import PEERS, Contestant, contestants, question_set
 from speed.database import is_installed, postgres, postgres_table
 from speed.load import ALONE, load, load_table, measured
+from speed.per_hit import hits_of
 from speed.scaling import SKIPPED, Limits, Times, expected_ms, growth, growth_table, in_turn
 from speed.stages import GROUPS, stage_ms, stages_table
 from speed.threads import wall
@@ -244,6 +245,19 @@ def test_the_command_prints_the_tables(capsys: pytest.CaptureFixture[str], monke
     assert all(shown.count(f"\n| {name}, {state} | ") == 2 for name in OURS for state in ("cold", "warm"))
     assert "| hits | 2 | 3 |" in shown
     assert "| tokens | 1 | 500 |" in shown
+
+
+def test_the_command_tells_what_a_hit_costs_among_many(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "toktok", None)
+    command.main(["--only", "scaling", "--per-hit", "20", "40", "--repeats", "1"])
+    shown = capsys.readouterr().out
+    assert "| µs a hit | among 20 | among 40 | times |" in shown
+    for documents in ("one document", "documents of 20 chunks"):
+        for told in ("indexed", "linked", "by offsets"):
+            assert all(f"\n| {documents}, {told}, {query} query | " in shown for query in ("no", "with"))
+    assert {hit.chunk.document_id for hit in hits_of(40, one=False, told="linked")} == {"doc-0", "doc-1"}
 
 
 # Instructions

@@ -75,3 +75,14 @@ def test_the_middle_of_a_long_fragment_is_left_out(answer: Answer) -> None:
     lines = [f"line {number}" for number in range(20)]
     output = shown(replace(answer, retrieved=[Document(id="a#0", page_content="\n".join(lines), metadata=place)]))
     assert "  line 3\n  ... 12 lines ...\n  line 16\n" in output
+
+
+def test_it_says_so_when_nothing_answers(answer: Answer) -> None:
+    assert "answers this" not in shown(answer)
+    far = [
+        each.model_copy(update={"metadata": {**each.metadata, "relevance_score": 0.13}}) for each in answer.retrieved
+    ]
+    for retrieved, best in ((far, "0.13"), ([], "0.00")):
+        said = shown(replace(answer, retrieved=retrieved))
+        assert f"no fragment has a similarity of more than {best}" in said
+        assert said.index("answers this") < said.index("Retrieved: ")

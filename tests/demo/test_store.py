@@ -34,9 +34,9 @@ def test_any_other_url_is_an_error_without_the_password(wrong: str) -> None:
     assert "secret" not in str(raised.value)
 
 
-def test_database_url_takes_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_database_url_takes_precedence(monkeypatch: pytest.MonkeyPatch, console: Console) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://me@db.example/books")
-    with database() as url:
+    with database(console) as url:
         assert str(url) == "postgresql+psycopg://me@db.example/books"
 
 
@@ -119,5 +119,5 @@ def test_the_progress_bar_is_for_terminals(url: URL, chunks: list[Document]) -> 
         pass
     with vector_store(url, chunks[:2], Console(file=terminal, force_terminal=True)):
         pass
-    assert pipe.getvalue() == ""
+    assert pipe.getvalue() == "Embedding and storing 1 chunks, which takes a minute at most ...\n"
     assert "Embedding and storing 2 chunks" in terminal.getvalue()

@@ -41,6 +41,7 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("format", FORMATS, ["markdown", None, ["xml"]]),
         ("language", "one of 'en', 'nl'", ["de", "NL", None]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
+        ("first_label", "an integer from 1 to 900,000", [0, -1, 1.0, "4", None, True, 900_001]),
         ("order", ORDERS, ["best", None, ["edges"]]),
         ("supplement_position", "one of 'before', 'after'", ["top", None]),
         ("supplement_max_tokens", "an integer of at least 1", [0, -1, 1.5, None, True]),
@@ -50,6 +51,7 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("neighbours", "one of 'auto', 'filtered', 'unfiltered'", ["all", None, True]),
         ("varying_keys", "a tuple of metadata keys", [None, 7, ("",), [1]]),
         ("keys", "a MetadataKeys", [{"page": "p"}, None]),
+        ("page_base", "an integer from 0 to 1", [2, -1, 0.0, "1", True]),
     ],
 )
 def test_a_wrong_value_names_parameter_range_and_value(parameter: str, allowed: str, values: list[Any]):

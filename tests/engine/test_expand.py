@@ -4,8 +4,9 @@ import pytest
 
 from builders import cited, decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, assemble
-from ctxassembly.expand import index_refs, link_refs, neighbours, positions
-from ctxassembly.types import Candidate
+from ctxassembly.expand import index_refs, link_refs, neighbours
+from ctxassembly.places import positions
+from ctxassembly.types import Beside, Candidate
 
 A = [words_of("A", n) for n in range(15)]
 B = [words_of("B", n) for n in range(15)]
@@ -219,12 +220,33 @@ def test_a_circle_of_links_ends(window: int):
     assert store.round_trips <= window
 
 
-def test_a_document_with_neither_index_nor_links_is_asked_for_whole_and_read_by_offset():
+def test_a_document_with_neither_index_nor_links_is_asked_for_what_is_beside_the_offset():
     chunks = split("D", "".join(f"<{n:04} and more>" for n in range(9)), size=15, indexed=False)
     store = MemoryStore(chunks[::-1])
+    context = assemble([Hit(chunks[4])], AssemblyConfig(neighbours="unfiltered"), store=store)
+    assert store.requests == [(ChunkRef("D", beside=Beside(60, 1)),)]
+    assert standing(context) == ["D3", "D4", "D5"]
+
+
+def test_a_store_that_finds_no_offsets_is_asked_for_the_document_whole():
+    class Plain(MemoryStore):
+        finds_offsets = False
+
+    chunks = split("D", "".join(f"<{n:04} and more>" for n in range(9)), size=15, indexed=False)
+    store = Plain(chunks[::-1])
     context = assemble([Hit(chunks[4])], store=store)
     assert store.requests == [(ChunkRef("D"),)]
     assert standing(context) == ["D3", "D4", "D5"]
+
+
+def test_chunks_of_a_store_that_answers_nothing_are_not_adjacent_for_being_retrieved_together():
+    class Silent(MemoryStore):
+        finds_offsets = False
+
+    chunks = split("D", "".join(f"<{n:04} and more>" for n in range(90)), size=15, indexed=False)
+    context = assemble(hits_of([chunks[80], chunks[4]]), store=Silent([]))
+    assert context.text.count("[...]") == 1
+    assert standing(context) == ["D4", "D80"]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +270,7 @@ def test_chunks_with_an_index_need_no_links():
 
 def test_runs_of_links_whose_distance_is_unknown_are_no_neighbours():
     chunks = linked(8, "pn")
-    placed = positions([chunks[5], chunks[6], chunks[0], chunks[1]], scanned=False)
+    placed = positions([chunks[5], chunks[6], chunks[0], chunks[1]])
     assert placed["L6"] == placed["L5"] + 1
     assert placed["L1"] == placed["L0"] + 1
     assert abs(placed["L0"] - placed["L6"]) > 3

@@ -302,10 +302,10 @@ def test_a_badge_has_what_is_known_whatever_holds_it(value, shown):
     assert [each.text for each in badges] == shown
 
 
-def test_a_row_and_a_line_0_are_told():
+def test_a_row_and_a_line_0_are_told_and_no_page_0():
     chunk = words_of("A", 0, metadata={"row_number": 0, "start_line": 0, "page": 0})
     (label,) = view(assemble([Hit(chunk)])).all(class_="cxa-reading")[0].all("details")
-    assert label.all("p")[0].text == "document A · page 0 · row 0 · line 0"
+    assert label.all("p")[0].text == "document A · row 0 · line 0"
 
 
 @pytest.mark.parametrize(

@@ -257,3 +257,15 @@ def test_integers_have_64_bits():
         "of 9,223,372,036,854,775,807 tokens"
         in assemble(hits_of(A), AssemblyConfig(max_tokens=2**63 - 1)).trace.summary
     )
+
+
+def test_what_databases_refuse_is_told_once_however_many_round_trips_it_takes() -> None:
+    chain = [
+        Chunk(f"c{at}", "A", f"Part {at} of the text.", prev_id=f"c{at - 1}" if at else "b\0", next_id=f"c{at + 1}")
+        for at in range(9)
+    ]
+    hits = [Hit(chain[0]), Hit(replace(chain[8], next_id="d\0"))]
+    context = assemble(hits, AssemblyConfig(window=3), store=MemoryStore(chain))
+    assert context.trace.round_trips > 2
+    notes = [note for note in context.trace.notes if "databases refuse" in note]
+    assert notes == ["store: not asked for 2 neighbours by names with characters that databases refuse"]

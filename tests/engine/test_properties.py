@@ -170,7 +170,7 @@ def test_blocks_joined_by_a_blank_line_are_the_text(case: Retrieval):
 @given(retrievals())
 def test_label_n_is_cited_as_n_from_its_first_source_character_to_its_last(case: Retrieval):
     context = assembled(case)
-    for n, block in enumerate([each for each in context.blocks if each.citation], start=1):
+    for n, block in enumerate([each for each in context.blocks if each.citation], start=case.config.first_label):
         citation = block.citation
         assert citation.label == str(n)
         assert citation.best_chunk_id in citation.chunk_ids

@@ -95,7 +95,13 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "summary_key": ("page_summary", "nested.page", "source"),
     "neighbours": ("auto", "unfiltered"),
     "varying_keys": ((), ("section", "odd")),
-    "keys": (MetadataKeys(), MetadataKeys(page=("nested.page", "page"), source="title", content_hash=("absent",))),
+    "first_label": (1, 8, 98, 997, 900_000),
+    "page_base": (None, 0, 1),
+    "keys": (
+        MetadataKeys(),
+        MetadataKeys(lookup_id="section", page_base=0),
+        MetadataKeys(page=("nested.page", "page"), source="title", content_hash=("absent",)),
+    ),
 }
 """What each option may be; what isn't drawn is left at its default."""
 PLAIN_FIELDS = ("id", "document_id", "text", "index", "start", "prev_id", "next_id", "metadata", "vector", "score")

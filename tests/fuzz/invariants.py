@@ -67,11 +67,19 @@ def traced(context: Context) -> None:
         context.trace,
         repr(plain(context.citations)),
     )
+    kept = context.to_dict()
+    again = Context.from_dict(json.loads(json.dumps(kept, allow_nan=False, ensure_ascii=False).encode()))
+    assert again.to_dict() == kept
+    assert (again.text, again.trace.summary, again.sources()) == (
+        context.text,
+        context.trace.summary,
+        context.sources(),
+    )
     assert str(context.trace)
 
 
 def cited(context: Context, case: Case) -> None:
-    """Blocks are the text, labels count from 1, spans are where they say, and a character has one source."""
+    """Blocks are the text, labels count on, spans are where they say, and a character has one source."""
     text = context.text
     assert "\n\n".join(block.text for block in context.blocks) == text == text.strip()
     labelled = [block for block in context.blocks if block.citation is not None]
@@ -92,7 +100,7 @@ def cited(context: Context, case: Case) -> None:
         assert text[slice(*source.span)] in own
         assert (source.start is None) == (source.end is None)
     assert not sources or labelled
-    for number, block in enumerate(labelled, start=1):
+    for number, block in enumerate(labelled, start=case.options.get("first_label", 1)):
         citation = block.citation
         assert citation is not None
         assert citation.label == str(number)

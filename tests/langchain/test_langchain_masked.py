@@ -109,6 +109,6 @@ async def test_a_hook_that_can_only_be_awaited_is_an_error_in_a_sync_chain() -> 
     with pytest.raises(ValidationError, match="on_fetched"):
         assembler(on_fetched="mask")
     with pytest.raises(
-        ConfigError, match="assembler must be given without config and store, neighbours and on_fetched"
+        ConfigError, match="assembler must be given without config, store, neighbours, on_fetched and labels"
     ):
         ContextAssemblyRetriever.from_vectorstore(vector_store([]), assembler=assembler(), on_fetched=mask)

@@ -31,9 +31,9 @@ from langchain_core.structured_query import StructuredQuery, Visitor
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
 from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from langchain_text_splitters import CharacterTextSplitter
-from sqlalchemy import create_engine
+from sqlalchemy import NullPool, create_engine
 
-from ctxassembly import AssemblyConfig, FilterNotSeenWarning
+from ctxassembly import AssemblyConfig, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import (
     ContextAssembler,
@@ -41,7 +41,9 @@ from langchain_ctxassembly import (
     PGVectorNeighbours,
     VectorStoreNeighbours,
 )
-from langchain_samples import WORDS, WordEmbeddings
+from langchain_ctxassembly.detect import unwrapped
+from langchain_ctxassembly.home import reads_the_same
+from langchain_samples import WORDS, WordEmbeddings, chunks
 
 TENANTS = ("ours", "theirs")
 CONFIG = AssemblyConfig(window=2, varying_keys=("_collection_name",))
@@ -157,7 +159,7 @@ def qdrant() -> Kind:
 
 
 @pytest.fixture(scope="module")
-def postgres(module_database_url: str) -> Iterator[Callable[[str], Kind]]:
+def postgres(module_database_url: str) -> Iterator[Callable[..., Kind]]:
     engine = PGEngine.from_connection_string(module_database_url)
     connection = create_engine(module_database_url)
 
@@ -174,8 +176,8 @@ def postgres(module_database_url: str) -> Iterator[Callable[[str], Kind]]:
         store.add_documents(corpus, ids=[f"{name}-{each.id}" for each in corpus])
         return store
 
-    def made(kind: str) -> Kind:
-        stores = (filled(kind, name, corpus) for name, corpus in (("shared", SHARED), ("own", OWN)))
+    def made(kind: str, prefix: str = "") -> Kind:
+        stores = (filled(kind, prefix + name, corpus) for name, corpus in (("shared", SHARED), ("own", OWN)))
         return Kind(*stores, mapping, PGVectorNeighbours, is_async=kind != "pgvector")
 
     yield made
@@ -183,7 +185,10 @@ def postgres(module_database_url: str) -> Iterator[Callable[[str], Kind]]:
     connection.dispose()
 
 
-KINDS = ["memory", "faiss", "faiss-function", "chroma", "qdrant", "pgvectorstore", "pgvector"]
+KINDS = [
+    "memory", "faiss", "faiss-function", "chroma", "chroma-metadata", "qdrant", "qdrant-metadata", "pgvectorstore",
+    "pgvector",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -196,7 +201,9 @@ def kind(request: pytest.FixtureRequest) -> Kind:
         "faiss": lambda: faiss(mapping),
         "faiss-function": lambda: faiss(lambda tenant: lambda each: each["tenant"] == tenant and each["acl"] == "open"),
         "chroma": chroma,
+        "chroma-metadata": lambda: replace(chroma(), neighbours=VectorStoreNeighbours),
         "qdrant": qdrant,
+        "qdrant-metadata": lambda: replace(qdrant(), neighbours=VectorStoreNeighbours),
     }
     return by_name[request.param]()
 
@@ -487,6 +494,107 @@ def test_no_neighbour_comes_in_past_the_filter_and_all_others_do(kind: Kind, cha
             assert {index for index in range(9) if f"{tenant}-A-{index} " in text} == expected
             assert not [word for word in (*TENANTS, "-B-") if word != tenant and word in text]
             assert "secret" not in text
+
+
+# A search that is seen to have no filter, and a store over something else
+
+
+def over_both(kind: Kind, store: Any, **options: Any) -> ContextAssemblyRetriever:
+    """The search is in a collection of our own, in which nothing is filtered."""
+    options = {"config": CONFIG, **options}
+    return around_search(kind.own, ContextAssembler(store=store, **options))
+
+
+def around_search(vectorstore: Any, assembler: ContextAssembler) -> ContextAssemblyRetriever:
+    return ContextAssemblyRetriever(retriever=vectorstore.as_retriever(search_kwargs={"k": 1}), assembler=assembler)
+
+
+async def outcomes(kind: Kind, made: ContextAssemblyRetriever) -> list[str]:
+    query = query_for("ours")
+    return [text_of(made.invoke(query)), *([text_of(await made.ainvoke(query))] if kind.is_async else [])]
+
+
+def by_index(text: str) -> set[int]:
+    return {index for index in range(9) if f"ours-A-{index} " in text}
+
+
+async def test_a_search_of_ones_own_collection_vouches_for_no_other(kind: Kind) -> None:
+    for store in (kind.neighbours(kind.shared), MemoryStore(chunks(SHARED))):
+        with pytest.warns(FilterNotSeenWarning, match="'acl'.*filter=") as caught:
+            found = await outcomes(kind, over_both(kind, store))
+        assert len(caught) == 1
+        for text in found:
+            assert by_index(text) == {2, 4, 6}
+            assert "theirs" not in text
+            assert "secret" not in text
+
+
+@pytest.fixture(scope="module")
+def elsewhere(postgres: Callable[..., Kind]) -> Kind:
+    return postgres("pgvectorstore", "elsewhere_")
+
+
+async def test_nor_does_it_for_a_table_of_postgres(kind: Kind, elsewhere: Kind) -> None:
+    config = replace(CONFIG, varying_keys=("_collection_name", "_id"))
+    with pytest.warns(FilterNotSeenWarning, match="'acl'"):
+        found = await outcomes(kind, over_both(kind, PGVectorNeighbours(elsewhere.shared), config=config))
+    for text in found:
+        assert "theirs" not in text
+        assert "secret" not in text
+
+
+async def test_whoever_has_one_tenant_sees_no_warning_and_no_change(kind: Kind) -> None:
+    for store in (kind.neighbours(kind.own), MemoryStore(chunks(OWN))):
+        for text in await outcomes(kind, over_both(kind, store)):
+            assert by_index(text) == {2, 3, 4, 5, 6}
+
+
+async def test_who_says_that_nothing_need_be_filtered_gets_all_there_is(kind: Kind) -> None:
+    for text in await outcomes(kind, over_both(kind, kind.neighbours(kind.shared), neighbours="unfiltered")):
+        assert by_index(text) >= {2, 4, 6}
+        assert "secret" in text
+
+
+async def test_a_filter_of_the_assembler_or_the_store_stands_for_the_searchs(kind: Kind) -> None:
+    condition = kind.condition("ours")
+    store = kind.neighbours(kind.shared)
+    for made in (over_both(kind, store, filter=condition), over_both(kind, replace(store, filter=condition))):
+        for text in await outcomes(kind, made):
+            assert by_index(text) == {2, 4, 6}
+            assert not [word for word in ("theirs", "secret") if word in text]
+
+
+def test_two_objects_over_the_same_documents_are_the_same(kind: Kind, module_database_url: str) -> None:
+    """Whatever the shared one holds, the search of it would find."""
+    own, shared = kind.own, kind.shared
+    assert reads_the_same(kind.neighbours(shared), shared)
+    assert not reads_the_same(kind.neighbours(shared), own)
+    assert not reads_the_same(MemoryStore([]), shared)
+    for other in again(shared, module_database_url):
+        assert reads_the_same(kind.neighbours(other), shared)
+        assert not reads_the_same(kind.neighbours(other), own)
+        made = around_search(shared, ContextAssembler(store=kind.neighbours(other), config=CONFIG))
+        assert "secret" in text_of(made.invoke(query_for("ours")))
+
+
+def again(store: Any, url: str) -> list[Any]:
+    """Other objects over the same documents, where the class has them."""
+    name = type(store).__name__
+    if name == "PGVector":
+        with_psycopg = create_engine(url, poolclass=NullPool)
+        return [PGVector(WordEmbeddings(), connection=with_psycopg, collection_name=store.collection_name)]
+    if name == "PGVectorStore":
+        inner = unwrapped(store)
+        same = PGVectorStore.create_sync(
+            store._engine, WordEmbeddings(), inner.table_name, id_column="id",
+            metadata_columns=["document_id", "chunk_index"],
+        )  # fmt: skip
+        return [same]
+    if name == "Chroma":
+        return [type(store)(store._collection.name, WordEmbeddings(), client=store._client)]
+    if name == "QdrantVectorStore":
+        return [type(store)(store.client, store.collection_name, WordEmbeddings())]
+    return []
 
 
 # One warning an object, and the lines that make it unneeded

@@ -22,7 +22,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, Vector
 
 from ctxassembly import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
-from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
 from langchain_ctxassembly.scored import ScoredRetriever
 from langchain_ctxassembly.visible import Search, ambient, search_of
 from langchain_samples import Recorder, WordEmbeddings, document, memory_store, vector_store
@@ -166,8 +166,10 @@ def ours(found: Document) -> bool:
     return bool(found.metadata["tenant"] == "ours")
 
 
-def over(inside: Any, **options: Any) -> ContextAssemblyRetriever:
-    assembler = ContextAssembler(store=memory_store(CORPUS), **options)
+def over(inside: Any, vectorstore: Any = None, **options: Any) -> ContextAssemblyRetriever:
+    """Neighbours come from the vector store that is searched if it is given, else from documents handed over."""
+    store = VectorStoreNeighbours(vectorstore) if vectorstore else memory_store(CORPUS)
+    assembler = ContextAssembler(store=store, **options)
     return ContextAssemblyRetriever(retriever=inside, assembler=assembler)
 
 
@@ -183,7 +185,7 @@ async def test_the_config_of_the_call_reaches_the_search_and_its_neighbours(wrap
     inside = VectorStoreRetriever(vectorstore=vectorstore, search_kwargs={"k": 1}).configurable_fields(
         search_kwargs=ConfigurableField(id="search")
     )
-    made = over(wrapped(inside))
+    made = over(wrapped(inside), vectorstore)
     config: Any = {"configurable": {"search": {"k": 1, "filter": ours}}, "run_name": "outer"}
     foreign = CORPUS[5].page_content
     for found in (made.invoke(foreign, config), await made.ainvoke(foreign, config), made.batch([foreign], config)[0]):
@@ -193,7 +195,7 @@ async def test_the_config_of_the_call_reaches_the_search_and_its_neighbours(wrap
 
 async def test_a_filter_given_to_a_call_holds_for_that_call() -> None:
     vectorstore = vector_store(CORPUS)
-    made = over(vectorstore.as_retriever(search_kwargs={"k": 1}))
+    made = over(vectorstore.as_retriever(search_kwargs={"k": 1}), vectorstore)
     for _ in range(2):
         assert chunk_ids(made.invoke(QUERY, filter=ours)) == ["A#4"]
         assert chunk_ids(await made.ainvoke(QUERY, filter=ours)) == ["A#4"]

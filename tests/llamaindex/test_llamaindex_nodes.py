@@ -15,7 +15,7 @@ from llama_index.core.schema import (
 
 from ctxassembly import MetadataKeys
 from ctxassembly.errors import InputError
-from llamaindex_ctxassembly.nodes import is_media, to_chunk, to_hit
+from llamaindex_ctxassembly.nodes import is_media, to_chunk, to_hits
 from llamaindex_samples import HOSTILE, document
 
 KEYS = MetadataKeys()
@@ -86,10 +86,10 @@ def test_the_offset_is_the_nodes_own_else_that_of_the_metadata() -> None:
 def test_a_score_in_the_metadata_counts_only_where_the_node_has_none() -> None:
     with_metadata = node({"rerank_score": 0.2})
 
-    assert to_hit(NodeWithScore(node=with_metadata, score=0.0), KEYS).score == 0.0
-    assert to_hit(NodeWithScore(node=with_metadata), KEYS).score == 0.2
-    assert to_hit(NodeWithScore(node=node()), KEYS).score is None
-    assert math.isnan(to_hit(NodeWithScore(node=node(), score=math.nan), KEYS).score or 0)
+    assert to_hits(NodeWithScore(node=with_metadata, score=0.0), KEYS)[0].score == 0.0
+    assert to_hits(NodeWithScore(node=with_metadata), KEYS)[0].score == 0.2
+    assert to_hits(NodeWithScore(node=node()), KEYS)[0].score is None
+    assert math.isnan(to_hits(NodeWithScore(node=node(), score=math.nan), KEYS)[0].score or 0)
 
 
 PIXEL = "aGVsbG8="

@@ -430,3 +430,19 @@ async def test_places_without_a_source_are_found_by_what_the_node_itself_says(st
     labelled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3]))
     assert labelled[0].metadata["chunk_ids"] == ["n2", "n3", "n4"]
     assert labelled[0].metadata["citation"]["document_id"] == "handbook"
+
+
+def test_pages_that_are_looked_up_by_their_file_have_neighbours_on_the_next_page(store: PGVectorStore) -> None:
+    """Grouped and looked up by the file; each page is a document of its own to LlamaIndex, chunks count through all."""
+    nodes = [node for page in ("page-1", "page-2") for node in document(page, links="none")]
+    for place, node in enumerate(nodes):
+        node.metadata = {"file_path": "/in/a.pdf", "page_label": node.node_id[5], "chunk_index": place}
+        node.embedding = [1.0, float(place)]
+    store.add(nodes)
+    keys = MetadataKeys(document_id="file_path", lookup_id="file_path")
+    config = AssemblyConfig(keys=keys, neighbours="unfiltered")
+    last = next(at for at, node in enumerate(nodes) if node.metadata["page_label"] == "2") - 1
+    context = ContextAssemblyPostprocessor(config=config, vector_store=store).context(scored(nodes[last]))
+    wanted = [node.node_id for node in nodes[last - 1 : last + 2]]
+    assert [each for passage in context.passages for each in passage.chunk_ids] == wanted
+    assert context.citations[0].pages == (1, 2)

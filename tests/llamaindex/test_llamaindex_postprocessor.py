@@ -240,7 +240,7 @@ def test_a_node_without_anything_is_left_out_and_in_the_trace() -> None:
 
 
 def test_an_unknown_parameter_is_an_error() -> None:
-    with pytest.raises(ValidationError, match="windw"):
+    with pytest.raises(ConfigError, match="windw"):
         ContextAssemblyPostprocessor(windw=2)
 
 

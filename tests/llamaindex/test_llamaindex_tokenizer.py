@@ -36,7 +36,7 @@ def test_the_nodes_that_are_read_fit_what_the_tokenizer_counts(tokenizer: Callab
         nodes = ContextAssemblyPostprocessor(config=config).postprocess_nodes(hits)
         text = "\n\n".join(node.text for node in nodes)
         assert len(tokenizer(text)) <= max_tokens
-        assert all(node.metadata["trace"]["token_count"] == len(tokenizer(text)) for node in nodes)
+        assert nodes[0].metadata["trace"]["token_count"] == len(tokenizer(text))
         return text
 
     whole = read(10_000)

@@ -26,7 +26,7 @@ def test_a_throwaway_server_leaves_nothing(servers: Servers) -> None:
 
 
 def test_what_was_stored_is_there_the_next_time(folder: Path, servers: Servers) -> None:
-    with embedded_postgres(folder) as url:
+    with embedded_postgres(str(folder)) as url:
         assert query(url, "SHOW fsync") == "on"
         number = store(url)
     assert not servers(folder)

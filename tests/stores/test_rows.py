@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import tempfile
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -28,12 +27,11 @@ import langchain_ctxassembly
 import llamaindex_ctxassembly
 from ctxassembly import Chunk, ChunkRef
 from ctxassembly.stores.embedded import embedded_postgres
+from pauses import TRIES, limit, pauses
 
 TIMEOUT = 0.4
 GENEROUS = 6.0
 """Far above what a busy machine adds to the timeout, far below the 10 s and more that drivers take by themselves."""
-LONGEST_PAUSE = 2.0
-"""Far above what a busy machine does to a thread, far below the 10 s for which a driver may hold the interpreter."""
 REFS = [ChunkRef("A", 1), ChunkRef("A", 2)]
 POOL: dict[str, Any] = {"pool_size": 1, "max_overflow": 0}
 METADATA = [{"document_id": "A", "chunk_index": index} for index in range(4)]
@@ -256,53 +254,53 @@ async def store(server: Server, request: pytest.FixtureRequest) -> AsyncIterator
         yield store
 
 
-@contextmanager
-def unpaused() -> Iterator[None]:
-    """Other threads go on meanwhile; a driver that holds the interpreter stops them for seconds."""
-    longest, over = 0.0, threading.Event()
-
-    def tick() -> None:
-        nonlocal longest
-        last = time.perf_counter()
-        while not over.wait(0.005):
-            now = time.perf_counter()
-            longest, last = max(longest, now - last), now
-
-    ticking = threading.Thread(target=tick)
-    ticking.start()
-    try:
-        yield
-    finally:
-        over.set()
-        ticking.join()
-    assert longest < LONGEST_PAUSE
+async def stops_nobody(store: Store, fault: Callable[[], Awaitable[None]]) -> None:
+    """Other threads go on during `fault` as they do while `store` answers; a driver may hold the interpreter."""
+    seen = []
+    for _ in range(TRIES):
+        with pauses() as control:
+            for _ in range(8):
+                await store.answers_again()
+                await asyncio.sleep(TIMEOUT / 8)
+        with pauses() as found:
+            await fault()
+        await store.answers_again()
+        seen.append((found.longest, control.longest))
+        if found.longest < limit(control):
+            return
+    pytest.fail(f"other threads stood still (longest pause, that of the control; in seconds): {seen}")
 
 
 async def test_a_frozen_server_costs_the_timeout_and_stops_nobody_else(server: Server, store: Store) -> None:
-    with unpaused(), server.frozen():
-        message = await store.late()
-        # Now with no connection to be had: the first is being given up, and a new one isn't made.
-        await store.late()
-        await asyncio.sleep(2 * TIMEOUT)  # what the drivers do about it afterwards stops nobody either
-    assert f"no answer from Postgres within {TIMEOUT} s" in message
-    assert "given up" in message
-    await store.answers_again()
+    async def frozen() -> None:
+        with server.frozen():
+            message = await store.late()
+            # Now with no connection to be had: the first is being given up, and a new one isn't made.
+            await store.late()
+            await asyncio.sleep(2 * TIMEOUT)  # what the drivers do about it afterwards stops nobody either
+        assert f"no answer from Postgres within {TIMEOUT} s" in message
+        assert "given up" in message
+
+    await stops_nobody(store, frozen)
 
 
 async def test_the_server_gives_up_what_is_late_and_the_store_goes_on(server: Server, store: Store) -> None:
     async def nobody_waits() -> bool:
         return await asyncio.to_thread(server.waiting) == 0
 
-    with unpaused(), server.locked(store.table):
-        await store.late()
-        await _until(nobody_waits)
-    await store.answers_again()
+    async def locked() -> None:
+        with server.locked(store.table):
+            await store.late()
+            await _until(nobody_waits)
+
+    await stops_nobody(store, locked)
 
 
 async def test_the_timeout_covers_the_wait_for_a_connection(store: Store) -> None:
-    with unpaused():
+    async def none_left() -> None:
         async with store.no_connection_left():
             message = await store.late()
             await store.late()
-    assert f"no answer from Postgres within {TIMEOUT} s" in message
-    await store.answers_again()
+        assert f"no answer from Postgres within {TIMEOUT} s" in message
+
+    await stops_nobody(store, none_left)

@@ -11,7 +11,7 @@ from ctxassembly.inspect.limits import DETAILED_CHUNKS, GONE_CHARS, ID_CHARS, NO
 from ctxassembly.inspect.markup import Html, joined, more, safe, shortened, size, tag
 from ctxassembly.inspect.runs import Gone, Run, Share, shares
 from ctxassembly.inspect.tables import fold, score
-from ctxassembly.types import GAP, Block, Candidate, Chunk, Citation, Decision, Source, Span
+from ctxassembly.types import GAP, Block, Candidate, Citation, Decision, Source, Span
 
 
 def reading(context: Context, names: Names) -> Html:
@@ -161,16 +161,16 @@ def _chunk(
     yield from (names.chip(candidate), tag("b", shortened(chunk.id, ID_CHARS)), " ", names.badges(chunk))
     yield tag("div", " · ".join(filter(None, facts)), class_="cxa-soft")
     if found:
-        yield tag("q", _slice(chunk, found), lang="", dir="auto")
+        yield tag("q", _slice(candidate, found), lang="", dir="auto")
 
 
-def _slice(chunk: Chunk, found: Sequence[Source]) -> str:
-    """What stands of `chunk`; of a longer text how it begins and ends."""
-    half = VALUE_CHARS // 2
-    first, last = found[0].chunk_span[0], found[-1].chunk_span[1]
+def _slice(candidate: Candidate, found: Sequence[Source]) -> str:
+    """What stands of the candidate's chunk; of a longer text how it begins and ends."""
+    text, skipped, half = candidate.chunk.text, candidate.read_from or 0, VALUE_CHARS // 2
+    first, last = found[0].chunk_span[0] - skipped, found[-1].chunk_span[1] - skipped
     if last - first <= VALUE_CHARS:
-        return chunk.text[first:last]
-    return f"{chunk.text[first : first + half]} … {chunk.text[last - half : last]}"
+        return text[first:last]
+    return f"{text[first : first + half]} … {text[last - half : last]}"
 
 
 def _spans(spans: Sequence[Span]) -> str:

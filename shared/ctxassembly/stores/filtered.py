@@ -24,6 +24,11 @@ class FilteredStore:
         """Those of the store."""
         return getattr(self.store, "remedies", None)
 
+    @property
+    def finds_offsets(self) -> bool:
+        """As the store that it asks."""
+        return getattr(self.store, "finds_offsets", False) is True
+
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter."""
         return self.passing(self.store.fetch(refs))
@@ -45,6 +50,11 @@ class Scoped:
     def remedies(self) -> Any:
         """Those of the store."""
         return getattr(self.store, "remedies", None)
+
+    @property
+    def finds_offsets(self) -> bool:
+        """As the store that it asks."""
+        return getattr(self.store, "finds_offsets", False) is True
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The chunks that exist among `refs`."""

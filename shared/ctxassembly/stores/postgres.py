@@ -8,32 +8,37 @@ An index on document and place serves it, be they columns or in the JSON metadat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Select,
-    Text,
-    any_,
-    bindparam,
-    cast,
-    func,
-    literal,
-    select,
-    tuple_,
-    type_coerce,
-    union_all,
-)
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.sql.expression import CompoundSelect
-from sqlalchemy.sql.sqltypes import NULLTYPE
-
+from ctxassembly.errors import missing_extra
 from ctxassembly.neutral import is_storable
+from ctxassembly.stores.beside import Form, Spots, asked_beside
 from ctxassembly.stores.rows import Asked
 from ctxassembly.types import ChunkRef
+
+try:
+    from sqlalchemy import (
+        BigInteger,
+        ColumnElement,
+        Select,
+        Text,
+        any_,
+        bindparam,
+        cast,
+        func,
+        literal,
+        select,
+        tuple_,
+        type_coerce,
+        union_all,
+    )
+    from sqlalchemy.dialects.postgresql import ARRAY
+    from sqlalchemy.sql.expression import CompoundSelect
+    from sqlalchemy.sql.sqltypes import NULLTYPE
+except ModuleNotFoundError as error:
+    raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 
 MOST_TABLES = 256
 """As many as are remembered: one for each vector store and each form, or for PGVector each value, of a filter."""
@@ -57,12 +62,18 @@ class ChunkTable:
     otherwise: tuple[ColumnElement[Any], ColumnElement[Any]] | None = None
     """Document and index of rows that keep them under other names. No index serves them: of a document that is there
     under the first names they aren't looked at."""
-    _made: dict[tuple[bool, bool, bool], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    named: Callable[[str], ColumnElement[Any]] | None = None
+    """What stands in a chunk's metadata under a name, as text. Needed to ask by offset."""
+    start: ColumnElement[Any] | None = None
+    """The offset, as text. Needed as well."""
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def asked(self, refs: Sequence[ChunkRef]) -> Asked:
         """What asks for the chunks that `refs` mean, which are storable and at least one."""
         ids = [ref.chunk_id for ref in refs if ref.chunk_id is not None]
-        documents = [ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None]
+        documents = [
+            ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None and ref.beside is None
+        ]
         places = [(ref.document_id, ref.index) for ref in refs if ref.index is not None]
         bound: dict[str, Any] = {}
         if places:
@@ -72,13 +83,17 @@ class ChunkTable:
             bound["ids"] = ids
         if documents:
             bound["documents"] = documents
-        kinds = (bool(places), bool(ids), bool(documents))
+        forms, values = asked_beside(refs)
+        bound |= values
+        kinds = (bool(places), bool(ids), bool(documents), forms)
         if kinds not in self._made:
             self._made[kinds] = self._statement(*kinds)
         return self._made[kinds], bound
 
-    def _statement(self, places: bool, ids: bool, documents: bool) -> Select[Any] | CompoundSelect[Any]:
-        parts: list[Select[Any]] = []
+    def _statement(
+        self, places: bool, ids: bool, documents: bool, forms: tuple[Form, ...]
+    ) -> Select[Any] | CompoundSelect[Any]:
+        parts = [self.rows.where(self.id.in_(ids)) for at, form in enumerate(forms) for ids in self._beside(at, form)]
         if places:
             names, of = (RANGES, BigInteger) if self.ordered else (PLACES, Text)
             parts.append(self._placed(_unnested(names, of), self.document_id, self.index))
@@ -91,12 +106,27 @@ class ChunkTable:
         if documents:
             parts.append(self.rows.where(self.document_id == any_(texts("documents"))))
             if self.otherwise:
-                asked = func.unnest(texts("documents")).table_valued(PLACES[0]).render_derived(name="asked")
-                left = self._left(asked, self.document_id).cte("documents_left")
+                left = self._documents_left("documents")
                 named = self.otherwise[0].in_(select(left.c[PLACES[0]]))
                 parts.append(self.rows.where(named, _any_of(left)))
         # A union, since Postgres uses no index for an OR of different columns.
         return union_all(*parts) if len(parts) > 1 else parts[0]
+
+    def _beside(self, at: int, form: Form) -> Iterator[Select[Any]]:
+        """The ids of the chunks beside the offsets of the form at place `at`."""
+        if self.named is None or self.start is None:
+            return
+        spots = Spots(self.id, self.document_id, self.start, self.named, self.rows)
+        yield spots.beside(at, form)
+        if self.otherwise:
+            left = self._documents_left(spots.documents(at, form))
+            unnamed = self.rows.where(self.document_id.is_(None), _any_of(left))
+            yield replace(spots, document_id=self.otherwise[0], rows=unnamed, name="others").beside(at, form)
+
+    def _documents_left(self, parameter: str) -> Any:
+        """Those of the documents in the parameter that are nowhere under the first name."""
+        asked = func.unnest(texts(parameter)).table_valued(PLACES[0]).render_derived(name="asked")
+        return self._left(asked, self.document_id).cte(f"{parameter}_left")
 
     def _placed(self, asked: Any, document_id: ColumnElement[Any], index: ColumnElement[Any]) -> Select[Any]:
         """The rows at the places that `asked` is a table of."""

@@ -12,10 +12,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, Row, event
-from sqlalchemy.ext.asyncio import AsyncEngine
-
 from ctxassembly.calls import DeadlineError, awaited_within, in_background, within
+from ctxassembly.errors import missing_extra
+
+try:
+    from sqlalchemy import Engine, Row, event
+    from sqlalchemy.ext.asyncio import AsyncEngine
+except ModuleNotFoundError as error:
+    raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 
 Answer = TypeVar("Answer")
 Asked = tuple[Any, Mapping[str, Any]]

@@ -1,5 +1,5 @@
-"""`python -m speed`: time beside the reference and the peers, by hits and by budget; by stage; in threads; under load;
-and memory.
+"""`python -m speed`: time beside the reference and the peers, by hits and by budget; what a hit costs among many; time
+by stage; in threads; under load; and memory.
 
 Medians of runs in turn in one process, as Markdown tables. Cold means that no token count is remembered from before
 (the vocabulary is loaded); warm is the same assembly once more. `make bench-speed ARGS="--only hits stages"`.
@@ -21,6 +21,7 @@ from speed.database import is_installed, postgres
 from speed.load import HITS as HITS_A_QUESTION
 from speed.load import load_table
 from speed.memory import memory_table
+from speed.per_hit import FEW, MANY, ROWS, per_hit_table
 from speed.scaling import SKIPPED, Limits, growth, growth_table
 from speed.stages import stages_table
 from speed.threads import ASSEMBLIES, threads_table
@@ -62,6 +63,13 @@ def _growth(
         yield f"\n{SKIPPED}: one run would take more than {args.limit:g} s, going by how the time grew before.\n"
 
 
+def _per_hit(args: argparse.Namespace) -> Iterator[str]:
+    few, many = args.per_hit
+    yield f"Processor time a hit at {BUDGET:,} tokens, ours alone; 1.5 times is the most it may grow:\n\n"
+    with tqdm(total=ROWS, desc="per hit", unit="row", disable=None) as bar:
+        yield from per_hit_table(few, many, args.repeats, bar.update)
+
+
 def _stages(args: argparse.Namespace) -> Iterator[str]:
     case = scenario()
     with ExitStack() as stack:
@@ -94,6 +102,7 @@ def _memory(_: argparse.Namespace) -> Iterator[str]:
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "hits": _hits,
     "budgets": _budgets,
+    "scaling": _per_hit,
     "stages": _stages,
     "threads": _threads,
     "load": _load,
@@ -106,6 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="(default: all)")
     parser.add_argument("--hits", type=int, nargs="+", default=HITS)
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS, metavar="TOKENS")
+    parser.add_argument(
+        "--per-hit", type=int, nargs=2, default=[FEW, MANY], metavar=("FEW", "MANY"), help="hits (default: 100 10,000)"
+    )
     parser.add_argument("--hits-by-budget", type=int, default=HITS_BY_BUDGET, help="(default: 1,000)")
     parser.add_argument("--repeats", type=int, default=31, help="for 20 hits; fewer for more hits (default: 31)")
     parser.add_argument("--fast", action="store_true", help="ours counts by ctxassembly[fast], the others by tiktoken")

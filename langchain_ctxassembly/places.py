@@ -1,0 +1,130 @@
+"""Documents by document and place in their metadata, for vector stores whose query can ask for these: Chroma, Qdrant.
+
+There a neighbour is found whatever its id is. Places are integers; other forms (7.0, "7") aren't found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from ctxassembly.keys import MetadataKeys
+from ctxassembly.types import ChunkRef
+
+Asked = tuple[str, tuple[int, ...]]
+"""A document and places in it; no places mean all of it."""
+MOST_DOCUMENTS = 32
+"""In one of Chroma's queries, which take quadratic time in the alternatives."""
+PAGE = 1_000
+"""Points that Qdrant is asked for at once."""
+
+
+def by_document(refs: Sequence[ChunkRef]) -> list[Asked]:
+    """What `refs` ask for, but for chunks named by id: each document once."""
+    found: dict[str, set[int]] = {}
+    whole = {ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None}
+    for ref in refs:
+        if ref.chunk_id is None:
+            places = found.setdefault(ref.document_id, set())
+            if ref.index is not None and ref.document_id not in whole:
+                places.add(ref.index)
+    return [(document_id, tuple(sorted(places))) for document_id, places in found.items()]
+
+
+def chroma_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
+    """The documents at the places, held to `condition`, Chroma's own: one query for each `MOST_DOCUMENTS`."""
+    return [
+        document
+        for at in range(0, len(asked), MOST_DOCUMENTS)
+        for document in chroma_documents(
+            vectorstore.get(where=_and(_chroma_where(asked[at : at + MOST_DOCUMENTS], keys), condition))
+        )
+    ]
+
+
+def chroma_documents(found: Any) -> Iterator[Document]:
+    """What Chroma's `get` found, as documents; those without text are left out, as by its own `get_by_ids`."""
+    for id_, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
+        if text is not None:
+            yield Document(id=id_, page_content=text, metadata=metadata or {})
+
+
+def _chroma_where(asked: Sequence[Asked], keys: MetadataKeys) -> Any:
+    return _or(
+        [
+            _and(
+                _or([{key: {"$eq": name}} for key in keys.looked_up for name in _names(document_id)]),
+                _or([{key: {"$in": list(places)}} for key in keys.index]) if places else None,
+            )
+            for document_id, places in asked
+        ]
+    )
+
+
+def _or(conditions: list[Any]) -> Any:
+    # Chroma refuses an $or and an $and of one.
+    return {"$or": conditions} if len(conditions) > 1 else conditions[0]
+
+
+def _and(condition: Any, other: Any) -> Any:
+    return {"$and": [condition, other]} if other else condition
+
+
+def qdrant_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
+    """The documents at the places, held to `condition`, a `models.Filter`: one query, in pages of `PAGE`."""
+    from qdrant_client import models
+
+    payload = vectorstore.metadata_payload_key
+    one_of = [
+        _each_of(
+            models,
+            {_path(payload, key): models.MatchValue(value=name) for key in keys.looked_up},
+            {_path(payload, key): models.MatchAny(any=list(places)) for key in keys.index if places},
+        )
+        for document_id, places in asked
+        for name in _names(document_id)
+    ]
+    wanted = models.Filter(must=[models.Filter(should=one_of), *([condition] if condition is not None else [])])
+    return list(qdrant_documents(vectorstore, wanted))
+
+
+def qdrant_documents(vectorstore: Any, wanted: Any) -> Iterator[Document]:
+    """The documents of all points that pass a filter, with the metadata that Qdrant's own search gives them."""
+    name, offset = vectorstore.collection_name, None
+    while True:
+        points, offset = vectorstore.client.scroll(
+            name, scroll_filter=wanted, limit=PAGE, offset=offset, with_payload=True
+        )
+        for point in points:
+            metadata = point.payload.get(vectorstore.metadata_payload_key) or {}
+            yield Document(
+                page_content=point.payload.get(vectorstore.content_payload_key, ""),
+                metadata={**metadata, "_id": point.id, "_collection_name": name},
+            )
+        if offset is None:
+            return
+
+
+def _each_of(models: Any, *groups: dict[str, Any]) -> Any:
+    """A filter that wants one key of each group to match; an empty group wants nothing."""
+    return models.Filter(
+        must=[
+            models.Filter(should=[models.FieldCondition(key=key, match=match) for key, match in group.items()])
+            for group in groups
+            if group
+        ]
+    )
+
+
+def _path(payload: str, key: str) -> str:
+    """The path of a metadata key in a payload; what isn't a plain or dotted name is quoted."""
+    return f"{payload}.{key}" if re.fullmatch(r"[\w-]+(\.[\w-]+)*", key) else f'{payload}."{key}"'
+
+
+def _names(document_id: str) -> list[str | int]:
+    """The values under which metadata may hold a document's id: a number was made text."""
+    is_number = re.fullmatch(r"0|-?[1-9]\d{0,17}", document_id)
+    return [document_id, int(document_id)] if is_number else [document_id]

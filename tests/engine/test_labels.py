@@ -1,0 +1,140 @@
+"""Labels over several contexts of one conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import itertools
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier, local
+
+import pytest
+from hypothesis import given, settings
+
+from builders import count, words_of
+from ctxassembly import AssemblyConfig, Hit, Labels, MemoryStore, aassemble, assemble
+from ctxassembly.errors import ConfigError, InputError
+from strategies import Retrieval, arguments, retrievals
+
+HITS = [Hit(words_of(name, 0, metadata={"source": f"{name}.pdf"})) for name in "ABCDEFGHIJKL"]
+
+
+@pytest.mark.parametrize("form", ["numbered", "source", "xml"])
+def test_the_first_label_is_the_one_that_is_set(form: str):
+    context = assemble(HITS[:3], AssemblyConfig(first_label=7, format=form))
+    assert [each.label for each in context.citations] == ["7", "8", "9"]
+    for block, label in zip(context.blocks, "789", strict=True):
+        assert label in block.text.partition("\n")[0]
+    assert [each.label for each in context.resolve("So [8], not [1].").citations] == ["8"]
+    assert context.resolve("So [8], not [1].").unknown == ("1",)
+
+
+@pytest.mark.parametrize("form", ["numbered", "source", "xml", lambda heading: f"({heading.number})"])
+@pytest.mark.parametrize("first", [1, 5, 95, 998, 9_999, 99_995, 900_000])
+def test_longer_numbers_are_counted(form: object, first: int):
+    sizes = set()
+    for limit in range(20, 400, 23):
+        config = AssemblyConfig(first_label=first, format=form, max_tokens=limit)  # type: ignore[arg-type]
+        context = assemble(HITS, config)
+        assert context.token_count == count(context.text) <= limit
+        sizes.add(len(context.citations))
+        # What was left out would not have fitted: a number that is counted too long costs a source.
+        if len(context.citations) < len(HITS):
+            left_out = [hit for hit in HITS if hit.chunk.id not in {each.best_chunk_id for each in context.citations}]
+            longer = AssemblyConfig(first_label=first, format=form)  # type: ignore[arg-type]
+            for more in left_out:
+                standing = [hit for hit in HITS if hit not in left_out or hit is more]
+                assert assemble(standing, longer).token_count > limit
+    assert len(sizes) > 3
+
+
+def test_labels_go_on_in_every_order():
+    orders = ["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
+    for order, cite in itertools.product(orders, ["document", "passage", "chunk"]):
+        context = assemble(HITS, AssemblyConfig(first_label=30, order=order, cite=cite))  # type: ignore[arg-type]
+        assert [each.label for each in context.citations] == [str(number) for number in range(30, 42)]
+
+
+def test_contexts_of_a_conversation_have_labels_of_their_own():
+    labels = Labels()
+    contexts = [assemble(HITS[at : at + 3], labels=labels) for at in (0, 3, 6)]
+    assert [each.label for context in contexts for each in context.citations] == [str(n) for n in range(1, 10)]
+    assert labels.next == 10
+    assert assemble(HITS[:1]).citations[0].label == "1"
+
+
+def test_what_takes_no_label_leaves_no_gap():
+    labels = Labels(4)
+    assert assemble([], labels=labels).text == ""
+    assert len(assemble(HITS, AssemblyConfig(max_tokens=60), labels=labels).citations) < len(HITS)
+    with pytest.raises(ConfigError):
+        assemble(HITS, AssemblyConfig(compress="llm"), labels=labels)
+    assert labels.next == 4 + len(assemble(HITS, AssemblyConfig(max_tokens=60)).citations)
+
+
+@pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
+@pytest.mark.parametrize("enabled", [True, False])
+def test_labels_are_different_in_threads(cite: str, enabled: bool):
+    """Each is held while it is counted, so that they overlap."""
+    together = Barrier(4, timeout=20)
+    labels = Labels()
+    chunks = [words_of(name, n) for name in "ABC" for n in range(9)]
+    hits = [Hit(chunk) for chunk in chunks if chunk.index in (1, 4, 7)]
+    waited = local()
+
+    def counting(text: str) -> int:
+        if not getattr(waited, "once", False):
+            waited.once = True
+            together.wait()
+        return len(text.split())
+
+    config = AssemblyConfig(cite=cite, enabled=enabled, encoding=counting)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: assemble(hits, config, store=MemoryStore(chunks), labels=labels), range(4)))
+    given = [each.label for context in found for each in context.citations]
+    assert len(set(given)) == len(given) > 4
+
+
+async def test_labels_are_different_on_the_event_loop():
+    labels = Labels()
+    hits = [Hit(words_of("A", n)) for n in range(0, 9, 3)]
+    config = AssemblyConfig(compress="llm", max_tokens=30, cite="chunk", granularity="chunk")
+
+    async def llm(prompt: str) -> str:
+        await asyncio.sleep(0.01)
+        return "IRRELEVANT"
+
+    found = await asyncio.gather(*(aassemble(hits, config, labels=labels, llm=llm, query="ends") for _ in range(3)))
+    given = [each.label for context in found for each in context.citations]
+    assert len(set(given)) == len(given) >= 3
+
+
+@given(retrievals())
+@settings(max_examples=60)
+def test_no_context_has_more_labels_than_it_took(case: Retrieval):
+    labels = Labels()
+    config = replace(case.config, first_label=1)
+    taken: list[int] = []
+    take = labels.take
+    labels.take = lambda most: taken.append(most) or take(most)  # type: ignore[method-assign, assignment]
+    context = assemble(case.hits, config, labels=labels, **arguments(case))
+    assert len(context.citations) <= sum(taken)
+    assert labels.next == 1 + len(context.citations)
+
+
+def test_labels_that_are_copied_count_together_and_those_that_are_pickled_go_on():
+    labels = Labels(3)
+    assert copy.deepcopy({"labels": labels})["labels"] is copy.copy(labels) is labels
+    again = pickle.loads(pickle.dumps(labels))
+    assert (again.next, repr(again)) == (3, "Labels(3)")
+
+
+def test_wrong_labels_say_what_is_right():
+    with pytest.raises(ConfigError, match=r"first must be an integer from 1 to 900,000, got 0"):
+        Labels(0)
+    with pytest.raises(InputError, match=r"labels must be a Labels or None, got 3"):
+        assemble(HITS, labels=3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"first_label must be left out .* Labels\(first\)"):
+        assemble(HITS, AssemblyConfig(first_label=3), labels=Labels())

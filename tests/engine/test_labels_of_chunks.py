@@ -1,0 +1,63 @@
+"""Chunks with a label each, read in another order than in their document: which of two has the text that they share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from builders import decision, hits_of, numbered, split
+from ctxassembly import Context, assemble, presets
+
+TEXT = ". ".join(f"Sentence {n} tells the reader number {n} of many things" for n in range(40)) + "."
+CHUNKS = split("D", TEXT, size=260, overlap=60, metadata={"source": "d.pdf"})
+
+
+def texts(context: Context) -> list[str]:
+    return [block.text.split("\n", 1)[1] for block in context.blocks]
+
+
+def test_the_overlap_goes_from_the_chunk_that_is_read_second():
+    later, earlier = CHUNKS[4], CHUNKS[3]
+    context = assemble(hits_of([later, earlier], 0.9, 0.8), presets.SOURCE_BLOCKS)
+    first, second = texts(context)
+    assert first == later.text.strip()
+    assert second == earlier.text[:-60].strip()
+    assert decision(context, earlier.id).stripped_chars == 60
+    assert decision(context, later.id).stripped_chars == 0
+
+
+def test_in_the_order_of_the_document_it_goes_from_the_later_chunk():
+    later, earlier = CHUNKS[4], CHUNKS[3]
+    context = assemble(hits_of([earlier, later], 0.9, 0.8), presets.SOURCE_BLOCKS)
+    assert texts(context) == [earlier.text.strip(), later.text[60:].strip()]
+    by_place = replace(presets.SOURCE_BLOCKS, order="document_order")
+    assert texts(assemble(hits_of([later, earlier]), by_place)) == [earlier.text.strip(), later.text[60:].strip()]
+
+
+def test_best_last_is_read_second():
+    later, earlier = CHUNKS[4], CHUNKS[3]
+    context = assemble(hits_of([later, earlier], 0.9, 0.8), replace(presets.SOURCE_BLOCKS, order="reverse"))
+    assert texts(context) == [earlier.text.strip(), later.text[60:].strip()]
+
+
+@pytest.mark.parametrize("ranked", [[5, 4, 3], [4, 5, 3], [3, 5, 4], [4, 3, 5], [5, 3, 4]])
+@pytest.mark.parametrize("order", ["relevance", "edges", "interleaved", "reverse", "documents", "document_order"])
+def test_all_of_it_stands_once_and_no_label_begins_with_a_blank(ranked: list[int], order: str):
+    config = replace(presets.SOURCE_BLOCKS, order=order)
+    context = assemble(hits_of([CHUNKS[n] for n in ranked]), config)
+    assert len(context.citations) == 3
+    for text in texts(context):
+        assert text == text.strip()
+    said = sorted((source.start or 0, source.end or 0) for source in context.provenance)
+    assert all(one[1] <= two[0] <= one[1] + 1 for one, two in pairwise(said))
+    for source in context.provenance:
+        assert TEXT[source.start : source.end] == context.text[slice(*source.span)]
+
+
+def test_a_chunk_inside_another_one_keeps_to_it():
+    text = numbered("w", 90)
+    outer, inner = split("D", text, size=len(text))[0], replace(CHUNKS[0], id="inner", text=text[100:200], start=100)
+    context = assemble(hits_of([replace(inner, index=1), outer]), presets.SOURCE_BLOCKS)
+    assert texts(context) == [text]

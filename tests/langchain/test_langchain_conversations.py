@@ -1,0 +1,368 @@
+"""Several calls in one conversation: an agent's tool, a graph's state and its checkpoints."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypedDict
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.documents import Document
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda, RunnableParallel
+from langchain_core.tools import create_retriever_tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.graph import END, START, StateGraph
+
+from ctxassembly import AssemblyConfig, Context, Labels, resolve
+from ctxassembly.errors import ConfigError, InputError
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
+from langchain_samples import document, documents, memory_store, vector_store
+
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
+CORPUS = [*documents("A"), *documents("B"), *documents("C")]
+HITS = [document("A", 5, score=0.9), document("B", 2), document("C", 7)]
+
+
+class Model(GenericFakeChatModel):
+    """Says what it is told to, whatever its tools are."""
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+
+def calls(*queries: str) -> AIMessage:
+    asked = [{"name": "search", "args": {"query": each}, "id": each, "type": "tool_call"} for each in queries]
+    return AIMessage("", tool_calls=asked)
+
+
+def agent(answers: list[AIMessage], labels: Any, **settings: Any) -> Any:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=3, labels=labels)
+    tool = create_retriever_tool(retriever, "search", "Searches.", response_format="content_and_artifact")
+    return create_agent(Model(messages=iter(answers)), [tool], **settings)
+
+
+def labels_in(messages: list[Any]) -> list[list[str]]:
+    """The labels of each tool message, of which its content shows the same."""
+    found = []
+    for each in messages:
+        if isinstance(each, ToolMessage):
+            own = [document.metadata["citation"]["label"] for document in each.artifact]
+            assert all(f"[{label}] Source:" in str(each.content) for label in own)
+            found.append(own)
+    return found
+
+
+async def test_a_tool_called_twice_gives_labels_of_its_own_to_each_call() -> None:
+    answers = [calls("falcon in A"), calls("ember in B"), AIMessage("Done.")]
+    state = agent(answers, Labels()).invoke({"messages": [HumanMessage("What is what?")]})
+    first, second = labels_in(state["messages"])
+    assert [*first, *second] == [str(number) for number in range(1, len(first) + len(second) + 1)]
+    resolved = resolve(f"The falcon [1] is not the ember [{second[0]}].", state["messages"])
+    read = {each.metadata["citation"]["label"]: each for m in state["messages"] for each in getattr(m, "artifact", [])}
+    assert [each.label for each in resolved.citations] == ["1", second[0]]
+    assert resolved.text == "The falcon [1] is not the ember [2]."
+    assert [each.best_chunk_id for each in resolved.citations] == [read["1"].id, read[second[0]].id]
+    assert not resolved.unknown
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_calls_at_the_same_time_have_labels_of_their_own(awaited: bool) -> None:
+    graph = agent([calls("falcon", "ember", "willow", "copper"), AIMessage("Done.")], Labels())
+    given = {"messages": [HumanMessage("What is what?")]}
+    state = await graph.ainvoke(given) if awaited else graph.invoke(given)
+    found = [label for own in labels_in(state["messages"]) for label in own]
+    assert len(found) == len(set(found)) > 4
+    assert len(resolve("All.", state["messages"]).unused) == len(found)
+
+
+def test_without_labels_a_mistaken_answer_is_refused() -> None:
+    state = agent([calls("falcon in A"), calls("ember in B"), AIMessage("It is [1].")], None).invoke(
+        {"messages": [HumanMessage("What is what?")]}
+    )
+    with pytest.raises(InputError, match=r"label 1 is that of two sources, .* assemble .* with one labels=Labels\(\)"):
+        resolve("It is [1].", state["messages"])
+
+
+def test_a_conversation_goes_on_where_its_messages_end() -> None:
+    """As in another process, which has no more of it than its messages."""
+    saver = InMemorySaver()
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    agent([calls("falcon in A"), AIMessage("The falcon [2].")], Labels(), checkpointer=saver).invoke(
+        {"messages": [HumanMessage("What is a falcon?")]}, thread
+    )
+    before = agent([], None, checkpointer=saver).get_state(thread).values["messages"]
+    again = agent([calls("ember in B"), AIMessage("Done.")], Labels.after(before), checkpointer=saver)
+    state = again.invoke({"messages": [HumanMessage("And an ember?")]}, thread)
+    kept = again.get_state(thread).values["messages"]
+    (*_, last), (next_one, *_) = ([_label(each) for each in m.artifact] for m in kept if isinstance(m, ToolMessage))
+    assert next_one == str(int(last) + 1)
+    for messages in (kept, state["messages"]):
+        resolved = resolve(f"The ember [{next_one}], as the falcon [{last}].", messages)
+        assert [each.label for each in resolved.citations] == [next_one, last]
+
+
+def _label(kept: Any) -> str:
+    """A checkpoint has what a message brings with it as dicts."""
+    metadata = kept["metadata"] if isinstance(kept, dict) else kept.metadata
+    return metadata["citation"]["label"]  # type: ignore[no-any-return]
+
+
+def test_a_function_tells_the_labels_of_the_conversation_that_is_going_on() -> None:
+    running: ContextVar[Labels | None] = ContextVar("running", default=None)
+    graph = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=2, labels=running.get)
+
+    def label() -> str:
+        return graph.invoke("falcon")[0].metadata["citation"]["label"]  # type: ignore[no-any-return]
+
+    first, second = Labels(), Labels(20)
+    running.set(first)
+    assert label() == "1"
+    running.set(second)
+    assert label() == "20"
+    running.set(first)
+    assert int(label()) > 1
+    running.set(None)
+    assert (label(), label()) == ("1", "1")
+
+
+def test_labels_may_be_given_to_a_call_by_its_config() -> None:
+    assembler: Any = ContextAssembler().configurable_fields(labels=ConfigurableField(id="labels"))
+    config = {"configurable": {"labels": Labels(7)}}
+    assert [each.metadata["citation"]["label"] for each in assembler.invoke(HITS, config)] == ["7", "8", "9"]
+    assert [each.label for each in assembler.as_context().invoke(HITS, config).citations] == ["10", "11", "12"]
+    assert assembler.as_context().invoke(HITS).citations[0].label == "1"
+
+
+def test_so_may_the_first_label() -> None:
+    assembler: Any = ContextAssembler().configurable_fields(config=ConfigurableField(id="assembly"))
+    config = {"configurable": {"assembly": AssemblyConfig(first_label=7)}}
+    assert assembler.as_context().invoke(HITS, config).citations[0].label == "7"
+
+
+def test_k_counts_labels_wherever_they_begin() -> None:
+    retriever = ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), hits=9, labels=Labels(5), k=2)
+    assert [each.metadata["citation"]["label"] for each in retriever.invoke("ember")] == ["5", "6"]
+
+
+@pytest.mark.parametrize("labels", [3, "labels", Labels, [Labels()]])
+def test_wrong_labels_are_an_error(labels: Any) -> None:
+    with pytest.raises(ValueError, match=r"labels must be a Labels\(\), or a function without arguments"):
+        ContextAssembler(labels=labels)
+    with pytest.raises(ConfigError, match=r"what labels\(\) returns must be a Labels or None, got 3"):
+        ContextAssembler(labels=lambda: 3).invoke(HITS)
+
+
+# Of answers and what was read for them
+
+
+def test_the_documents_of_several_chains_resolve_together() -> None:
+    labels = Labels()
+    assembler = ContextAssembler(store=memory_store(CORPUS), labels=labels)
+    first, second = assembler.invoke(HITS[:2]), assembler.invoke(HITS[2:])
+    third = assembler.as_context().invoke({"documents": HITS, "supplement": "Facts."})
+    answer = "One [1], two [3], three [6] and none [9]."
+    resolved = resolve(answer, [first, second, third])
+    assert [each.label for each in resolved.citations] == ["1", "3", "6"]
+    assert resolved.unknown == ("9",)
+    assert resolved.text == "One [1], two [2], three [3] and none [9]."
+    assert resolved.citations[2] is third.citations[2]
+    whole = Labels()
+    context = ContextAssembler(store=memory_store(CORPUS), labels=whole).as_context().invoke(HITS[:2])
+    for field in (
+        "label",
+        "document_id",
+        "chunk_ids",
+        "span",
+        "snippet",
+        "score",
+        "source",
+        "page",
+        "pages",
+        "metadata",
+    ):
+        assert getattr(resolved.citations[0], field) == getattr(context.citations[0], field)
+
+
+def test_documents_tell_as_much_of_an_answer_as_their_context() -> None:
+    quoted = Document('The rule says "as in [2] above" of it.', metadata={"source": "rule.txt", "document_id": "R"})
+    assembler = ContextAssembler()
+    for form in ("numbered", "source", "xml", "grouped", "minimal"):
+        assembler = ContextAssembler(config=AssemblyConfig(format=form))
+        hits = [quoted, HITS[0]]
+        context, found = assembler.as_context().invoke(hits), assembler.invoke(hits)
+        for answer in ('It is "as in [2] above".', "No label.", "[1] and [2], [3].", ""):
+            one, other = context.resolve(answer), resolve(answer, found)
+            assert (one.text, one.unknown, one.unlabelled, one.marks) == (
+                other.text,
+                other.unknown,
+                other.unlabelled,
+                other.marks,
+            )
+            assert [each.label for each in one.citations] == [each.label for each in other.citations]
+
+
+@pytest.mark.parametrize("sources", [3, "text", None, [Document("x"), "text"], {"messages": []}])
+def test_what_holds_no_sources_is_an_error(sources: Any) -> None:
+    with pytest.raises(InputError, match=r"sources must be contexts|a context can be made again"):
+        resolve("It is [1].", sources)
+
+
+# A graph's state
+
+
+class State(TypedDict):
+    documents: list[Document]
+    query: str
+    chat_history: list[Any]
+    context: Any
+    answer: str
+
+
+def graph(node: Any, saver: Any = None) -> Any:
+    """Assembles, stops, and goes on with what the checkpoint has."""
+
+    def answer(state: Any) -> dict[str, str]:
+        context = Context.from_dict(state["context"])
+        assert [each.source for each in context.sources()] == ["A.pdf", "B.pdf", "C.pdf"]
+        return {"answer": f"Read {context.resolve('It is [2].').citations[0].source}."}
+
+    made = StateGraph(State)
+    made.add_node("assemble", node)
+    made.add_node("answer", answer)
+    made.add_edge(START, "assemble")
+    made.add_edge("assemble", "answer")
+    made.add_edge("answer", END)
+    return made.compile(checkpointer=saver or InMemorySaver(), interrupt_before=["answer"])
+
+
+@pytest.fixture
+def unregistered(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """What a checkpoint says of types that it doesn't know; it says each thing once in a process."""
+    from langgraph.checkpoint.serde import jsonplus
+
+    for name in ("_warned_unregistered_types", "_warned_blocked_types", "_warned_unreconstructable_types"):
+        monkeypatch.setattr(jsonplus, name, set())
+    caplog.set_level(logging.WARNING)
+    return lambda: [each.getMessage() for each in caplog.records]
+
+
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+PUT: Any = {"documents": HITS, "query": "the falcon", "chat_history": [HumanMessage("Hello")]}
+
+
+def test_a_context_goes_through_a_checkpoint_as_plain_data(unregistered: Callable[[], list[str]]) -> None:
+    assembler = ContextAssembler(store=memory_store(CORPUS))
+    app = graph(RunnableParallel(context=assembler.as_context() | Context.to_dict))
+    app.invoke(PUT, THREAD)
+    kept = app.get_state(THREAD).values["context"]
+    assert kept == json.loads(json.dumps(kept))
+    assert Context.from_dict(kept) == assembler.as_context().invoke(PUT)
+    assert app.invoke(None, THREAD)["answer"] == "Read B.pdf."
+    assert unregistered() == []
+
+
+def test_a_context_itself_comes_back_whole_and_is_the_one_type_to_register(
+    unregistered: Callable[[], list[str]],
+) -> None:
+    assembler = ContextAssembler(store=memory_store(CORPUS))
+    app = graph(RunnableParallel(context=assembler.as_context()))
+    app.invoke(PUT, THREAD)
+    context, kept = assembler.as_context().invoke(PUT), app.get_state(THREAD).values["context"]
+    assert isinstance(kept, Context)
+    assert kept == context
+    assert kept.hits == context.hits
+    assert app.invoke(None, THREAD)["answer"] == "Read B.pdf."
+    (warned,) = unregistered()
+    assert "ctxassembly.context.Context" in warned
+
+
+def test_registered_it_comes_back_without_a_word(unregistered: Callable[[], list[str]]) -> None:
+    saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[Context]))
+    app = graph(RunnableParallel(context=ContextAssembler().as_context()), saver=saver)
+    app.invoke(PUT, THREAD)
+    assert app.invoke(None, THREAD)["answer"] == "Read B.pdf."
+    assert unregistered() == []
+
+
+def test_where_unknown_types_are_blocked_what_is_left_still_makes_it_again() -> None:
+    saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    app = graph(RunnableParallel(context=ContextAssembler().as_context()), saver=saver)
+    app.invoke(PUT, THREAD)
+    assert app.invoke(None, THREAD)["answer"] == "Read B.pdf."
+
+
+def test_documents_go_through_a_checkpoint_as_they_are(unregistered: Callable[[], list[str]]) -> None:
+    app = graph(
+        RunnableParallel(documents=ContextAssembler(), context=ContextAssembler().as_context() | Context.to_dict)
+    )
+    app.invoke(PUT, THREAD)
+    kept = app.get_state(THREAD).values["documents"]
+    assert [each.metadata["citation"]["label"] for each in kept] == ["1", "2", "3"]
+    assert resolve("It is [3].", kept).citations[0].source == "C.pdf"
+    assert unregistered() == []
+
+
+def test_other_keys_of_an_input_pass_by() -> None:
+    assembler = ContextAssembler()
+    whole = {**PUT, "input": "x", "messages": [HumanMessage("Hello")], 3: object()}
+    asked = {"documents": HITS, "query": "the falcon"}
+    assert assembler.as_context().invoke(whole) == assembler.as_context().invoke(asked)
+
+
+@pytest.mark.parametrize("given", [{"context": HITS, "input": "q"}, {}])
+def test_an_input_without_documents_says_how_they_are_named(given: Any) -> None:
+    with pytest.raises(InputError, match=r"'documents': itemgetter\('context'\)"):
+        ContextAssembler().invoke(given)
+
+
+def test_the_trace_stands_once_in_the_documents() -> None:
+    corpus = documents(*"ABCDEFGHIJKLMNOPQRST", count=3)
+    hits = [document(each, 1) for each in "ABCDEFGHIJKLMNOPQRST"]
+    found = ContextAssembler(store=memory_store(corpus)).invoke(hits)
+    assert len(found) == 20
+    assert ["trace" in each.metadata for each in found] == [True] + 19 * [False]
+
+
+# The config of a call
+
+SMALL: Any = {"configurable": {"assembly": AssemblyConfig(max_tokens=30)}}
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "in the call": lambda made: made.as_context().with_config(SMALL),
+    "before as_context": lambda made: made.with_config(SMALL).as_context(),
+    "around a binding": lambda made: made.bind().with_config(SMALL).as_context(),
+    "around types": lambda made: made.with_types().with_config(SMALL).as_context(),
+    "around listeners": lambda made: made.with_listeners().with_config(SMALL).as_context(),
+    "around fallbacks": lambda made: made.with_fallbacks([made]).with_config(SMALL).as_context(),
+    "below a binding": lambda made: made.with_config(SMALL).bind().as_context(),
+    "in a binding": lambda made: RunnableBinding(bound=made, config=SMALL).as_context(),
+    "in a chain": lambda made: (RunnableLambda(lambda given: given) | made.as_context()).with_config(SMALL),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_as_context_keeps_what_a_config_sets(form: str) -> None:
+    assembler = ContextAssembler(store=memory_store(CORPUS)).configurable_fields(
+        config=ConfigurableField(id="assembly")
+    )
+    made = FORMS[form](assembler)
+    assert made.invoke(HITS).token_count <= 30
+    assert (await made.ainvoke(HITS)).token_count <= 30
+    assert assembler.as_context().invoke(HITS).token_count > 30  # type: ignore[attr-defined]
+
+
+def test_as_context_keeps_the_tags_of_a_config() -> None:
+    runs: list[Any] = []
+
+    def told(run: Any) -> None:
+        runs.append(run.tags)
+
+    ContextAssembler().with_config(tags=["mine"]).as_context().with_listeners(on_start=told).invoke(HITS)  # type: ignore[attr-defined]
+    assert runs == [["mine"]]

@@ -1,0 +1,181 @@
+"""Neighbours in Chroma and Qdrant by document and place in their metadata, whatever the ids are."""
+
+from __future__ import annotations
+
+import time
+import uuid
+import warnings
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from qdrant_client import QdrantClient, models
+
+from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
+from langchain_ctxassembly.places import MOST_DOCUMENTS, by_document
+from langchain_samples import WordEmbeddings, document, sentence
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from langchain_chroma import Chroma
+    from langchain_qdrant import QdrantVectorStore
+
+DOCUMENTS = ["A", "B", "7"]
+CORPUS = [document(name, at, tenant="theirs" if at % 2 else "ours", level=at) for name in DOCUMENTS for at in range(9)]
+QUERY = CORPUS[4].page_content
+
+
+def with_uuids(corpus: list[Document]) -> list[Document]:
+    return [each.model_copy(update={"id": str(uuid.uuid4())}) for each in corpus]
+
+
+def chroma(corpus: list[Document]) -> Any:
+    store = Chroma(collection_name=f"test-{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
+    store.add_documents(with_uuids(corpus))
+    return store
+
+
+def qdrant(corpus: list[Document]) -> Any:
+    return QdrantVectorStore.from_documents(
+        with_uuids(corpus), WordEmbeddings(), location=":memory:", collection_name="chunks"
+    )
+
+
+def chroma_filter(tenant: str) -> Any:
+    return {"tenant": tenant}
+
+
+def qdrant_filter(tenant: str) -> Any:
+    match = models.MatchValue(value=tenant)
+    return models.Filter(must=[models.FieldCondition(key="metadata.tenant", match=match)])
+
+
+STORES = [pytest.param(chroma, chroma_filter, id="chroma"), pytest.param(qdrant, qdrant_filter, id="qdrant")]
+
+
+def places(found: Any) -> list[tuple[str, int]]:
+    return sorted((str(chunk.document_id), chunk.index) for chunk in found)
+
+
+async def both_ways(store: VectorStoreNeighbours, refs: list[ChunkRef]) -> list[tuple[str, int]]:
+    found = places(store.fetch(refs))
+    assert places(await store.afetch(refs)) == found
+    return found
+
+
+@pytest.mark.parametrize(("make", "condition"), STORES)
+async def test_one_line_finds_the_neighbours(make: Any, condition: Any) -> None:
+    corpus = make(CORPUS)
+    made = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1, config=AssemblyConfig(window=2))
+    for (found,) in (made.invoke(QUERY), await made.ainvoke(QUERY)):
+        for at in range(2, 8):
+            assert sentence("A", at) in found.page_content
+    ours = {"k": 1, "filter": condition("ours")}
+    made = ContextAssemblyRetriever.from_vectorstore(corpus, search_kwargs=ours, config=AssemblyConfig(window=2))
+    for (found,) in (made.invoke(QUERY), await made.ainvoke(QUERY)):
+        assert len(found.metadata["chunk_ids"]) == 3
+        assert [at for at in range(9) if CORPUS[at].page_content in found.page_content] == [2, 4, 6]
+
+
+@pytest.mark.parametrize(("make", "condition"), STORES)
+async def test_places_of_several_documents_are_found(make: Any, condition: Any) -> None:
+    corpus = make(
+        [*CORPUS, *(Document(page_content=f"n {at}", metadata={"ref_doc_id": 8, "index": at}) for at in (1, 2))]
+    )
+    store = VectorStoreNeighbours(corpus)
+    refs = [ChunkRef("A", 1), ChunkRef("A", 2), ChunkRef("B", 8), ChunkRef("B", 99), ChunkRef("8", 2)]
+    assert await both_ways(store, refs) == [("8", 2), ("A", 1), ("A", 2), ("B", 8)]
+    assert await both_ways(store, [ChunkRef("7")]) == [("7", at) for at in range(9)]
+    assert await both_ways(store, [ChunkRef("nobody's", 1)]) == []
+    assert await both_ways(store, []) == []
+    held = VectorStoreNeighbours(corpus, filter=condition("theirs"))
+    assert await both_ways(held, [*refs, ChunkRef("7")]) == [("7", 1), ("7", 3), ("7", 5), ("7", 7), ("A", 1)]
+    by_function = VectorStoreNeighbours(corpus, filter=lambda each: each.metadata["tenant"] == "ours")
+    assert await both_ways(by_function, refs[:4]) == [("A", 2), ("B", 8)]
+
+
+@pytest.mark.parametrize(("make", "condition"), STORES)
+def test_other_keys_are_read_as_the_config_has_them(make: Any, condition: Any) -> None:
+    corpus = make([Document(page_content=f"n {at}", metadata={"doc key": "x", "at": at}) for at in range(4)])
+    store = VectorStoreNeighbours(corpus, keys=MetadataKeys(document_id="doc key", index="at"))
+    assert places(store.fetch([ChunkRef("x", 1), ChunkRef("x", 2)])) == [("x", 1), ("x", 2)]
+
+
+def test_qdrant_finds_nested_keys_and_pages_through_all_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langchain_ctxassembly.places.PAGE", 4)
+    nested = [Document(page_content=f"n {at}", metadata={"of": {"doc": "x"}, "at": at}) for at in range(11)]
+    store = VectorStoreNeighbours(qdrant(nested), keys=MetadataKeys(document_id="of.doc", index="at"))
+    assert places(store.fetch([ChunkRef("x")])) == [("x", at) for at in range(11)]
+    monkeypatch.setattr("langchain_ctxassembly.places.PAGE", 1)
+    assert places(store.fetch([ChunkRef("x", 1), ChunkRef("x", 2)])) == [("x", 1), ("x", 2)]
+
+
+def test_one_query_is_made_for_all_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    refs = [ChunkRef(name, at) for name in DOCUMENTS for at in (1, 2)]
+    asked: list[Any] = []
+    get, scroll = Chroma.get, QdrantClient.scroll
+    monkeypatch.setattr(Chroma, "get", lambda self, **more: asked.append(more) or get(self, **more))
+    monkeypatch.setattr(QdrantClient, "scroll", lambda self, *a, **more: asked.append(more) or scroll(self, *a, **more))
+    for make in (chroma, qdrant):
+        store = VectorStoreNeighbours(make(CORPUS))
+        asked.clear()
+        assert len(store.fetch(refs)) == 6
+        assert len(asked) == 1
+    many = [ChunkRef(f"d{at}", 1) for at in range(MOST_DOCUMENTS + 1)]
+    asked.clear()
+    corpus = chroma(
+        [Document(page_content="x", metadata={"document_id": ref.document_id, "chunk_index": 1}) for ref in many]
+    )
+    assert len(VectorStoreNeighbours(corpus).fetch(many)) == len(many)
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("make", [chroma, qdrant])
+async def test_what_takes_too_long_is_a_timeout_error(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = make(CORPUS)
+    store = VectorStoreNeighbours(corpus, timeout_seconds=0.05)
+    for kind, name in ((Chroma, "get"), (QdrantClient, "scroll")):
+        monkeypatch.setattr(kind, name, lambda *_, **__: time.sleep(1))
+    with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s"):
+        store.fetch([ChunkRef("A", 1)])
+    with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s"):
+        await store.afetch([ChunkRef("A", 1)])
+    hit = CORPUS[4]
+    (found,) = ContextAssembler(store=store, neighbours="unfiltered").invoke([hit])
+    assert hit.page_content in found.page_content
+    assert "no answer within 0.05 s" in found.metadata["trace"]["notes"][0]
+    for wrong in (0, -1, float("inf")):
+        with pytest.raises(ConfigError, match="timeout_seconds"):
+            VectorStoreNeighbours(corpus, timeout_seconds=wrong)
+
+
+@pytest.mark.parametrize("make", [chroma, qdrant])
+def test_a_chunk_whose_metadata_name_no_document_is_told_of(make: Any) -> None:
+    corpus = make([Document(page_content=f"{sentence('A', at)}", metadata={"source": "a.pdf"}) for at in range(3)])
+    (found,) = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1).invoke(sentence("A", 1))
+    assert len(found.metadata["chunk_ids"]) == 1
+    (note,) = found.metadata["trace"]["notes"]
+    assert note.endswith("no document id, stands as a document of its own")
+
+
+def test_ids_that_follow_from_the_place_are_used_where_they_are_given() -> None:
+    corpus = Chroma(collection_name=f"test-{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
+    corpus.add_documents(CORPUS)
+    store = VectorStoreNeighbours(corpus, id_of=lambda name, at: f"{name}#{at}")
+    assert places(store.fetch([ChunkRef("A", 1), ChunkRef("A")])) == [("A", 1)]
+    named = VectorStoreNeighbours(corpus)
+    assert places(named.fetch([ChunkRef("A", 1), ChunkRef("A", chunk_id="A#3")])) == [("A", 1), ("A", 3)]
+
+
+def test_places_are_asked_for_by_document() -> None:
+    refs = [
+        ChunkRef("B", 2),
+        ChunkRef("A", 1),
+        ChunkRef("B", 1),
+        ChunkRef("C"),
+        ChunkRef("C", 1),
+        ChunkRef("A", chunk_id="x"),
+    ]
+    assert by_document(refs) == [("B", (1, 2)), ("A", (1,)), ("C", ())]

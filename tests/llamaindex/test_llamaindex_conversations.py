@@ -1,0 +1,103 @@
+"""Several query engines behind one answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from llama_index.core import VectorStoreIndex
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import SubQuestionQueryEngine
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.tools import QueryEngineTool
+
+from ctxassembly import AssemblyConfig, Labels, resolve
+from ctxassembly.errors import ConfigError, InputError
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
+from llamaindex_samples import WordEmbedding, document, scored
+
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
+
+class Questions(BaseQuestionGenerator):
+    """Asks every tool."""
+
+    def generate(self, tools: Any, query: Any) -> list[SubQuestion]:
+        return [SubQuestion(sub_question=f"What of {each.name}?", tool_name=each.name) for each in tools]
+
+    async def agenerate(self, tools: Any, query: Any) -> list[SubQuestion]:
+        return self.generate(tools, query)
+
+    def _get_prompts(self) -> dict[str, Any]:
+        return {}
+
+    def _update_prompts(self, prompts: Any) -> None:
+        return None
+
+
+def engine(labels: Any) -> SubQuestionQueryEngine:
+    tools = []
+    for name in ("A", "B", "C"):
+        index = VectorStoreIndex(document(name, metadata={"file_name": f"{name}.txt"}), embed_model=WordEmbedding())
+        assembly = ContextAssemblyPostprocessor(
+            config=AssemblyConfig(cite="chunk", window=0), docstore=index.docstore, labels=labels
+        )
+        made = index.as_query_engine(llm=MockLLM(), similarity_top_k=2, node_postprocessors=[assembly])
+        tools.append(QueryEngineTool.from_defaults(made, name=name, description=name))
+    return SubQuestionQueryEngine.from_defaults(
+        tools, llm=MockLLM(), question_gen=Questions(), use_async=False, verbose=False
+    )
+
+
+def labels_of(nodes: list[NodeWithScore]) -> list[str]:
+    return [each.metadata["citation"]["label"] for each in nodes if "citation" in each.metadata]
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_the_sources_of_several_engines_have_labels_of_their_own(awaited: bool) -> None:
+    made = engine(Labels())
+    response = await made.aquery("What of all?") if awaited else made.query("What of all?")
+    found = labels_of(response.source_nodes)
+    assert len(found) == len(set(found)) == 6
+    if not awaited:
+        assert found == ["1", "2", "3", "4", "5", "6"]
+    assert all(f"[{label}] Source:" in str(response) for label in found)
+    for sources in (response, response.source_nodes, [each.to_dict() for each in response.source_nodes]):
+        resolved = resolve(f"Of A [{found[0]}], of C [{found[5]}], of none [99].", sources)
+        assert [each.source for each in resolved.citations] == ["A.txt", "C.txt"]
+        assert (resolved.text, resolved.unknown) == ("Of A [1], of C [2], of none [99].", ("99",))
+        json.dumps([dict(each.metadata) for each in resolved.citations])
+
+
+def test_without_them_sources_that_share_a_label_are_refused() -> None:
+    response = engine(None).query("What of all?")
+    assert labels_of(response.source_nodes) == ["1", "2", "1", "2", "1", "2"]
+    with pytest.raises(InputError, match=r"label 1 is that of two sources, 'A.txt' and 'B.txt'"):
+        resolve("Of A [1].", response)
+
+
+async def test_the_first_label_and_the_context_count_on() -> None:
+    nodes = document("A")
+    hits = scored(nodes[0], nodes[4])
+    config = AssemblyConfig(first_label=4, cite="chunk")
+    assert labels_of(ContextAssemblyPostprocessor(config=config).postprocess_nodes(hits)) == ["4", "5"]
+    assembly = ContextAssemblyPostprocessor(config=AssemblyConfig(cite="chunk"), labels=Labels())
+    assert labels_of(assembly.postprocess_nodes(hits)) == ["1", "2"]
+    assert labels_of(await assembly.apostprocess_nodes(hits)) == ["3", "4"]
+    assert [each.label for each in assembly.context(hits).citations] == ["5", "6"]
+    assert "labels" not in assembly.to_dict()
+
+
+def test_the_trace_stands_once_in_the_nodes() -> None:
+    hits = scored(*[document(name, [f"What {name} says of it."])[0] for name in "ABCDEFGHIJKLMNOPQRST"])
+    found = ContextAssemblyPostprocessor().postprocess_nodes(hits)
+    assert ["trace" in each.metadata for each in found] == [True] + 19 * [False]
+
+
+@pytest.mark.parametrize("labels", [3, "labels", Labels])
+def test_wrong_labels_are_an_error(labels: Any) -> None:
+    with pytest.raises(ConfigError, match=r"labels must be a Labels\(\), or a function without arguments"):
+        ContextAssemblyPostprocessor(labels=labels)

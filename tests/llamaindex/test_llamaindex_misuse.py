@@ -1,0 +1,58 @@
+"""What an error tells who begins to write instead."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from llama_index.core import VectorStoreIndex
+
+from ctxassembly import Hit, assemble
+from ctxassembly.errors import ConfigError, InputError
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor, to_messages
+from llamaindex_samples import WordEmbedding, document, scored
+
+NODES = document("A")
+INDEX = VectorStoreIndex(NODES, embed_model=WordEmbedding())
+
+
+@pytest.mark.parametrize("hits", [scored(*NODES[:2]), NODES[:2], [Hit(NODES[0])]])  # type: ignore[arg-type]
+def test_nodes_are_no_hits(hits: Any) -> None:
+    with pytest.raises(InputError, match=r"ContextAssemblyPostprocessor\(\)\.context\(nodes\)"):
+        assemble(hits)
+
+
+@pytest.mark.parametrize(
+    ("settings", "instead"),
+    [
+        ({"window": 2}, "write config=AssemblyConfig(window=2)"),
+        ({"docstore": INDEX}, "write docstore=index.docstore"),
+        ({"docstore": INDEX.storage_context}, "write docstore=index.docstore"),
+        ({"vector_store": INDEX}, "write vector_store=index.vector_store"),
+        ({"store": INDEX}, "write docstore=index.docstore"),
+        ({"store": INDEX.docstore}, "write docstore=docstore"),
+        ({"docstore": INDEX.vector_store}, "write vector_store=vector_store"),
+        ({"store": INDEX.vector_store}, "write vector_store=vector_store"),
+        ({"index": INDEX}, "write docstore=index.docstore"),
+    ],
+)
+def test_a_wrong_parameter_names_the_right_one(settings: dict[str, Any], instead: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(instead)):
+        ContextAssemblyPostprocessor(**settings)
+
+
+def test_a_list_makes_no_messages() -> None:
+    with pytest.raises(InputError, match=r"context must be a Context, got .*context\(nodes\) gives one"):
+        to_messages(scored(*NODES[:2]), "Why?")  # type: ignore[arg-type]
+
+
+def test_a_postprocessor_takes_neither_documents_nor_bare_nodes() -> None:
+    with pytest.raises(InputError, match=r"write NodeWithScore\(node=node\)"):
+        ContextAssemblyPostprocessor().postprocess_nodes(NODES)  # type: ignore[arg-type]
+
+    class Document:
+        page_content, metadata = "Text.", {}  # type: ignore[var-annotated]
+
+    with pytest.raises(InputError, match=r"ContextAssembler\(\)\.as_context\(\)\.invoke\(documents\)"):
+        ContextAssemblyPostprocessor().postprocess_nodes([Document()])  # type: ignore[list-item]

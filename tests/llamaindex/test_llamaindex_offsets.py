@@ -1,0 +1,332 @@
+"""Offsets as LlamaIndex's own parsers and retrievers leave them: in a parent, of a text that was replaced, by the page.
+
+What reads as continuous has to be so, in order, once, and what a source says of its place has to be true.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+from llama_index.core import Document, StorageContext, VectorStoreIndex
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.graph_stores import SimplePropertyGraphStore
+from llama_index.core.graph_stores.types import EntityNode, Relation
+from llama_index.core.indices.property_graph import CustomPGRetriever
+from llama_index.core.node_parser import (
+    HierarchicalNodeParser,
+    SentenceSplitter,
+    SentenceWindowNodeParser,
+    get_leaf_nodes,
+)
+from llama_index.core.postprocessor import MetadataReplacementPostProcessor
+from llama_index.core.retrievers import AutoMergingRetriever
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.storage.docstore import SimpleDocumentStore
+
+from ctxassembly import AssemblyConfig, Context, MetadataKeys
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
+
+GAP = "[...]"
+WORDS = 4_000
+CONFIG = AssemblyConfig(neighbours="unfiltered", max_tokens=100_000)
+
+
+def words(first: int, last: int, prefix: str = "") -> str:
+    """Sentences and paragraphs of words that tell their place."""
+    return " ".join(
+        f"{prefix}w{at}" + (".\n\n" if at % 60 == 59 else "." if at % 12 == 11 else "") for at in range(first, last)
+    ).replace("\n\n ", "\n\n")
+
+
+TEXT = words(0, WORDS)
+
+
+def places(text: str) -> list[int]:
+    return [int(word) for word in re.findall(r"w(\d+)", text)]
+
+
+def breaks(text: str) -> list[tuple[int, int]]:
+    """Where the text goes on without a marker, and shouldn't: the words before and after."""
+    return [
+        (before, after) for run in text.split(GAP) for before, after in pairwise(places(run)) if after != before + 1
+    ]
+
+
+def is_true(context: Context, text: str = TEXT) -> bool:
+    """Whether each source that says where it stands in the document does so rightly."""
+    return all(
+        text[source.start : source.end] == context.text[slice(*source.span)]
+        for source in context.provenance
+        if source.start is not None
+    )
+
+
+def hierarchy(sizes: Sequence[int] = (1024, 256, 128)) -> tuple[SimpleDocumentStore, list[BaseNode]]:
+    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=list(sizes), chunk_overlap=20)
+    nodes = parser.get_nodes_from_documents([Document(text=TEXT, id_="D")])
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    return docstore, nodes
+
+
+def scored(nodes: Sequence[BaseNode]) -> list[NodeWithScore]:
+    return [NodeWithScore(node=node, score=1 - place / 100) for place, node in enumerate(nodes)]
+
+
+@pytest.mark.parametrize("sizes", [(1024, 256, 128), (512, 128)])
+def test_leaves_of_a_hierarchy_stand_in_order_with_true_offsets(sizes: tuple[int, ...]) -> None:
+    docstore, nodes = hierarchy(sizes)
+    leaves = get_leaf_nodes(nodes)
+    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore)
+    draw = Random(1)
+    told = 0
+    for _ in range(20):
+        context = postprocessor.context(scored(draw.sample(leaves, 6)))
+        assert places(context.text) == sorted(set(places(context.text)))
+        assert breaks(context.text) == []
+        assert is_true(context)
+        told += sum(source.start is not None for source in context.provenance)
+    assert told > 100
+
+
+def test_a_leaf_has_the_leaves_beside_it_though_another_parent_has_them() -> None:
+    docstore, nodes = hierarchy()
+    leaves = get_leaf_nodes(nodes)
+    parents = [leaf.parent_node.node_id for leaf in leaves if leaf.parent_node]
+    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore)
+    at = next(at for at in range(3, len(leaves)) if parents[at] != parents[at + 1])
+    for place in (at, at + 1):
+        context = postprocessor.context(scored([leaves[place]]))
+        wanted = {leaf.node_id for leaf in leaves[place - 1 : place + 2]}
+        assert {each for passage in context.passages for each in passage.chunk_ids} == wanted
+        assert GAP not in context.text
+
+
+def test_no_document_is_read_whole_for_the_neighbours_of_a_leaf(monkeypatch: pytest.MonkeyPatch) -> None:
+    docstore, nodes = hierarchy()
+    read: list[str] = []
+    whole = docstore.get_nodes
+
+    def counted(ids: list[str], **more: Any) -> list[BaseNode]:
+        read.extend(ids)
+        return whole(ids, **more)
+
+    monkeypatch.setattr(SimpleDocumentStore, "get_nodes", lambda _, ids, **more: counted(ids, **more))
+    leaf = get_leaf_nodes(nodes)[20]
+    ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(scored([leaf]))
+    assert len(read) <= 8 < len(nodes)
+
+
+def test_leaves_whose_parents_nobody_has_say_no_false_offset() -> None:
+    _, nodes = hierarchy()
+    leaves = get_leaf_nodes(nodes)
+    alone = SimpleDocumentStore()
+    alone.add_documents(leaves)
+    for docstore in (None, alone):
+        postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore)
+        draw = Random(2)
+        for _ in range(10):
+            context = postprocessor.context(scored(draw.sample(leaves, 6)))
+            assert is_true(context)
+            assert breaks(context.text) == []
+
+
+class OfWords(BaseEmbedding):
+    """The text as a bag of its words."""
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        found = [0.0] * 64
+        for word in re.findall(r"w(\d+)", text):
+            found[int(word) * 64 // WORDS] += 1.0
+        return [each + 0.001 for each in found]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+
+@pytest.mark.parametrize("with_docstore", [True, False])
+def test_what_was_merged_is_not_repeated_by_its_leaves(with_docstore: bool) -> None:
+    docstore, nodes = hierarchy()
+    storage = StorageContext.from_defaults(docstore=docstore)
+    index = VectorStoreIndex(get_leaf_nodes(nodes), storage_context=storage, embed_model=OfWords())
+    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore if with_docstore else None)
+    merged = 0
+    for at in range(100, WORDS - 400, 500):
+        # So many leaves that some of their parents are merged, and some of these again.
+        retriever = AutoMergingRetriever(index.as_retriever(similarity_top_k=12), storage, simple_ratio_thresh=0.4)
+        found = retriever.retrieve(QueryBundle(words(at, at + 150)))
+        merged += sum(each.node.child_nodes is not None for each in found)
+        context = postprocessor.context(found)
+        assert breaks(context.text) == []
+        assert is_true(context)
+        if with_docstore:  # else nobody knows which of two parents comes first
+            assert places(context.text) == sorted(set(places(context.text)))
+        ids = {each.node.node_id for each in found}
+        inside = {each.node.node_id for each in found if each.node.parent_node and each.node.parent_node.node_id in ids}
+        assert not inside & {each for passage in context.passages for each in passage.chunk_ids}
+        decided = {each.chunk_id for each in context.trace.decisions}
+        assert {each.node.node_id for each in found} <= decided
+    assert merged > 5
+
+
+def test_a_leaf_inside_a_merged_parent_is_traced() -> None:
+    docstore, nodes = hierarchy()
+    leaf = get_leaf_nodes(nodes)[9]
+    assert leaf.parent_node is not None
+    parent = docstore.get_node(leaf.parent_node.node_id)
+    context = ContextAssemblyPostprocessor(config=CONFIG).context(scored([leaf, parent]))
+    decision = next(each for each in context.trace.decisions if each.chunk_id == leaf.node_id)
+    assert (decision.outcome, decision.because_of) == ("contained", parent.node_id)
+    assert places(context.text) == places(parent.get_content())
+
+
+@pytest.mark.parametrize("with_docstore", [True, False])
+def test_windows_of_sentences_overlap_and_stand_once_in_order(with_docstore: bool) -> None:
+    nodes = SentenceWindowNodeParser.from_defaults(window_size=3).get_nodes_from_documents([Document(text=TEXT)])
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    replaced = MetadataReplacementPostProcessor(target_metadata_key="window")
+    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore if with_docstore else None)
+    draw = Random(3)
+    for _ in range(15):
+        at = draw.randrange(10, len(nodes) - 40)
+        hits = [nodes[at + 2], nodes[at], nodes[at + 5], nodes[at + 30], nodes[at + 1]]
+        found = replaced.postprocess_nodes(scored([each.model_copy(deep=True) for each in hits]))
+        context = postprocessor.context(found)
+        assert breaks(context.text) == []
+        assert places(context.text) == sorted(set(places(context.text)))
+        assert is_true(context)
+
+
+def test_facts_of_a_graph_before_a_text_part_it_from_nothing() -> None:
+    """PropertyGraphIndex writes triplets before the text of the chunk that they come from."""
+    nodes = SentenceSplitter(chunk_size=256, chunk_overlap=40).get_nodes_from_documents([Document(text=TEXT, id_="D")])
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    graph = SimplePropertyGraphStore()
+    graph.upsert_llama_nodes(nodes)
+    for at in (4, 5, 9):
+        of = {"triplet_source_id": nodes[at].node_id}
+        weaver, loom = (EntityNode(name=f"{name} {at}", properties=of) for name in ("Weaver", "Loom"))
+        graph.upsert_nodes([weaver, loom])
+        graph.upsert_relations([Relation(label="uses", source_id=weaver.id, target_id=loom.id, properties=of)])
+
+    class All(CustomPGRetriever):
+        def init(self, **_: Any) -> None:
+            pass
+
+        def custom_retrieve(self, query_str: str) -> Any:
+            found = self._get_nodes_with_score(
+                self.graph_store.get_triplets(entity_names=["Weaver 4", "Weaver 5", "Weaver 9"])
+            )
+            return self.add_source_text(found)
+
+        async def acustom_retrieve(self, query_str: str) -> Any:
+            return self.custom_retrieve(query_str)
+
+    found = All(graph, include_text=True).retrieve(QueryBundle("who uses what?"))
+    assert len(found) == 3
+    assert all(each.node.get_content().startswith("Here are some facts") for each in found)
+    context = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(found)
+    for at in (4, 5, 9):
+        assert context.text.count(f"Weaver {at} -> uses -> Loom {at}") == 1
+    assert breaks(context.text) == []
+    assert places(context.text) == sorted(set(places(context.text)))
+    assert is_true(context)
+    (longest,) = [passage for passage in context.passages if nodes[4].node_id in passage.chunk_ids]
+    assert {each.node_id for each in nodes[3:7]} <= set(longest.chunk_ids)
+
+
+# A PDF as its reader gives it: a Document for each page, each with an id of its own.
+
+PER_PAGE = 300
+PAGES = 12
+BY_FILE = AssemblyConfig(keys=MetadataKeys(document_id="file_path"), neighbours="unfiltered", max_tokens=100_000)
+
+
+def pdf(path: str = "/in/a.pdf", pages: int = PAGES) -> list[Document]:
+    """As SimpleDirectoryReader gives it: `page_label`, and no other number of the page."""
+    return [
+        Document(
+            text=words(page * PER_PAGE, (page + 1) * PER_PAGE) + "\n",
+            metadata={"page_label": str(page + 1), "file_name": path.rsplit("/", 1)[-1], "file_path": path},
+        )
+        for page in range(pages)
+    ]
+
+
+def pages_split(size: int, documents: Sequence[Document]) -> tuple[SimpleDocumentStore, list[BaseNode]]:
+    nodes = SentenceSplitter(chunk_size=size, chunk_overlap=20).get_nodes_from_documents(list(documents))
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    return docstore, nodes
+
+
+def of_page(nodes: Sequence[BaseNode], page: int) -> list[BaseNode]:
+    return [node for node in nodes if node.metadata["page_label"] == str(page)]
+
+
+def test_metadata_keys_that_are_given_go_before_the_source() -> None:
+    docstore, nodes = pages_split(2048, pdf())
+    hits = scored([of_page(nodes, 3)[0], of_page(nodes, 7)[0]])
+    by_page = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(hits)
+    assert len(by_page.citations) == 2
+    by_file = ContextAssemblyPostprocessor(config=BY_FILE).context(hits)
+    (citation,) = by_file.citations
+    assert (citation.document_id, citation.pages) == ("/in/a.pdf", (3, 7))
+
+
+@pytest.mark.parametrize("size", [2048, 256])
+def test_pages_of_one_file_are_joined(size: int) -> None:
+    docstore, nodes = pages_split(size, pdf())
+    hits = [of_page(nodes, 4)[0], of_page(nodes, 3)[-1]]
+    context = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore).context(scored(hits))
+    assert GAP not in context.text
+    assert breaks(context.text) == []
+    (citation,) = context.citations
+    assert {3, 4} <= set(citation.pages)
+    assert context.text.startswith(f"[1] Source: a.pdf, pages {citation.pages[0]}-{citation.pages[-1]}\n")
+
+
+@pytest.mark.parametrize("size", [2048, 256])
+def test_pages_of_one_file_stand_in_order_and_those_apart_are_marked(size: int) -> None:
+    docstore, nodes = pages_split(size, [*pdf(), *pdf("/in/b.pdf")])
+    ours = [node for node in nodes if node.metadata["file_path"] == "/in/a.pdf"]
+    postprocessor = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore)
+    draw = Random(4)
+    for _ in range(10):
+        context = postprocessor.context(scored(draw.sample(ours, 5)))
+        assert breaks(context.text) == []
+        assert places(context.text) == sorted(set(places(context.text)))
+        assert len(context.citations) == 1
+
+
+def test_pages_have_their_neighbours_by_the_name_that_the_store_has() -> None:
+    docstore, nodes = pages_split(128, pdf())
+    page = of_page(nodes, 5)
+    context = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore).context(scored([page[1]]))
+    assert {each for passage in context.passages for each in passage.chunk_ids} == {each.node_id for each in page[:3]}
+
+
+@pytest.mark.parametrize("size", [2048, 256, 128])
+async def test_a_page_has_its_neighbours_on_the_pages_beside_it(size: int) -> None:
+    docstore, nodes = pages_split(size, [*pdf(), *pdf("/in/b.pdf")])
+    ours = [node for node in nodes if node.metadata["file_path"] == "/in/a.pdf"]
+    postprocessor = ContextAssemblyPostprocessor(config=BY_FILE, docstore=docstore)
+    for hit in (of_page(ours, 9)[-1], of_page(ours, 10)[0]):
+        at = ours.index(hit)
+        context = postprocessor.context(scored([hit]))
+        wanted = [each.node_id for each in ours[at - 1 : at + 2]]
+        assert [each for passage in context.passages for each in passage.chunk_ids] == wanted
+        assert GAP not in context.text
+        assert breaks(context.text) == []
+        awaited = await postprocessor.apostprocess_nodes(scored([hit]))
+        assert "\n\n".join(each.node.get_content() for each in awaited) == context.text
