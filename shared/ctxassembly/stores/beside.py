@@ -79,7 +79,7 @@ class Spots:
             .where(self.document_id == any_(cast(bindparam(self.documents(at, form)), ARRAY(Text))), start.is_not(None))
             .cte(f"{self.name}_{at}")
         )
-        one, two = numbered.alias(f"one_{at}"), numbered.alias(f"two_{at}")
+        one, two = (numbered.alias(f"{self.name}_{at}_{each}") for each in ("one", "two"))
         asked = _asked(at, form)
         reach = bindparam("beside", type_=BigInteger)
         named = and_(*(one.c[name] == asked.c[name] for name in (*shared, *own)))
