@@ -3,7 +3,8 @@
 Items are tried best first, each as the context would really be rendered with it. With granularity `document` the
 first one that doesn't fit ends it, which is dropping whole documents from the tail; with `passage` and `chunk` an item
 is left out only if it doesn't fit beside everything ranked above it, and filling goes on, unless `at_edge` ends it. Of
-the best passage its chunks are tried where it doesn't fit at all.
+the best passage its chunks are tried where it doesn't fit at all. Nothing lesser stands in the place of the best
+candidate: where it doesn't fit whole, it is shortened.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ctxassembly.config import AtEdge, Granularity
 from ctxassembly.cut import beginning, fitting_end, fitting_excerpt, last_fitting
@@ -33,6 +35,18 @@ HEADER_SHARE = 4
 GAP_TOKENS = 4
 """What a marker takes at most, line breaks included."""
 
+
+class _Edge(NamedTuple):
+    """What becomes of an item that doesn't fit, as `fill` describes."""
+
+    at_edge: AtEdge
+    min_chunk_tokens: int
+    cut_hits: bool
+    forms: Mapping[int, Candidate]
+    best_sentences: BestSentences | None
+    answers: BestSentences | None
+
+
 _FINER: dict[Granularity, tuple[Granularity, ...]] = {
     "document": ("document", "passage", "chunk"),
     "passage": ("passage", "chunk"),
@@ -47,19 +61,26 @@ def fill(
     *,
     at_edge: AtEdge = "skip",
     min_chunk_tokens: int = 0,
+    cut_hits: bool = False,
     forms: Mapping[int, Candidate] = MappingProxyType({}),
     best_sentences: BestSentences | None = None,
+    answers: BestSentences | None = None,
 ) -> Filled:
     """Takes what fits of `candidates`, which are best first, hits before neighbours.
 
     Of an item that doesn't fit, the `forms` that its candidates have besides (by `id`) are taken if they do; else as
     many of its `best_sentences` as do. `at_edge` says what follows it: the next one, nothing, or, if no sentence was
-    chosen, as much of its beginning as fits and then nothing. If not even the first item fits, its parts are tried: of
-    a document its passages, then its chunks; of a passage its chunks. Nothing at all may fit; then see `shorten`.
+    chosen, as much of its beginning as fits and then nothing. With `cut_hits` that much of a hit is taken in any case.
+
+    If not even the first item fits, its parts are tried: of a document its passages, then its chunks; of a passage its
+    chunks; of the best chunk the best of its `answers`, else its beginning. If that needs a shorter header, nothing is
+    taken: see `shorten`.
     """
     left_out: dict[int, LeftOut] = {}
     shortened: dict[int, Candidate] = {}
     by_document = granularity == "document"
+    none_yet = scale.is_empty
+    edge = _Edge(at_edge, min_chunk_tokens, cut_hits, forms, best_sentences, answers)
     chars_per_token = len(candidates[0].text) / max(scale.text_tokens(candidates[0]), 1) if candidates else 1.0
     for grain in _FINER[granularity] if candidates else ():
         items = _items(candidates, grain)
@@ -80,13 +101,8 @@ def fill(
                 continue
             added = scale.weigh(item) - scale.token_count if may_fit else round(_length(item) / chars_per_token)
             left_out |= _left_out(item, added)
-            rests: Sequence[Candidate] = ()
-            # As long as nothing of the best one stands, it would lose to what is compressed after it: see `shorten`.
-            may_be_compressed = (taken and not full) or (item is items[0] and (not full or grain == "chunk"))
-            if best_sentences and may_be_compressed:
-                rests = _compressed(scale, item, forms, best_sentences)
-            if not rests and not full and at_edge == "truncate":
-                rests = _rest_of(item[0], scale, min_chunk_tokens)
+            best = none_yet and not taken and len(item) == 1 and item[0] is candidates[0]
+            rests = _in_part(scale, item, edge, best=best, full=full)
             if rests:
                 scale.take(rests)
                 # By the rank as well: where copies stay, two hits may have one chunk.
@@ -94,13 +110,34 @@ def fill(
                 found = {id(each): rest_of[key] for each in item if (key := (id(each.chunk), each.rank)) in rest_of}
                 shortened |= {id(each): found[id(each)] for each in item if found.get(id(each), each) is not each}
                 taken |= found.keys()
+            elif (
+                none_yet and not taken and not full
+            ):  # nothing lesser stands in the place of the best one: its parts are next
+                break
             full = full or at_edge != "skip" or grain == "document"
         if taken:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
             return Filled({key: why for key, why in left_out.items() if key not in taken}, shortened)
         if grain == "document":
             chosen = {id(candidate) for candidate in items[0]}
             candidates = [candidate for candidate in candidates if id(candidate) in chosen]
-    return Filled(left_out, shortened)
+    waiting = {
+        id(each): LeftOut(FOR_BUDGET, scale.text_tokens(each)) for each in candidates if id(each) not in left_out
+    }
+    return Filled(left_out | waiting, shortened)
+
+
+def _in_part(scale: Scale, item: Sequence[Candidate], edge: _Edge, *, best: bool, full: bool) -> Sequence[Candidate]:
+    """What of an item that doesn't fit is taken in its place: of the `best` chunk of all as much as fits."""
+    rests: Sequence[Candidate] = ()
+    if edge.best_sentences and (best or not full):
+        rests = _compressed(scale, item, edge.forms, edge.best_sentences)
+    if best:
+        if edge.answers and not rests:
+            rests = [each._replace(shortened_by="sentence") for each in fitting_excerpt(edge.answers(item), scale.fits)]
+        return rests or _best_shortened(scale, item[0])
+    if full or rests or not (edge.at_edge == "truncate" or (edge.cut_hits and item[0].is_hit)):
+        return rests
+    return _rest_of(item[0], scale, edge.min_chunk_tokens, worth_a_header=edge.at_edge == "skip")
 
 
 def _may_fit_together(candidates: Sequence[Candidate], scale: Scale) -> bool:
@@ -118,15 +155,29 @@ def _compressed(
     return fitting_excerpt(best_sentences(short), scale.fits)
 
 
-def _rest_of(candidate: Candidate, scale: Scale, min_chunk_tokens: int) -> Sequence[Candidate]:
-    """As many of the candidate's sentences as fit beside what is taken; nothing if they say too little."""
+def _best_shortened(scale: Scale, candidate: Candidate) -> Sequence[Candidate]:
+    """The best candidate made to fit below its full header; nothing if that has to be shortened, too."""
+    alone = shorten(scale, candidate)
+    return [alone[0]] if alone and scale.fits([alone[0]]) else []
+
+
+def _rest_of(
+    candidate: Candidate, scale: Scale, min_chunk_tokens: int, *, worth_a_header: bool = False
+) -> Sequence[Candidate]:
+    """As many of the candidate's sentences as fit beside what is taken; nothing if they say too little.
+
+    What is `worth_a_header` has at least as many tokens as are written around it.
+    """
     room = (scale.max_tokens - scale.token_count) * MOST_CHARS_PER_TOKEN
     ends = sentence_ends(candidate.text[:room])
     end = last_fitting(ends, lambda end: scale.fits([beginning(candidate, end, "budget")]))
     if not candidate.text[:end].strip():
         return ()
     rest = beginning(candidate, end, "budget")
-    return [rest] if scale.text_tokens(rest) >= MEANINGFUL_RESTS * min_chunk_tokens else ()
+    tokens = scale.text_tokens(rest)
+    if worth_a_header and tokens * 2 < scale.weigh([rest]) - scale.token_count:
+        return ()
+    return [rest] if tokens >= MEANINGFUL_RESTS * min_chunk_tokens else ()
 
 
 def _take_together(scale: Scale, items: Sequence[Sequence[Candidate]], chars_per_token: float) -> int:

@@ -67,7 +67,10 @@ def choose(
     if shortened:
         taken = tuple(lineage.change(each, shortened.get(id(each), each)) for each in taken)
     level = Header.FULL
-    if usable and not taken:
+    best = shortened.get(id(usable[0])) if usable else None
+    if best and best.shortened_by == "budget":
+        log.notes.append(_shortening(best, level, alone=len(taken) == 1))
+    elif usable and not taken:
         without_room = _for_budget(left_out)
         hits = (candidate for candidate in usable if candidate.is_hit)
         for hit in sorted(hits, key=lambda hit: id(hit) not in without_room):
@@ -75,7 +78,7 @@ def choose(
                 short, level = alone
                 layout.take((short,))
                 taken = (lineage.change(hit, short),)
-                log.notes.append(_shortening(short, level))
+                log.notes.append(_shortening(short, level, alone=True))
                 break
     return Chosen(layout, level, selection.beside, usable, taken, left_out)
 
@@ -93,6 +96,9 @@ _WITHOUT = {
 }
 
 
-def _shortening(candidate: Candidate, level: Header) -> str:
+def _shortening(candidate: Candidate, level: Header, *, alone: bool) -> str:
+    name = shown(candidate.chunk.id, 80)
+    if not alone:
+        return f"budget: the best hit, {name}, does not fit whole; its text is cut"
     cut = ", its text cut" if candidate.kept is not None else ""
-    return f"budget: no item fits whole; {shown(candidate.chunk.id, 80)} stands alone, with {_WITHOUT[level]}{cut}"
+    return f"budget: no item fits whole; {name} stands alone, with {_WITHOUT[level]}{cut}"

@@ -45,7 +45,7 @@ class AssemblyConfig:
 
     enabled: bool = True
     """False passes the hits through in their order, each its own block, within the budget: nothing is compressed, and
-    what doesn't fit is left out."""
+    what doesn't fit is left out, but that the first is cut."""
     window: int = 1
     """Neighbours read on each side of a hit, 0 to 3 chunks."""
     pool_window: int | None = None
@@ -74,10 +74,13 @@ class AssemblyConfig:
     `sentence` packs the sentences that answer the query best, of hits and of all that is around them, into contiguous
     passages; then `at_edge` and `compress` have nothing to do. `chunk` and `passage` fill by value, without a query by
     rank, hits before neighbours; a passage is a hit and what adjoins it. If not even the best passage fits, its chunks
-    are tried. `document` is the published rule: documents go from the tail.
+    are tried. `document` is the published rule: documents go from the tail. Whatever it is, the best one of all is cut
+    at a sentence rather than left out; and where all hits fit whole, a neighbour that answers the query better never
+    takes more than the best sentence of each leaves.
 
     `auto` is `chunk` if there is no query or if something else is said of what doesn't fit (`at_edge`, `compress`,
-    `max_chunk_tokens`). Else it keeps the less together the less fits: passages where four fifths of all that was
+    `max_chunk_tokens`), but that a hit that doesn't fit whole is cut at a sentence, too, before a lesser one stands in
+    its place. Else it keeps the less together the less fits: passages where four fifths of all that was
     fetched do, chunks where a third does, then sentences; these at once where a chunk takes more than a fifth of the
     room or `stop_below` asks for little. The greater of them find as much there, in longer runs.
     """
@@ -100,7 +103,8 @@ class AssemblyConfig:
     at_edge: AtEdge = "skip"
     """What follows an item that doesn't fit: skip it and go on filling, stop, or cut it at a sentence and stop.
 
-    Documents are never skipped. Of a chunk at least three times `min_chunk_tokens` must be left after the cut.
+    Documents are never skipped, nor is the best of all: it is cut. Of any other chunk at least three times
+    `min_chunk_tokens` must be left after the cut.
     """
     min_chunk_tokens: int = 0
     """Where not everything fits, chunks with fewer tokens make room first."""
@@ -272,6 +276,11 @@ class AssemblyConfig:
     def chooses(self, query: str | None) -> bool:
         """Whether the words of `query` decide what stands."""
         return self.enabled and self.choose_by == "query" and bool(query and query.strip())
+
+    @property
+    def cuts_hits(self) -> bool:
+        """Whether a hit that doesn't fit whole is shortened rather than that a lesser one stands in its place."""
+        return self.enabled and self.at_edge == "skip" and self.granularity in ("auto", "sentence")
 
     def reach(self, query: str | None) -> int:
         """The chunks that are fetched on each side of a hit."""

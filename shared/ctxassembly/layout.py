@@ -68,6 +68,11 @@ class Layout:
         self._max_characters = config.max_characters or math.inf
         self.token_count = counter.tokens(self._supplement)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is selected so far."""
+        return not self._groups
+
     def may_fit(self, candidates: Sequence[Candidate]) -> bool:
         """False only if `candidates` are sure not to fit, which is found without rendering anything.
 

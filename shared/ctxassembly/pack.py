@@ -9,7 +9,7 @@ there on they are joined, cited and traced like any other.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ctxassembly.cut import merged
@@ -46,17 +46,26 @@ class Packed(NamedTuple):
     chars_per_token: float
 
 
-def pack(scale: Scale, units: Units, chars_per_token: float) -> Packed | None:
-    """The units that fit best; None if not even one fits. `chars_per_token` is a guess to begin with."""
+def pack(
+    scale: Scale,
+    units: Units,
+    chars_per_token: float,
+    first: Collection[int] = frozenset(),
+    without: Collection[int] = frozenset(),
+) -> Packed | None:
+    """The units that fit best, those at `first` before all others and none `without`; None if not even one fits.
+
+    `chars_per_token` is a guess to begin with.
+    """
     best: Packed | None = None
-    worth = (place for place, value in enumerate(units.values) if value >= units.least)
-    order = sorted(worth, key=lambda place: -units.values[place])
+    worth = (place for place, value in enumerate(units.values) if value >= units.least and place not in without)
+    order = sorted(worth, key=lambda place: (place not in first, -units.values[place]))
     tokens = scale.max_tokens - scale.token_count
     room = tokens * chars_per_token
     low, high = 0.0, math.inf
     for _ in range(TRIES):
         chosen = greedy(units.units, order, room)
-        forms = _kept(units, chosen.places)
+        forms = reduced(units, chosen.places)
         if not forms:
             break
         candidates = list(forms.values())
@@ -126,10 +135,10 @@ def _is_scrap(units: Sequence[Unit], place: int) -> bool:
     return bool(beside) and min(beside) > MARKER_CHARS
 
 
-def _kept(units: Units, chosen: set[int]) -> dict[int, Candidate]:
+def reduced(units: Units, chosen: Collection[int]) -> dict[int, Candidate]:
     """The candidates that the chosen units are made of, each reduced to its share of them.
 
-    What two chunks share is the first one's.
+    What two chunks share is the first one's, but for a hit that has nothing else.
     """
     kept: dict[int, Candidate] = {}
     upto: dict[int, int] = {}
@@ -138,7 +147,9 @@ def _kept(units: Units, chosen: set[int]) -> dict[int, Candidate]:
         if taken and len(taken) == len(share.places):
             kept[id(share.candidate)] = share.candidate
             upto |= dict.fromkeys(taken, share.end)
-        elif spans := _spans(share, taken, units.units, upto):
+        elif spans := _spans(share, taken, units.units, upto) or (
+            share.candidate.is_hit and _spans(share, taken, units.units, {})
+        ):
             kept[id(share.candidate)] = share.candidate._replace(kept=spans, shortened_by="sentence")
     return kept
 

@@ -12,6 +12,7 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import beginning, fitting_end, fitting_excerpt
 from ctxassembly.lower_bound import MOST_CHARS_PER_TOKEN
 from ctxassembly.scale import BestSentences, Scale
+from ctxassembly.shown import shown
 from ctxassembly.types import BELOW_FLOOR, TOO_SHORT, Candidate, LeftOut
 
 
@@ -44,6 +45,8 @@ def relieve(
         short = [each for each in standing if scale.text_tokens(each) < config.min_chunk_tokens]
         left_out |= _going(scale, short, standing, TOO_SHORT)
         standing = tuple(each for each in standing if id(each) not in left_out)
+    if candidates and (why := left_out.get(id(candidates[0]))):
+        notes.append(f"{why.reason}: the best hit, {shown(candidates[0].chunk.id, 80)}, makes room for others")
     if config.max_chunk_tokens is not None and not scale.fits(standing):
         limit = config.max_chunk_tokens
         limited = {id(each): _limited(each, limit, scale, best_sentences) for each in standing}

@@ -30,7 +30,7 @@ def saved(context: Context) -> dict[str, Any]:
 
     def number(chunk: Chunk) -> int:
         # Copies of a chunk share what they don't change.
-        key = (chunk.id, chunk.document_id, chunk.text, chunk.index, chunk.start, id(chunk.metadata))
+        key = (chunk.id, chunk.document_id, chunk.text, chunk.index, chunk.start, chunk.origin, id(chunk.metadata))
         return chunks.setdefault(key, (len(chunks), chunk))[0]
 
     def numbered(candidate: Candidate) -> int:
@@ -81,18 +81,7 @@ def restored(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _restored(data: Mapping[str, Any]) -> dict[str, Any]:
     chunks = [revived(Chunk, each) for each in data["passages"]["chunks"]]
-    candidates = [
-        Candidate(
-            chunks[number],
-            rank,
-            None if score is None else float(score),
-            distance,
-            position,
-            None if kept is None else tuple((start, end) for start, end in kept),
-            shortened_by,
-        )
-        for number, rank, score, distance, position, kept, shortened_by in data["passages"]["candidates"]
-    ]
+    candidates = [_candidate(chunks[number], *values) for number, *values in data["passages"]["candidates"]]
     text, citations = data["text"], revived(tuple[Citation, ...], data["citations"])
     return {
         "text": text,
@@ -119,6 +108,14 @@ def _restored(data: Mapping[str, Any]) -> dict[str, Any]:
         "keys": revived(MetadataKeys, data["keys"]),
         "hits": tuple(Fragment(each[0], chunks[each[1]], *each[2:]) for each in data["hits"]),
     }
+
+
+def _candidate(chunk: Chunk, *values: Any) -> Candidate:
+    made = Candidate(chunk, *values)
+    return made._replace(
+        score=None if made.score is None else float(made.score),
+        kept=None if made.kept is None else tuple((start, end) for start, end in made.kept),
+    )
 
 
 def _plain_chunk(chunk: Chunk) -> dict[str, Any]:

@@ -21,6 +21,10 @@ class Scale(Protocol):
     """Tokens of everything taken so far."""
     max_tokens: int
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is taken so far."""
+
     def fits(self, candidates: Sequence[Candidate], level: Header = ...) -> bool:
         """Whether the whole context stays within all limits if `candidates` are taken as well."""
 

@@ -19,7 +19,7 @@ from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
 from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
 from ctxassembly.units import units_of
-from ctxassembly.weigh import weigh
+from ctxassembly.weigh import hold, weigh
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,11 @@ class Selector:
     ) -> Selection:
         candidates = [each for each in offered.candidates if id(each) not in offered.left_out]
         filled = self._fill(offered.layout, candidates, best, forms)
+        if self._loses_hits(candidates, filled.left_out):
+            layout = self._layout(offered.candidates, offered.beside)
+            if layout.fits([each for each in candidates if each.is_hit]):
+                offered = replace(offered, layout=layout)
+                filled = hold(layout, candidates, self.query or "", self.grain)
         left_out = self._told(offered.candidates, offered.left_out | filled.left_out)
         return replace(offered, left_out=left_out, shortened=filled.shortened)
 
@@ -133,10 +138,17 @@ class Selector:
             "chunk" if self.grain == "sentence" else self.grain,
             at_edge=self.config.at_edge,
             min_chunk_tokens=self.config.min_chunk_tokens,
+            cut_hits=self.config.cuts_hits,
             forms=forms,
             best_sentences=best,
+            answers=best_sentences(self.query, candidates) if self._by_query else None,
         )
         return filled._replace(left_out={**stopped, **filled.left_out})
+
+    def _loses_hits(self, candidates: Sequence[Candidate], left_out: Mapping[int, LeftOut]) -> bool:
+        """Whether the words of the query put a neighbour in a hit's place, of which nothing stands then."""
+        by_value = self._by_query and self.config.stop_below is None
+        return by_value and any(each.is_hit and id(each) in left_out for each in candidates)
 
     @property
     def _by_query(self) -> bool:

@@ -25,6 +25,8 @@ from ctxassembly.types import FOR_BUDGET, STOPPED, Candidate, LeftOut
 
 SECTION_CHARS = 4_000
 """Where no heading ends a section, this does."""
+LEAST_CHARS = 13
+"""Of a sentence that stands for its chunk: what is shorter says no more than the marker beside it."""
 # It ends where a section begins: at a heading, or after two blank lines.
 _SECTION = re.compile(r"\n(?:\n\n+|(?=#{1,6} ))")
 
@@ -53,6 +55,13 @@ class Weights(NamedTuple):
 
 
 WEIGHTS = Weights()
+MARGIN = 0.5
+"""What a neighbour has to be worth more by, where all hits fit whole: what it takes there it takes from one of them.
+
+Fitted where the query shares few words with the evidence (see `tests/bench/README.md`): it finds .002 more there, and
+where it shares many, as much as without.
+"""
+HELD = WEIGHTS._replace(neighbour=WEIGHTS.neighbour + MARGIN)
 
 
 class Unit(NamedTuple):
@@ -110,6 +119,18 @@ class Units:
         last = max((place for place, candidate in enumerate(ranked) if candidate.is_hit), default=0)
         least = words[id(ranked[last])]
         return [each for each in ranked[:last] if each.distance > window and words[id(each)] > least]
+
+    def best_of(self, hits: Iterable[Candidate]) -> frozenset[int]:
+        """The place of the best sentence of each of `hits`: of the next best where another hit has the same."""
+        places = {id(share.candidate): share.places for share in self.shares}
+        found: dict[str, int] = {}
+        for hit in hits:
+            ranked = sorted(places[id(hit)], key=lambda place: -self.values[place])
+            texts = {place: self.units[place].text.strip() for place in ranked}
+            best = (place for place in ranked if len(texts[place]) >= LEAST_CHARS and texts[place] not in found)
+            if (place := next(best, ranked[0] if ranked else None)) is not None:
+                found.setdefault(texts[place], place)
+        return frozenset(found.values())
 
     def _by_candidate(self, scores: Sequence[float]) -> dict[int, float]:
         return {id(share.candidate): _mean_and_best(scores[place] for place in share.places) for share in self.shares}

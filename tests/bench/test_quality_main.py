@@ -80,6 +80,17 @@ def test_several_sets_have_a_table_of_all(folder: Path) -> None:
     assert [line for line in report.splitlines() if line.startswith("## ")] == ["## All sets", "## birds", "## others"]
 
 
+def test_each_number_of_hits_has_its_tables(folder: Path) -> None:
+    report = run(folder, "--hits", "1", "2")
+    one, two = report.split("# How much of the evidence reaches the reader\n")[1:]
+    assert "At most 1 hits a question." in one
+    assert "At most 2 hits a question." in two
+    # The only hit is the right one for one question of two; with both at 100 tokens it always is among them.
+    assert table(one, "Evidence recall")["concatenation"][1].split()[0] == "0.500"
+    assert table(two, "Evidence recall")["concatenation"][1].split()[0] == "1.000"
+    assert run(folder, "--hits", "1", "2", "--resume") == report
+
+
 def test_a_stopped_run_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(folder)
     made: list[str] = []

@@ -413,7 +413,7 @@ def texts_of(context: Context) -> list[str]:
 @pytest.mark.parametrize(
     ("rule", "at_edge", "compress", "limit", "stands", "edge"),
     [
-        ("skip: keep filling", "skip", "none", 34, ["A0", "C0"], None),
+        ("skip: its beginning, then keep filling", "skip", "none", 34, ["A0", "L0", "C0"], "Parking is free here."),
         ("skip: the sentences that answer, then keep filling", "skip", "extractive", 34, ["A0", "L0", "C0"], VISIT),
         ("stop", "stop", "none", 34, ["A0"], None),
         ("stop: the sentences that answer are the last", "stop", "extractive", 34, ["A0", "L0"], VISIT),

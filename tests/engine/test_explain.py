@@ -97,7 +97,7 @@ EXTRACTIVE = {"compress": "extractive"}
     ("rule", "limit", "options", "outcome", "reason", "after"),
     [
         ("kept whole", 12, EXTRACTIVE, "kept", "hit", None),
-        ("cut to what fits", 9, {}, "cut", "budget", 8),
+        ("cut to what fits", 9, {"choose_by": "rank"}, "cut", "budget", 8),
         ("cut to max_chunk_tokens", 11, {"max_chunk_tokens": 5}, "cut", "max_chunk_tokens", 4),
         ("to its best sentences, too", 11, {"max_chunk_tokens": 5, **EXTRACTIVE}, "cut", "max_chunk_tokens", 4),
         ("compressed", 11, EXTRACTIVE, "compressed", "extractive", 8),

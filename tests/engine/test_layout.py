@@ -62,8 +62,8 @@ def test_the_best_hit_of_a_document_decides_even_if_its_index_is_late():
 def test_documents_are_ordered_by_the_hits_that_the_budget_left():
     """A's best hit does not fit, so what stands of A is a worse hit than B's."""
     long = Chunk("A0", "A", "word " * 200, index=0)
-    context = assemble(hits_of([long, CHUNKS["B1"], CHUNKS["A5"]]), AssemblyConfig(max_tokens=70))
-    assert standing(context) == ["B1", "A5"]
+    context = assemble(hits_of([CHUNKS["C1"], long, CHUNKS["B1"], CHUNKS["A5"]]), AssemblyConfig(max_tokens=90))
+    assert standing(context) == ["C1", "B1", "A5"]
 
 
 def test_chunks_without_an_index_stay_as_handed_in():

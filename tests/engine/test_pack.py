@@ -118,7 +118,7 @@ def test_what_two_chunks_share_belongs_to_the_first_and_stands_once():
     [
         (8_000, ANSWER, ["A3", "A4", "A5", "A6", "A7"]),  # A6 is worth as much as what stands around it
         (8_000, "Nothing to the point.", ["A3", "A4", "A5"]),
-        (30, ANSWER, ["A7"]),
+        (40, ANSWER, ["A4", "A7"]),
     ],
 )
 def test_a_wider_pool_comes_in_the_same_round_trip_and_is_read_where_it_answers_better_than_the_hit(
@@ -178,8 +178,8 @@ def test_without_a_window_nothing_is_fetched_at_all():
     ("rule", "options", "query", "outcome"),
     [
         ("sentences if there is a query", {}, QUERY, "cut"),
-        ("chunks without one", {}, None, "dropped"),
-        ("chunks where something else is said of what doesn't fit", {"at_edge": "stop"}, QUERY, "dropped"),
+        ("chunks without one, and a hit that doesn't fit whole is cut", {}, None, "cut"),
+        ("chunks where something else is said of what doesn't fit", {"at_edge": "stop"}, QUERY, "cut"),
         ("such as compression", {"compress": "extractive"}, QUERY, "compressed"),
     ],
 )
@@ -207,9 +207,11 @@ def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, op
         for n, name in enumerate("ABCDEFGHIJ")
     ]
     context = packed(chunks, limit, **{"granularity": "auto"} | options)
-    outcomes = {each.outcome for each in context.trace.decisions}
+    outcomes = [each.outcome for each in context.trace.decisions]
     assert "dropped" in outcomes or not whole
-    assert ("cut" not in outcomes) == whole
+    assert (
+        outcomes.count("cut") <= 1 < outcomes.count("kept")
+    ) == whole  # the first that doesn't fit, in the room that is left
 
 
 def test_the_passage_that_answers_stands_whatever_its_rank():

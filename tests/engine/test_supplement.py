@@ -145,7 +145,8 @@ def test_it_stays_if_the_best_hit_fits_in_no_case():
     hits = hits_of([Chunk("A0", "A", numbered("w", 90), 0), Chunk("B0", "B", "Other.", 0)])
     context = supplemented(hits=hits, max_tokens=60)
     assert context.supplement
-    assert [citation.chunk_ids for citation in context.citations] == [("B0",)]
+    assert [citation.chunk_ids for citation in context.citations] == [("A0",)]
+    assert context.trace.shortened
 
 
 @pytest.mark.parametrize("option", [{"compress": "extractive"}, {"max_chunk_tokens": 30}])

@@ -14,7 +14,6 @@ from typing import Any
 
 from ctxassembly.errors import missing_extra
 from ctxassembly.neutral import is_storable
-from ctxassembly.stores.beside import Form, Spots, asked_beside
 from ctxassembly.stores.rows import Asked
 from ctxassembly.types import ChunkRef
 
@@ -37,6 +36,8 @@ try:
     from sqlalchemy.dialects.postgresql import ARRAY
     from sqlalchemy.sql.expression import CompoundSelect
     from sqlalchemy.sql.sqltypes import NULLTYPE
+
+    from ctxassembly.stores.beside import Form, Spots, asked_beside
 except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 

@@ -44,34 +44,42 @@ def _run(args: argparse.Namespace) -> int:
     sets = [read(folder) for folder in args.folders]
     if len({each.name for each in sets}) < len(sets):
         raise DataError("two folders have the same name")
-    plan = _plan(args, names)
-    measured = []
-    with tqdm(total=sum(map(plan.cells, sets)), unit="context", disable=None) as bar:
-        for each in sets:
-            bar.set_description(each.name)
-            results = measure(each, plan, args.out / "cells", resume=args.resume, done=bar.update)
-            measured.append(Measured(each, plan.asked(each), results))
     left_out = [
         f"{name} is left out: {module} isn't installed." for name, module in missing.items() if name not in names
     ]
     against = args.against if args.against in names else names[0]
-    text = report(measured, plan, against, left_out)
+    plans = [_plan(args, names, hits) for hits in args.hits]
+    with tqdm(total=sum(plan.cells(each) for plan in plans for each in sets), unit="context", disable=None) as bar:
+        measured = [_measured(args, sets, plan, bar) for plan in plans]
+    text = "\n".join(report(found, plan, against, left_out) for found, plan in zip(measured, plans, strict=True))
     if args.llm:
         text += "".join(_answers(args, sets))
     (args.out / "report.md").write_text(text, encoding="utf-8")
-    drawn = plots.plots(measured, plan, args.out) if find_spec(plots.NEEDS) else []
-    sys.stdout.write(f"Evidence recall:\n\n{recall_table(measured, plan)}\n\n")
+    drawn = plots.plots(measured[-1], plans[-1], args.out) if find_spec(plots.NEEDS) else []
+    for found, plan in zip(measured, plans, strict=True):
+        sys.stdout.write(f"Evidence recall, at most {plan.hits} hits:\n\n{recall_table(found, plan)}\n\n")
     sys.stdout.writelines(f"{file}\n" for file in (args.out / "report.md", *drawn))
     return 0
 
 
-def _plan(args: argparse.Namespace, names: Sequence[str]) -> Plan:
-    return Plan({name: STRATEGIES[name] for name in names}, sorted(set(args.budgets)), args.hits, args.every)
+def _measured(args: argparse.Namespace, sets: Sequence[QuestionSet], plan: Plan, bar: tqdm[object]) -> list[Measured]:
+    """What comes of a plan, for each set; of several plans each keeps its results apart."""
+    folder = args.out / "cells" / (f"{plan.hits}-hits" if len(args.hits) > 1 else "")
+    measured = []
+    for each in sets:
+        bar.set_description(each.name)
+        results = measure(each, plan, folder, resume=args.resume, done=bar.update)
+        measured.append(Measured(each, plan.asked(each), results))
+    return measured
+
+
+def _plan(args: argparse.Namespace, names: Sequence[str], hits: int) -> Plan:
+    return Plan({name: STRATEGIES[name] for name in names}, sorted(set(args.budgets)), hits, args.every)
 
 
 def _answers(args: argparse.Namespace, sets: Sequence[QuestionSet]) -> list[str]:
     """A section of the report for each set."""
-    plan = _plan(args, args.llm_strategies)
+    plan = _plan(args, args.llm_strategies, args.hits[-1])
     sections = []
     asked = sum(len(plan.asked(each)) for each in sets) * len(plan.strategies)
     with tqdm(total=asked, unit="answer", disable=None) as bar:
@@ -92,7 +100,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help="question sets, as quality.data says")
     parser.add_argument("--out", type=Path, default=Path("results"), help="where results go (default: results)")
     parser.add_argument("--budgets", type=_positive, nargs="+", default=BUDGETS, metavar="TOKENS")
-    parser.add_argument("--hits", type=_positive, default=20, help="hits used a question, at most (default: 20)")
+    parser.add_argument(
+        "--hits",
+        type=_positive,
+        nargs="+",
+        default=[20],
+        metavar="HITS",
+        help="hits used a question, at most (default: 20); a report for each number, pictures and answers for the last",
+    )
     parser.add_argument("--every", type=_positive, default=1, help="one in so many questions (default: 1)")
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, metavar="NAME", help=", ".join(STRATEGIES))
     parser.add_argument("--against", default="concatenation", choices=STRATEGIES, metavar="NAME", help="compared with")

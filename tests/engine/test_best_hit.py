@@ -1,0 +1,98 @@
+"""The best hit is never lost to something lesser: what doesn't fit whole stands in part, and that is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from builders import count, decision, hits_of, standing
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
+from ctxassembly.presets import BY_USE
+
+PROSE = " ".join(f"Sentence {n} of the lease says that the tenant pays by the third of the month." for n in range(700))
+TABLE = "\n".join(f"| Room {n} | floor {n % 9} | {n * 3} euros | let |" for n in range(900))
+CODE = "def check(lease):\n" + "\n".join(f"    if lease.month == {n}:\n        return fees[{n}]" for n in range(700))
+LONG = {"prose": PROSE, "table": TABLE, "code": CODE}
+PARKING = Chunk("p0", "parking", "Parking is free.", index=0)
+
+
+def stands_first(context: Context, text: str, limit: int) -> str:
+    """The best hit's part of the context, once that it stands is flagged wherever one may look."""
+    assert 0.9 * limit < context.token_count == count(context.text) <= limit
+    assert decision(context, "l0").stands
+    (shortened,) = [each for each in context.trace.shortened if each.chunk_id == "l0"]
+    assert any(shortened in each.shortened for each in context.citations)
+    assert "[...]" in context.text
+    assert any("'l0'" in note for note in context.trace.notes)
+    (source,) = [each for each in context.provenance if each.chunk_id == "l0"]
+    written = context.text[slice(*source.span)]
+    assert text.startswith(written)
+    return written
+
+
+@pytest.mark.parametrize("kind", LONG)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"granularity": "chunk"},
+        {"granularity": "passage"},
+        {"granularity": "document"},
+        {"granularity": "sentence"},
+        {"at_edge": "stop"},
+        {"at_edge": "truncate"},
+        {"choose_by": "rank"},
+        {"enabled": False},
+    ],
+    ids=str,
+)
+def test_a_best_hit_larger_than_the_budget_stands_up_to_the_end_of_a_sentence_or_line(
+    kind: str, options: dict[str, Any]
+):
+    hits = [Hit(Chunk("l0", "lease", LONG[kind], index=0), 0.9), Hit(PARKING, 0.8)]
+    written = stands_first(assemble(hits, AssemblyConfig(**options)), LONG[kind], 8_000)
+    assert written.endswith("." if kind == "prose" else ("|", ":", "]"))
+
+
+@pytest.mark.parametrize("use", BY_USE)
+@pytest.mark.parametrize("kind", LONG)
+def test_no_preset_loses_the_best_hit(use: str, kind: str):
+    vectors = [(1.0, 0.0), (0.0, 1.0)]
+    hits = [Hit(Chunk("l0", "lease", LONG[kind], vector=vectors[0]), 0.9), Hit(replace(PARKING, vector=vectors[1]))]
+    config = replace(AssemblyConfig.for_use(use), max_tokens=2_000)
+    context = assemble(hits, config)
+    assert decision(context, "l0").stands
+    assert context.trace.shortened
+    assert context.token_count > 1_600
+
+
+def test_what_is_ranked_higher_is_shortened_before_what_is_ranked_lower_stands_in_its_place():
+    hits = hits_of([Chunk(f"l{n}", f"lease {n}", PROSE[: 80 * 100], index=0) for n in range(3)] + [PARKING])
+    context = assemble(hits, AssemblyConfig(dedup="none", max_tokens=3_000))
+    assert [decision(context, f"l{n}").outcome for n in range(3)] == ["kept", "cut", "dropped"]
+    assert context.token_count > 2_900
+
+
+def test_what_may_be_kept_or_dropped_only_whole_is():
+    hits = hits_of([Chunk(f"l{n}", f"lease {n}", PROSE[: 80 * 100], index=0) for n in range(3)] + [PARKING])
+    context = assemble(hits, AssemblyConfig(granularity="chunk", dedup="none", max_tokens=3_000))
+    assert standing(context) == ["l0", "p0"]
+
+
+def test_no_rest_stands_that_says_less_than_its_header():
+    long = [Chunk(f"l{n}", f"lease {n}", f"Yes {n}. {PROSE}", index=0, metadata={"title": "t " * 20}) for n in range(2)]
+    config = AssemblyConfig(max_tokens=500)
+    context = assemble(hits_of([Chunk("a", "A", "word " * 440), *long]), config)
+    assert standing(context) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"), [({"min_chunk_tokens": 20}, "too short"), ({"relevance_floor": 0.5}, "")]
+)
+def test_a_best_hit_that_a_rule_of_the_callers_lets_go_is_noted(option: dict[str, Any], reason: str):
+    hits = [Hit(PARKING, 0.4), Hit(Chunk("l0", "lease", PROSE), 0.6)]
+    context = assemble(hits, AssemblyConfig(**option))
+    assert not decision(context, "p0").stands
+    assert any("the best hit, 'p0', makes room" in note and reason in note for note in context.trace.notes)

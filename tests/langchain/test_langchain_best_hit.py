@@ -1,0 +1,49 @@
+"""LangChain's vector store hands over documents as loaded, without a splitter: the best one is over the budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from ctxassembly import AssemblyConfig, presets
+from langchain_ctxassembly import ContextAssembler
+
+# What a caller's filter means for neighbours is tested in test_langchain_scope.py.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
+
+LEASE = " ".join(f"The tenant of room {n} pays by the third of the month." for n in range(900))
+
+
+def assembled(config: AssemblyConfig) -> tuple[str, str]:
+    """The context of two files without a splitter, the lease first, and what its trace says."""
+    files = {"lease.txt": LEASE, "parking.txt": "Parking is free."}
+    embeddings = DeterministicFakeEmbedding(size=8)
+    store = InMemoryVectorStore(embeddings)
+    store.add_documents([Document(text, metadata={"source": source}) for source, text in files.items()])
+    found = store.similarity_search(LEASE, k=2)
+    assert found[0].page_content == LEASE
+    assembler = ContextAssembler(config=config, embeddings=embeddings)
+    context = assembler.as_context().invoke(found)
+    return context.text, str(context.trace)
+
+
+def test_the_best_document_stands_cut_at_a_sentence() -> None:
+    text, trace = assembled(AssemblyConfig())
+    assert "The tenant of room 0 pays" in text
+    assert ". [...]" in text
+    assert "lease" in text.splitlines()[0]
+    assert "cut" in trace
+
+
+def test_so_it_does_by_the_bookend_rule() -> None:
+    text, _ = assembled(AssemblyConfig.for_use("bookend"))
+    assert "Parking is free." in text  # at 32,000 tokens there is room for both
+    assert LEASE in text
+    small = replace(presets.BOOKEND, max_tokens=2_000)
+    text, _ = assembled(small)
+    assert "The tenant of room 0 pays" in text
+    assert "[...]" in text
