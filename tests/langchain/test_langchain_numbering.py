@@ -34,9 +34,11 @@ def test_a_splitter_s_documents_find_each_other_across_pages() -> None:
     assert number_chunks(chunks) == chunks
     last = max(at for at, each in enumerate(chunks) if each.metadata["page"] == 0)
     store = VectorStoreNeighbours(vector_store(chunks))
-    (found,) = ContextAssembler(config=AssemblyConfig(neighbours="unfiltered"), store=store).invoke([chunks[last]])
+    (found,) = ContextAssembler(config=AssemblyConfig(neighbours="unfiltered", page_base=0), store=store).invoke(
+        [chunks[last]]
+    )
     assert found.metadata["chunk_ids"] == [f"a.pdf#{at}" for at in (last - 1, last, last + 1)]
-    assert found.metadata["citation"]["pages"] == [0, 1]
+    assert found.metadata["citation"]["pages"] == [1, 2]
 
 
 def test_keys_of_one_s_own_are_written_and_read() -> None:

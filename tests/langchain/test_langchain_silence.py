@@ -24,7 +24,7 @@ PAGES = [
 ]
 SPLITTER = RecursiveCharacterTextSplitter(chunk_size=200, chunk_overlap=80)
 QUERY = "How many bales of wool did the weavers pay in year 12?"
-UNFILTERED = AssemblyConfig(neighbours="unfiltered")
+UNFILTERED = AssemblyConfig(neighbours="unfiltered", page_base=0)
 
 
 def split(pages: Sequence[Document] = PAGES) -> list[Document]:
@@ -84,7 +84,7 @@ def test_numbered_it_is_joined_without_a_word(invoke: Any) -> None:
 
     assert found[0].metadata["trace"]["missing"] is None
     assert len(found[0].metadata["chunk_ids"]) > 20
-    assert found[0].metadata["citation"]["pages"] == [0, 1, 2]
+    assert found[0].metadata["citation"]["pages"] == [1, 2, 3]
 
 
 def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invoke: Any) -> None:
