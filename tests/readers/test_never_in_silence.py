@@ -111,7 +111,7 @@ def two_runs(run: Callable[[], list[Any]]) -> tuple[list[dict[str, Any]], list[s
         first, second = run(), run()
     assert [each["chunk_ids"] for each in first] == [each["chunk_ids"] for each in second]
     told = [str(each.message) for each in seen if each.category is NothingToJoinWarning]
-    assert {each["trace"]["missing"] for each in (*first, *second)} == set(told or [None])
+    assert {each[0]["trace"]["missing"] for each in (first, second)} == set(told or [None])
     return second, told
 
 
