@@ -22,6 +22,7 @@ from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, No
 from ctxassembly.keys import keyed
 from ctxassembly.labels import check_labels, labels_of_call
 from ctxassembly.misuse import check_parameters, check_store, not_a_document
+from ctxassembly.models import too_small
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.shown import shown
 from ctxassembly.told import Told
@@ -115,6 +116,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         held(self.store, self.filter, None)
         check_labels(self.labels)
+        if message := too_small(self.llm, self.config.token_limit):
+            warnings.warn(message, UserWarning, stacklevel=3)
         return self
 
     @override

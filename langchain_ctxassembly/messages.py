@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from ctxassembly.context import Context
@@ -14,6 +16,9 @@ def to_messages(
     question: str,
     style: str = "grounded",
     extra_instructions: str | None = None,
+    *,
+    extra_rules: Sequence[str] = (),
+    template: str | None = None,
 ) -> list[BaseMessage]:
     """A system and a human message, with the words of `Context.to_messages`.
 
@@ -23,5 +28,5 @@ def to_messages(
     if not isinstance(context, Context):
         instead = "ContextAssembler().as_context().invoke(documents) gives one"
         raise InputError(f"context must be a Context, got {shown(context)}: {instead}")
-    system, user = context.to_messages(question, style, extra_instructions)
+    system, user = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
     return [SystemMessage(system["content"]), HumanMessage(user["content"])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llama_index.core.llms import ChatMessage
 
 from ctxassembly.context import Context
@@ -14,6 +16,9 @@ def to_messages(
     question: str,
     style: str = "grounded",
     extra_instructions: str | None = None,
+    *,
+    extra_rules: Sequence[str] = (),
+    template: str | None = None,
 ) -> list[ChatMessage]:
     """A system and a user message, with the words of `Context.to_messages`.
 
@@ -24,5 +29,5 @@ def to_messages(
         raise InputError(
             f"context must be a Context, got {shown(context)}: ContextAssemblyPostprocessor().context(nodes) gives one"
         )
-    messages = context.to_messages(question, style, extra_instructions)
+    messages = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
     return [ChatMessage(content=each["content"], role=each["role"]) for each in messages]

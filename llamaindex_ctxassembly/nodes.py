@@ -75,6 +75,7 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
         metadata=node.metadata,
         vector=node.embedding,
         origin=_origin(node, document_id, source, near, keys),
+        unread=frozenset(each for each in node.excluded_llm_metadata_keys or () if isinstance(each, str)),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from llama_index.core import Settings
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -23,6 +24,7 @@ from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.labels import check_labels, labels_of_call
 from ctxassembly.misuse import check_parameters, wrong_store
+from ctxassembly.models import too_small
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.supplement import Given, supplement_for
 from ctxassembly.told import Told
@@ -140,6 +142,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self._embeddings = as_embeddings(self.embeddings)
         check_labels(self.labels)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
+        # Asking `Settings.llm` would make one where none is set.
+        if message := too_small(self.llm or getattr(Settings, "_llm", None), self.config.token_limit):
+            warnings.warn(message, UserWarning, stacklevel=2)
 
     @classmethod
     def class_name(cls) -> str:

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
-from sqlalchemy import ColumnElement, Numeric, Text, all_, and_, any_, case, cast, literal, or_, true
+from sqlalchemy import ColumnElement, Numeric, Text, all_, and_, any_, case, cast, func, literal, or_, true
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from ctxassembly.errors import ConfigError
@@ -57,8 +57,12 @@ def _clause(condition: MetadataFilter, metadata: Metadata) -> ColumnElement[bool
         return text.is_(None)
     if operator in _OF_MANY and isinstance(value, list):
         return _OF_MANY[operator](text, cast(metadata, JSONB)[condition.key], [str(each) for each in value])
+    if operator in _OF_TEXT:
+        if not isinstance(value, str):
+            raise ConfigError(f"filter on {condition.key!r}", f"a string for {operator.name}", value)
+        return _OF_TEXT[operator](text, cast(metadata, JSONB)[condition.key], value)
     if operator not in _OF_ONE:
-        known = ", ".join(known.name for known in (*_OF_ONE, *_OF_MANY, FilterOperator.IS_EMPTY))
+        known = ", ".join(known.name for known in (*_OF_ONE, *_OF_MANY, *_OF_TEXT, FilterOperator.IS_EMPTY))
         raise ConfigError(f"filter on {condition.key!r}", f"one of {known} for a PGVectorStore", operator.name)
     if value is None or isinstance(value, list):
         raise ConfigError(f"filter on {condition.key!r}", f"a string or a number for {operator.name}", value)
@@ -97,3 +101,20 @@ _OF_MANY: Mapping[FilterOperator, Callable[[Any, Any, list[str]], ColumnElement[
     FilterOperator.ALL: lambda _, found, values: found.has_all(literal(values, ARRAY(Text))),
 }
 """How a row's value, as text or as JSON, is compared with a list."""
+
+
+def _has_text(text: Any, found: Any, value: str, like: str) -> ColumnElement[bool]:
+    """Whether the text that stands there has `value`: as it is, and as the pattern that PGVectorStore makes of it."""
+    pattern = literal(f"%{value}%", Text)
+    sought = literal(value, Text)
+    at = func.strpos(text, sought) if like == "LIKE" else func.strpos(func.lower(text), func.lower(sought))
+    return and_(func.jsonb_typeof(found) == "string", at > 0, text.op(like)(pattern))
+
+
+_OF_TEXT: Mapping[FilterOperator, Callable[[Any, Any, str], ColumnElement[bool]]] = {
+    # A list that has it; a text that does is for TEXT_MATCH.
+    FilterOperator.CONTAINS: lambda _, found, value: found.contains(func.jsonb_build_array(literal(value, Text))),
+    FilterOperator.TEXT_MATCH: lambda text, found, value: _has_text(text, found, value, "LIKE"),
+    FilterOperator.TEXT_MATCH_INSENSITIVE: lambda text, found, value: _has_text(text, found, value, "ILIKE"),
+}
+"""How a row's value is searched for a text."""

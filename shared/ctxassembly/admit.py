@@ -178,6 +178,7 @@ def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
         metadata,
         _vector(chunk.vector),
         chunk.origin if type(chunk.origin) is Origin else None,
+        chunk.unread if type(chunk.unread) is frozenset else frozenset(),
     )
     return mended, odd
 

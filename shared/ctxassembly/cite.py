@@ -101,6 +101,7 @@ def _citation(label: Label, number: int, span: Span, read: Particulars, shortene
     best = next(piece for piece in pieces if piece.candidate is label.best)
     chunk = label.best.chunk
     candidates = dict.fromkeys(id(piece.candidate) for piece in pieces)
+    pages = read.pages(piece.candidate.chunk for piece in pieces)
     return Citation(
         label=str(number),
         document_id=chunk.document_id,
@@ -115,9 +116,10 @@ def _citation(label: Label, number: int, span: Span, read: Particulars, shortene
         row=read.number(chunk, "row_number"),
         start_line=read.number(chunk, "start_line"),
         page=read.number(chunk, "page"),
-        pages=read.pages(piece.candidate.chunk for piece in pieces),
+        pages=pages,
         metadata=copied(chunk.metadata),
         shortened=tuple(shortened[key] for key in candidates if key in shortened),
+        reference=read.reference(chunk, pages),
     )
 
 

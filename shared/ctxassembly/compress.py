@@ -99,13 +99,23 @@ def _chosen(candidate: Candidate, answer: str) -> list[Sentence]:
         source += wording(sentence.text) + " "
     chosen: set[int] = set()
     edges = [0, *sentence_ends(answer), len(answer)]
-    copied = (_NUMBER.sub("", wording(answer[begin:end]), count=1).strip(_AROUND) for begin, end in pairwise(edges))
     end = 0
-    for sought in dict.fromkeys(filter(None, copied)):
+
+    def choose(text: str) -> bool:
+        nonlocal end
+        sought = _NUMBER.sub("", wording(text), count=1).strip(_AROUND)
+        if not sought:
+            return True
         # It copies in order, mostly: so it is read in one go.
         at = find_words(source, sought, end)
         if at < 0 and (at := find_words(source, sought, 0)) < 0:
-            return []
+            return False
         end = at + len(sought)
         chosen.update(range(bisect_right(begins, at) - 1, bisect_left(begins, end)))
-    return [found[at] for at in sorted(chosen)]
+        return True
+
+    copied = dict.fromkeys(answer[begin:stop] for begin, stop in pairwise(edges))
+    # Of lines that have no stops, those that were left out may make of the others what looks like one sentence.
+    if all(choose(text) or ("\n" in text.strip() and all(map(choose, text.splitlines()))) for text in copied):
+        return [found[at] for at in sorted(chosen)]
+    return []

@@ -20,11 +20,13 @@ AtEdge = Literal["skip", "stop", "truncate"]
 Format = Literal["numbered", "source", "xml", "grouped", "minimal"]
 Order = Literal["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
 Language = Literal["en", "nl"]
+Separator = Literal["blank", "rule"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
 Prefer = Literal["score", "newest"]
 Compress = Literal["none", "extractive", "llm"]
 SupplementPosition = Literal["before", "after"]
+SupplementDefault = Literal["add", "suppress"]
 OnStoreError = Literal["degrade", "raise"]
 Neighbours = Literal["auto", "filtered", "unfiltered"]
 
@@ -66,7 +68,8 @@ class AssemblyConfig:
     Face tokenizers may be set to, counts long texts too low. With `ctxassembly[fast]` installed, cl100k_base,
     o200k_base and o200k_harmony are counted several times as fast, to the same numbers.
 
-    Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that one is known.
+    Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that is known; another
+    one is an error then.
     """
     granularity: Granularity = "auto"
     """What the budget keeps or drops whole, where not everything fits.
@@ -155,8 +158,12 @@ class AssemblyConfig:
     format: Format | Callable[[Heading], str | tuple[str, str]] = "numbered"
     """What is written around each block. A function of your own gets a `Heading` and returns a header, or a header
     and a footer, which stand on lines of their own; it never sees the text. It is asked once per heading. Under a
-    tiny budget it isn't asked at all. Text from documents is kept from passing for the labels of `numbered` and
+    tiny budget it isn't asked at all. If all its headers show the labels of a format, as `[1]`, a prompt asks for them
+    and answers are read for them. Text from documents is kept from passing for the labels of `numbered` and
     `source`; another form is yours to guard."""
+    separator: Separator = "blank"
+    """What parts the blocks: a blank line, or a `rule`, `---` on a line of its own between two blank ones, which no
+    text can forge either. Documents and nodes that an adapter returns are joined by whoever reads them."""
     language: Language = "en"
     """Of the labels that are written around the text."""
     cite: Cite = "document"
@@ -174,8 +181,19 @@ class AssemblyConfig:
     """Supplementary text is left out if the best hit's score reaches this; None never leaves it out. Or a function that
     gets the query and the best hit's score, None where nothing was retrieved or scored, and returns whether to add it.
     """
-    summary_key: str = "page_summary"
-    """Metadata key of the page summary, which may be a dotted path."""
+    header_keys: tuple[str, ...] = ()
+    """Metadata keys, or dotted paths, that the model reads below the header, each on a line of its own, as `author: J.
+    Jansen`; those of the best chunk of the label. LlamaIndex itself writes all metadata there, LangChain none. Under a
+    tiny budget they go with the summary."""
+    supplement_gate: Callable[[Any], bool] | None = None
+    """A function that decides instead of `supplement_threshold`, of more: it gets a `ctxassembly.supplement.Situation`
+    (query, the best hit's score, the best vector similarity of all hits, the caller's intent) and returns whether to
+    add it."""
+    supplement_default: SupplementDefault = "add"
+    """What becomes of supplementary text about which no gate says anything: there is none, or nothing was retrieved or
+    scored. `suppress` leaves it out unless a gate opens, or the caller forces it."""
+    summary_key: str | tuple[str, ...] = ("page_summary", "chunk_metadata.page_summary")
+    """Metadata keys of the page summary, which may be dotted paths; the first that has one. One may be given alone."""
     on_store_error: OnStoreError = "degrade"
     """Degrade assembles without what failed, the neighbours or the embeddings, and the trace says so."""
     neighbours: Neighbours = "auto"
@@ -202,12 +220,19 @@ class AssemblyConfig:
         for parameter, choices in _CHOICES:
             _check_choice(parameter, getattr(self, parameter), get_args(choices))
         _check_format(self.format)
-        if not isinstance(self.summary_key, str) or not self.summary_key:
-            raise ConfigError("summary_key", "a metadata key", self.summary_key)
+        self._check_effects()
+        summary = (self.summary_key,) if isinstance(self.summary_key, str) else self.summary_key
+        if not isinstance(summary, tuple) or not summary or not all(isinstance(each, str) and each for each in summary):
+            raise ConfigError("summary_key", "a metadata key or a non-empty tuple of keys", self.summary_key)
+        object.__setattr__(self, "summary_key", summary)
         varying = (self.varying_keys,) if isinstance(self.varying_keys, str) else self.varying_keys
         if not isinstance(varying, (tuple, list)) or not all(isinstance(each, str) and each for each in varying):
             raise ConfigError("varying_keys", "a tuple of metadata keys", self.varying_keys)
         object.__setattr__(self, "varying_keys", tuple(varying))
+        lines = (self.header_keys,) if isinstance(self.header_keys, str) else self.header_keys
+        if not isinstance(lines, (tuple, list)) or not all(isinstance(each, str) and each.strip() for each in lines):
+            raise ConfigError("header_keys", "a tuple of metadata keys", self.header_keys)
+        object.__setattr__(self, "header_keys", tuple(lines))
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
         if self.page_base is not None:
@@ -230,8 +255,29 @@ class AssemblyConfig:
                 raise ConfigError(parameter, allowed, value)
         if not _is_number(self.llm_timeout_seconds) or self.llm_timeout_seconds <= 0:
             raise ConfigError("llm_timeout_seconds", "a number above 0", self.llm_timeout_seconds)
+        self._check_gate()
+
+    def _check_gate(self) -> None:
         if self.supplement_threshold is not None and not callable(self.supplement_threshold):
             _check_threshold(self.supplement_threshold)
+        if self.supplement_gate is not None:
+            if not callable(self.supplement_gate):
+                raise ConfigError("supplement_gate", "a function of a Situation, or None", self.supplement_gate)
+            if self.supplement_threshold is not None:
+                allowed = "None where supplement_gate decides"
+                raise ConfigError("supplement_threshold", allowed, self.supplement_threshold)
+
+    def _check_effects(self) -> None:
+        """What is set has to have an effect in the granularity that was chosen."""
+        for granularity, parameter, idle, instead in _WITHOUT_EFFECT:
+            chosen = self.choose_by == "rank" if granularity == "rank" else self.granularity == granularity
+            # Sentences are chosen by a query; by rank alone they are whole chunks.
+            if granularity == "sentence" and self.choose_by == "rank":
+                continue
+            if chosen and getattr(self, parameter) != idle:
+                setting = "choose_by" if granularity == "rank" else "granularity"
+                allowed = f"{idle!r} where {setting} is {granularity!r}, which has no use for it; {instead}"
+                raise ConfigError(parameter, allowed, getattr(self, parameter))
 
     def _check_optional_numbers(self) -> None:
         for parameter, allowed, least, most in _OPTIONAL_NUMBERS:
@@ -243,8 +289,10 @@ class AssemblyConfig:
         """The token limit and whose tokens they are: a model's budget brings its encoding."""
         if not isinstance(self.max_tokens, TokenBudget):
             check_int("max_tokens", self.max_tokens, 1)
-        elif self.max_tokens.encoding and self.encoding == DEFAULT_ENCODING:
-            object.__setattr__(self, "encoding", self.max_tokens.encoding)
+        elif (own := self.max_tokens.encoding) and self.encoding != own:
+            if self.encoding != DEFAULT_ENCODING:
+                raise ConfigError("encoding", f"left out beside a TokenBudget, whose own is {own!r}", self.encoding)
+            object.__setattr__(self, "encoding", own)
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):
             raise ConfigError("encoding", "the name of a tiktoken encoding or a function str -> int", self.encoding)
 
@@ -307,6 +355,16 @@ _OPTIONAL_NUMBERS = (
     ("relevance_floor", "a number or None", -math.inf, math.inf),
 )
 _OPTIONAL_INTEGERS = (("max_characters", 1), ("max_chunk_tokens", 1))
+_WITHOUT_EFFECT = (
+    ("sentence", "at_edge", "skip", "say granularity='chunk'"),
+    ("sentence", "compress", "none", "say granularity='chunk'"),
+    ("document", "stop_below", None, "say granularity='auto'"),
+    ("document", "pool_window", None, "say window=3, or granularity='auto'"),
+    ("passage", "pool_window", None, "say window=3, or granularity='auto'"),
+    ("rank", "stop_below", None, "say choose_by='query'"),
+    ("rank", "pool_window", None, "say window=3, or choose_by='query'"),
+)
+"""Granularities, and choosing by rank: what has no effect there, its default, and what would have one."""
 _CHOICES = (
     ("granularity", Granularity),
     ("choose_by", ChooseBy),
@@ -316,8 +374,10 @@ _CHOICES = (
     ("compress", Compress),
     ("order", Order),
     ("language", Language),
+    ("separator", Separator),
     ("cite", Cite),
     ("supplement_position", SupplementPosition),
+    ("supplement_default", SupplementDefault),
     ("on_store_error", OnStoreError),
     ("neighbours", Neighbours),
 )

@@ -5,7 +5,7 @@ What is done with an answer loads when it is first asked for: who only assembles
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,8 @@ class Context:
     trace: Trace = field(default_factory=Trace)
     query: str | None = None
     format: str = "numbered"
-    """What the text looks like: "custom" if a function wrote the headers, "minimal" if none has room."""
+    """What the text looks like: "minimal" if no header has room. Of headers that a function wrote the format whose
+    labels they show, "custom" if none."""
     language: str = "en"
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     hits: tuple[Fragment, ...] = field(default=(), repr=False, compare=False)
@@ -98,15 +99,27 @@ class Context:
         question: str,
         style: str = "grounded",
         extra_instructions: str | None = None,
+        *,
+        extra_rules: Sequence[str] = (),
+        template: str | None = None,
     ) -> list[dict[str, str]]:
         """The messages to send, system and user, as dicts of `role` and `content`.
 
-        `style` is "grounded", "strict" or "soft", as `ctxassembly.prompts.system_prompt` describes them.
+        `style` is "grounded", "strict" or "soft", as `ctxassembly.prompts.system_prompt` describes them; `extra_rules`
+        come last in the system message. `template` is the user message, with {context} and {question}.
         """
         from ctxassembly.prompts import system_prompt, user_prompt
 
-        system = system_prompt(style, form=self.format, language=self.language, supplement=bool(self.supplement))
-        user = user_prompt(self.text, question, language=self.language, extra_instructions=extra_instructions)
+        system = system_prompt(
+            style,
+            form=self.format,
+            language=self.language,
+            supplement=bool(self.supplement),
+            extra_rules=extra_rules,
+        )
+        user = user_prompt(
+            self.text, question, language=self.language, extra_instructions=extra_instructions, template=template
+        )
         return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
     def resolve(self, answer: str, mode: Mode = "renumber") -> Resolved:

@@ -14,6 +14,7 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.flow import assemble_flow
 from ctxassembly.labels import Labels
+from ctxassembly.logged import log
 from ctxassembly.requests import (
     AsyncEmbeddings,
     AsyncLanguageModel,
@@ -142,4 +143,5 @@ def _resumed(resume: Callable[[Any], Request], given: Any) -> Request | _Ended:
     try:
         return resume(given)
     except StopIteration as end:
+        log(end.value)
         return _Ended(end.value)

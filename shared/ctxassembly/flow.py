@@ -13,20 +13,22 @@ from typing import Any
 
 from ctxassembly.admit import admit
 from ctxassembly.choose import Chosen, choose
-from ctxassembly.cite import cite
+from ctxassembly.cite import Cited, cite
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.duplicates import Duplicates, check_vectors
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.explain import decide
+from ctxassembly.formats import seen_as
 from ctxassembly.gather import gather
 from ctxassembly.held import held
 from ctxassembly.labels import Labels
+from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.long_chunks import LongChunks
 from ctxassembly.missing import Lack, under_filter
-from ctxassembly.render import SEPARATOR
+from ctxassembly.render import SEPARATORS
 from ctxassembly.requests import Request
 from ctxassembly.scope import Scope
 from ctxassembly.selection import Selector
@@ -135,7 +137,7 @@ def assemble_flow(
     }
     standing = layout.labels()
     rows = _placed(standing, layout.blocks(level), beside, config)
-    cited = cite(rows, SEPARATOR, layout.particulars, shortened, config.first_label)
+    cited = cite(rows, SEPARATORS[config.separator], layout.particulars, shortened, config.first_label)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(
@@ -167,8 +169,7 @@ def assemble_flow(
         provenance=cited.provenance,
         trace=trace,
         query=query,
-        # Without room for a header the text is what the minimal format gives: no label to ask for.
-        format="minimal" if level is Header.NONE else config.format if isinstance(config.format, str) else "custom",
+        format=_format_of(config, level, layout, cited),
         language=config.language,
         keys=config.keys,
         hits=held(admitted.hits, decisions, chosen.taken),
@@ -199,6 +200,17 @@ def _with_labels(
     finally:
         labels.give_back(first + used, first + most)
     return config, chosen
+
+
+def _format_of(config: AssemblyConfig, level: Header, layout: Layout, cited: Cited) -> str:
+    """What the text looks like to who answers by it."""
+    if level is Header.NONE:  # then it is what the minimal format gives: no label to ask for
+        return "minimal"
+    if isinstance(config.format, str):
+        return config.format
+    numbers = (block.citation.label for block in cited.blocks if block.citation is not None)
+    headers = (block[0].text if block[0].candidate is None else "" for block in layout.blocks(level))
+    return seen_as(dict(zip(numbers, headers, strict=True)))
 
 
 def _placed(

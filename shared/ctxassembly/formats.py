@@ -40,9 +40,12 @@ def numbered(heading: Heading, words: Wording) -> Lines:
     label = FRAMES["numbered"].label.format(heading.number)
     if not heading.source:
         return label, ""
+    return words.numbered.format(label=label, source=heading.source, page=_paged(heading, words)), ""
+
+
+def _paged(heading: Heading, words: Wording) -> str:
     page = words.many_pages if len(heading.pages) > 1 else words.one_page
-    written = page.format(_ranges(heading.pages)) if heading.pages else ""
-    return words.numbered.format(label=label, source=heading.source, page=written), ""
+    return page.format(_ranges(heading.pages)) if heading.pages else ""
 
 
 def source(heading: Heading, words: Wording) -> Lines:
@@ -50,16 +53,28 @@ def source(heading: Heading, words: Wording) -> Lines:
 
     The label is the same in every language: it is what an answer repeats, and what is looked for in it.
     """
+    after = f" {placed(heading, words)}" if heading.source else ""
+    return FRAMES["source"].label.format(heading.number) + after, ""
+
+
+def placed(heading: Heading, words: Wording) -> str:
+    """The source and the section, or the sheet and the row where no section is known: `report.pdf § Summary`."""
     row = words.row.format(heading.row) if heading.row else ""
     place = heading.section or " ".join(part for part in (heading.sheet, row) if part)
-    after = f" {heading.source} § {place}" if place else f" {heading.source}"
-    return FRAMES["source"].label.format(heading.number) + (after if heading.source else ""), ""
+    return f"{heading.source} § {place}" if place else heading.source
 
 
-def xml(heading: Heading, words: Wording) -> Lines:  # noqa: ARG001 - its words are the same in every language
-    """`<chunk index="1" source="report.pdf" page="3" score="0.870">` and `</chunk>`."""
+def reference(heading: Heading, words: Wording) -> str:
+    """The same, or the source and its pages where no place in it is known: `report.pdf, page 3`."""
+    found = placed(heading, words)
+    return found if found != heading.source or not heading.pages else found + _paged(heading, words)
+
+
+def xml(heading: Heading, words: Wording) -> Lines:
+    """`<chunk index="1" source="report.pdf" page="3" score="0.870">` and `</chunk>`; what isn't known is left out."""
     frame = FRAMES["xml"]
-    attributes = {"source": heading.source, "page": _ranges(heading.pages)}
+    named = "" if heading.source == words.unknown else heading.source
+    attributes = {"source": named, "page": _ranges(heading.pages)}
     if heading.score is not None:
         attributes["score"] = f"{heading.score:.3f}"
     written = "".join(f" {name}={_quoted(value)}" for name, value in attributes.items() if value)
@@ -83,6 +98,20 @@ FORMATS: Mapping[str, Callable[[Heading, Wording], Lines]] = {
     "grouped": grouped,
     "minimal": minimal,
 }
+
+
+def seen_as(headers: Mapping[str, str]) -> str:
+    """The format whose labels a reader sees in all of `headers`, which are given by their numbers; else "custom"."""
+    for name, frame in FRAMES.items():
+        if headers and frame.label and all(_shows(text, frame.label.format(each)) for each, text in headers.items()):
+            return name
+    return "custom"
+
+
+def _shows(header: str, label: str) -> bool:
+    """Whether `label` is in `header`, and doesn't belong to a name, as in "report[1].pdf"."""
+    at = header.find(label)
+    return at >= 0 and not header[at - 1 : at].isalnum()
 
 
 def _quoted(value: str) -> str:

@@ -19,6 +19,7 @@ from ctxassembly.kin import in_document, parents_of
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.long_chunks import READ_CHARS, LongChunks
+from ctxassembly.marks import is_marked
 from ctxassembly.missing import Lack, missing
 from ctxassembly.places import Answered, contained, is_covered, positions
 from ctxassembly.requests import FetchChunks, Request
@@ -104,13 +105,15 @@ def _expand(
     fetched = Fetched()
     # Where nobody knows the filter, another tenant's chunks may stand between.
     by_offset = reach * (1 if scope is None else 2) if finds_offsets else 0
-    if reach:
-        fetched = yield from fetch(chunks, admitted, config, reach, by_offset, scope, log)
+    alone = {hit.rank for hit in hits if is_marked(hit.chunk, "no_neighbours", config.keys)}
+    bringing = [hit.chunk for hit in hits if hit.rank not in alone]
+    if reach and bringing:
+        fetched = yield from fetch(bringing, admitted, config, reach, by_offset, scope, log)
     if fetched.refused:
         unnamed = f"{len(fetched.refused):,} neighbours by names with characters that databases refuse"
         log.notes.append(f"store: not asked for {unnamed}")
     answered = fetched.answered if reach and not fetched.incomplete else None
-    log.miss(missing(chunks, config.keys, answered, fetched.beside, fetched.unanswerable, remedies))
+    log.miss(missing(bringing, config.keys, answered, fetched.beside, fetched.unanswerable, remedies))
     chunks, found = _in_documents(_chained(chunks, fetched), fetched)
     blanks: dict[str, set[int]] = defaultdict(set)
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
@@ -132,7 +135,8 @@ def _expand(
         Candidate(chunk, hit.rank, hit.score, position=places[chunk.document_id, chunk.id])
         for hit, chunk in zip(hits, chunks, strict=True)
     )
-    near = neighbours(placed, found, places, reach, config.neighbour_decay, scope)
+    bringing_hits = [hit for hit in placed if hit.rank not in alone] if alone else placed
+    near = neighbours(bringing_hits, found, places, reach, config.neighbour_decay, scope)
     if scope is not None and (near or scope.left_out):
         _note_scope(scope, log)
     return placed, near

@@ -33,11 +33,13 @@ def trim_history(
     count: Callable[[str], int],
     *,
     keep_exchanges: int = 5,
+    exactly: bool = False,
     summarise: Callable[[Sequence[Message]], str] | None = None,
 ) -> History:
     """The end of the conversation that fits `max_tokens`, whole exchanges, at most `keep_exchanges` if they must go.
 
-    While everything fits, everything stays. Else the last `keep_exchanges` stay as far as they fit, the newest first;
+    While everything fits, everything stays, unless `exactly` so many are to.
+    Else the last `keep_exchanges` stay as far as they fit, the newest first;
     what is older is left out, or stands first as `summarise` puts it, if that fits as well. An exchange begins with
     a user's message; messages before the first one make an exchange of their own.
 
@@ -48,11 +50,11 @@ def trim_history(
     check_int("max_tokens", max_tokens, 0)
     check_int("keep_exchanges", keep_exchanges, 0)
     total = history_tokens(messages, count)
-    if total <= max_tokens:
+    exchanges = _exchanges(messages)
+    if total <= max_tokens and not (exactly and len(exchanges) > keep_exchanges):
         return History(tuple(messages), (), total)
     kept: list[Message] = []
     tokens = 0
-    exchanges = _exchanges(messages)
     for exchange in reversed(exchanges[len(exchanges) - min(keep_exchanges, len(exchanges)) :]):
         more = history_tokens(exchange, count)
         if tokens + more > max_tokens:

@@ -28,7 +28,8 @@ class MetadataKeys:
     source: str | tuple[str, ...] = ("source", "file_name", "source_path")
     title: str | tuple[str, ...] = ("title",)
     url: str | tuple[str, ...] = ("url",)
-    section: str | tuple[str, ...] = ("section",)
+    section: str | tuple[str, ...] = ("section", "header_path")
+    """A path as LlamaIndex writes it, `/Setup/Linux/`, is read without the strokes around it."""
     sheet: str | tuple[str, ...] = ("sheet",)
     page: str | tuple[str, ...] = ("page_label", "page", "page_number")
     """The printed label first: `page` counts from 0 in most PDF parsers."""
@@ -45,6 +46,13 @@ class MetadataKeys:
     """The words that it matched: a text, or several."""
     expansion: str | tuple[str, ...] = ("expanded_query", "expansion")
     """The rewritten or added query that found it."""
+    similarity: str | tuple[str, ...] = ("vector_similarity", "similarity", "cosine_similarity")
+    """How near the chunk's embedding is to the query's, where the score says something else: see `supplement_gate`."""
+    keep_whole: str | tuple[str, ...] = ("keep_whole",)
+    """True of a chunk that has to stand whole, as a roster or a form does: retrieved, it goes before all others and is
+    not shortened, unless it doesn't fit at all; as a neighbour it stands whole or not at all."""
+    no_neighbours: str | tuple[str, ...] = ("no_neighbours",)
+    """True of a chunk that needs none of its neighbours: none is fetched for it."""
 
     def __post_init__(self) -> None:
         if type(self.page_base) is not int or self.page_base not in (0, 1):

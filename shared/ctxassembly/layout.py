@@ -18,7 +18,7 @@ from ctxassembly.groups import MANY, Group, Run, Size, Sized, added_texts, by_me
 from ctxassembly.join import find_joint
 from ctxassembly.lower_bound import LONGEST_TOKEN
 from ctxassembly.order import arrange
-from ctxassembly.render import SEPARATOR, Renderer
+from ctxassembly.render import SEPARATORS, Renderer
 from ctxassembly.sizes import LEAST_OF_PAGES, Sizes
 from ctxassembly.tokens import Counter, Measured
 from ctxassembly.types import Candidate, Chunk, Header, Joint, Label, Part
@@ -43,11 +43,12 @@ class Layout:
         self._summaries = summaries
         self._renderer = Renderer(config)
         self.particulars = self._renderer.particulars
-        self._separator = counter.measure(SEPARATOR)
+        self._separator = counter.measure(SEPARATORS[config.separator])
         # Keyed by identity: whoever owns the candidates keeps the chunks alive as long as the layout.
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
         self._groups: dict[object, Group] = {}
         self._last: Group | None = None
+        self._taken: set[int] = set()
         self._ordered: list[Run] | None = []
         self._supplement = counter.chain(counter.measure(part.text) for part in supplement)
         self._opening = self._closing = NOTHING
@@ -135,8 +136,13 @@ class Layout:
         """The tokens of the whole context if `candidates` joined what is selected."""
         return self._try(candidates, level).tokens
 
+    def holds(self, candidate: Candidate) -> bool:
+        """Whether `candidate` itself was selected."""
+        return id(candidate) in self._taken
+
     def take(self, candidates: Sequence[Candidate]) -> None:
         """Select `candidates`."""
+        self._taken.update(map(id, candidates))
         tried = self._try(candidates, Header.FULL)
         self._last_try = self._ordered = None
         self.token_count = tried.tokens

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from ctxassembly.formats import Heading, reference
+from ctxassembly.forms import WORDINGS
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.neutral import one_line
 from ctxassembly.shown import as_text
@@ -17,9 +19,10 @@ NUMBER_DIGITS = 9
 class Particulars:
     """Reads the metadata of chunks under the configured keys, and remembers what it has looked up."""
 
-    def __init__(self, keys: MetadataKeys, unknown: str = "") -> None:
+    def __init__(self, keys: MetadataKeys, language: str = "") -> None:
         self._keys = keys
-        self._unknown = unknown
+        self._words = WORDINGS[language or "en"]
+        self._unknown = self._words.unknown if language else ""
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._lines: dict[tuple[int, str], tuple[Chunk, str | None]] = {}
         self._numbers: dict[tuple[int, str], tuple[Chunk, int | str | None]] = {}
@@ -32,7 +35,10 @@ class Particulars:
             if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
                 value = int(value) if value.is_integer() else value if math.isfinite(value) else None
             text = value if value is None or type(value) is str else as_text(value)  # most are, and calls take time
-            self._lines[key] = (chunk, None if text is None else one_line(text) or None)
+            line = "" if text is None else one_line(text)
+            if name == "section" and line[:1] == "/" == line[-1:]:
+                line = line.strip("/ ")
+            self._lines[key] = (chunk, line or None)
         return self._lines[key][1]
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:
@@ -49,11 +55,18 @@ class Particulars:
         return self._numbers[key][1]
 
     def source(self, chunk: Chunk) -> str:
-        """The file, else the title, else the URL, else what was given as `unknown`; on one line."""
+        """The file, else the title, else the URL, else "unknown" in the language, if one was given; on one line."""
         for name in ("source", "title", "url"):
             if line := self.line(chunk, name):
                 return line
         return self._unknown
+
+    def reference(self, chunk: Chunk, pages: tuple[int | str, ...]) -> str:
+        """The source of `chunk` and its place there, else `pages`; on one line."""
+        row = self.number(chunk, "row_number")
+        section, sheet = self.line(chunk, "section") or "", self.line(chunk, "sheet") or ""
+        heading = Heading(1, self.source(chunk), pages, section, sheet, "" if row is None else str(row))
+        return reference(heading, self._words)
 
     def pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
         """The pages of `chunks`, each once: whole numbers in ascending order, before others as they come."""

@@ -48,7 +48,9 @@ BOOKEND = AssemblyConfig(
     at_edge="skip",
     dedup="semantic",
     semantic_threshold=0.92,
+    relevance_floor=0.0,
     max_chunk_tokens=2_000,
+    compress="extractive",
     cite="passage",
     order="edges",
     format="numbered",
@@ -56,6 +58,7 @@ BOOKEND = AssemblyConfig(
 )
 """The published bookend rule: duplicates in meaning go, the best stands first and the second-best last.
 
+Where not everything fits, what has a negative score goes, and what is longer than 2,000 tokens is compressed to that.
 Semantic deduplication needs `embeddings`, or vectors in the hits.
 """
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.forms import RULE, WORDINGS
 from ctxassembly.shown import shown
 
+_PLACES = ("{context}", "{question}")
+_PLACE = re.compile(r"(\{context\}|\{question\})")
 STYLES = ("grounded", "strict", "soft")
 NOT_ENOUGH = {
     "en": "I don't have enough information in the provided context to answer this question.",
@@ -87,16 +90,22 @@ _LANGUAGES = {
 
 
 def system_prompt(
-    style: str = "grounded", *, form: str = "numbered", language: str = "en", supplement: bool = False
+    style: str = "grounded",
+    *,
+    form: str = "numbered",
+    language: str = "en",
+    supplement: bool = False,
+    extra_rules: Sequence[str] = (),
 ) -> str:
     """The rules that an answer keeps to, one a line.
 
     Grounded: the context alone, saying so where it does not suffice. Strict: nothing inferred either, else
     `NOT_ENOUGH` and no more. Soft: the context first, general knowledge may clarify. Labels are asked for if the format
-    `form` shows them; a supplement is spoken of if there is one.
+    `form` shows them; a supplement is spoken of if there is one. `extra_rules` come last.
 
     Raises:
         ConfigError: an unknown style or language.
+        InputError: a rule is no text.
     """
     words = _words(language)
     sections = {
@@ -111,19 +120,32 @@ def system_prompt(
         words.cite.get(form, words.no_labels),
         *((words.supplement,) if supplement else ()),
         words.concise,
+        *extra_rules,
     )
+    if isinstance(extra_rules, str) or not all(isinstance(rule, str) for rule in rules):
+        raise InputError(f"extra_rules must be a sequence of strings, got {shown(extra_rules)}")
     return "\n".join((words.task, *(f"- {rule}" for rule in rules)))
 
 
-def user_prompt(context: str, question: str, *, language: str = "en", extra_instructions: str | None = None) -> str:
+def user_prompt(
+    context: str,
+    question: str,
+    *,
+    language: str = "en",
+    extra_instructions: str | None = None,
+    template: str | None = None,
+) -> str:
     """The context, then the question under a line of dashes, then `extra_instructions`.
+
+    Or what a `template` makes of {context} and {question}, each there once. Of its other words those that aren't ours
+    are not guarded: a document may have the same.
 
     An assembled context holds no such line and no section word but these. The question and the instructions come last
     and are not looked at: they are the words of whoever asks, code and all, and what they say is said to the model in
     any case. Whoever doesn't trust a question beyond that should not let it cite for others.
 
     Raises:
-        ConfigError: an unknown language.
+        ConfigError: an unknown language, or a template without one of the two.
         InputError: the question or the instructions are no text.
     """
     _words(language)
@@ -132,6 +154,11 @@ def user_prompt(context: str, question: str, *, language: str = "en", extra_inst
         if not isinstance(value, str):
             raise InputError(f"{name} must be a string, got {shown(value)}")
     extra = f"\n\n{extra_instructions}" if extra_instructions else ""
+    if template is not None:
+        if not isinstance(template, str) or not all(template.count(name) == 1 for name in _PLACES):
+            raise ConfigError("template", "a text with {context} and {question}, each once", template)
+        filled = {"{context}": context or words.nothing, "{question}": question}
+        return "".join(filled.get(part, part) for part in _PLACE.split(template)) + extra
     return f"{words.context}\n{context or words.nothing}\n\n{RULE}\n\n{words.question} {question}{extra}"
 
 

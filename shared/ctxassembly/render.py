@@ -6,20 +6,22 @@ part knows the slice it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from ctxassembly.config import AssemblyConfig
+from ctxassembly.config import AssemblyConfig, Separator
 from ctxassembly.errors import ConfigError
 from ctxassembly.formats import FORMATS, Heading, Lines
 from ctxassembly.forms import FRAMES, RULE, WORDINGS
+from ctxassembly.keys import look_up
 from ctxassembly.neutral import escaped, goes_on, neutralised, one_line, replacements, sendable
 from ctxassembly.particulars import Particulars
-from ctxassembly.types import GAP, Candidate, Header, Label, Part, Piece
+from ctxassembly.shown import as_text
+from ctxassembly.types import GAP, Candidate, Chunk, Header, Label, Part, Piece
 
-SEPARATOR = "\n\n"
+SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
 MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
 
@@ -31,7 +33,7 @@ class Renderer:
         self._config = config
         self._form = config.format if isinstance(config.format, str) else "custom"
         self._wording = WORDINGS[config.language]
-        self.particulars = Particulars(config.keys, self._wording.unknown)
+        self.particulars = Particulars(config.keys, config.language)
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int, bool, bool], tuple[Candidate, list[Part], bool]] = {}
         self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
@@ -51,9 +53,20 @@ class Renderer:
     def above(self, header: str, label: Label, level: Header = Header.FULL) -> list[Part]:
         """What is written before the passages of a block: its header, and a summary that doesn't begin them anyway."""
         parts = [Part(header + "\n")] if header else []
+        if level is Header.FULL:
+            parts += [Part(line + "\n") for line in self._lines_of(label.best.chunk)]
         if label.summary and level is Header.FULL and not _says(label.passages[0], label.summary):
             parts.append(Part(self._wording.summary.format(self._clean_line(label.summary)) + "\n"))
         return parts
+
+    def _lines_of(self, chunk: Chunk) -> list[str]:
+        """What `header_keys` say of `chunk`, in our own lines: no value can begin one."""
+        lines: list[str] = []
+        for key in self._config.header_keys:
+            value = None if key in chunk.unread else as_text(look_up(chunk.metadata, key))
+            if value is not None and (line := one_line(value)):
+                lines.append(neutralised(f"{one_line(key)}: {line}", self._form))
+        return lines
 
     def passage(self, passage: Sequence[Piece], *, begins: bool) -> list[Part]:
         """The parts of one passage, which depend on no other one; `begins` says that its block begins with it."""

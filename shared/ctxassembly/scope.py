@@ -53,7 +53,7 @@ class Scope:
             for name in getattr(keys, each)
             if kind_of(name) == "fixed"
         }
-        self._named |= dict.fromkeys((*config.varying_keys, config.summary_key), "free")
+        self._named |= dict.fromkeys((*config.varying_keys, *config.summary_key), "free")
         self._kinds: dict[str, Kind] = {}
         self._signatures: dict[int, Signature] = {}
         self._hits: dict[str, dict[Fixed, set[float | None]]] = {}

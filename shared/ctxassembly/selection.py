@@ -12,9 +12,11 @@ from ctxassembly.compress import Extracted
 from ctxassembly.config import AssemblyConfig, Granularity
 from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
+from ctxassembly.marks import is_marked, take_whole
 from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
 from ctxassembly.scale import TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
+from ctxassembly.shown import shown
 from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
 from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
@@ -47,10 +49,12 @@ class Selector:
         """
         first = self._selection(candidates, beside)
         whole = self.grain != "sentence"  # of which the best hit may stand in part
-        if not beside.parts or not candidates or first.stands(candidates[0], whole=whole):
+        if not beside.parts or not candidates or (first.stands(candidates[0], whole=whole) and not self._misses(first)):
             return first
         notes = ("supplement: left out, the best hit does not fit beside it",)
         alone = self._selection(candidates, Supplemented(notes=notes))
+        if self._misses(first) and not self._misses(alone):
+            return alone
         return alone if alone.stands(candidates[0], whole=whole) or not first.layout.labels() else first
 
     def room(self, selection: Selection) -> int:
@@ -82,12 +86,21 @@ class Selector:
 
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
-        near = [each for each in candidates if each.distance <= self.config.window]
+        near = [each for each in candidates if each.distance <= self.config.window and not layout.holds(each)]
         if self._by_query and self.config.stop_below is None and layout.may_fit(near) and layout.fits(near):
             layout.take(near)
             return Selection(layout, tuple(candidates), *self._beyond(layout, candidates), beside, ())
-        relieved = relieve(layout, candidates, self.config, best)
-        offered = Selection(layout, relieved.candidates, relieved.left_out, {}, beside, relieved.notes)
+        rest = [each for each in candidates if not layout.holds(each)]
+        relieved = relieve(layout, rest, self.config, best)
+        now = {id(each): after for each, after in zip(rest, relieved.candidates, strict=True)}
+        offered = Selection(
+            layout,
+            tuple(now.get(id(each), each) for each in candidates),
+            relieved.left_out,
+            {},
+            beside,
+            (*relieved.notes, *self._unkept(rest)),
+        )
         return self._filled(offered, best)
 
     def _beyond(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
@@ -104,14 +117,23 @@ class Selector:
     def _filled(
         self, offered: Selection, best: BestSentences | None, forms: Mapping[int, Candidate] = MappingProxyType({})
     ) -> Selection:
-        candidates = [each for each in offered.candidates if id(each) not in offered.left_out]
-        filled = self._fill(offered.layout, candidates, best, forms)
+        layout = offered.layout
+        candidates = [
+            each for each in offered.candidates if id(each) not in offered.left_out and not layout.holds(each)
+        ]
+        unwhole = {
+            id(each): LeftOut(FOR_BUDGET, layout.text_tokens(each))
+            for each in candidates
+            if not each.is_hit and self._has_to_be_whole(each)
+        }
+        candidates = [each for each in candidates if id(each) not in unwhole]
+        filled = self._fill(layout, candidates, best, forms)
         if self._loses_hits(candidates, filled.left_out):
             layout = self._layout(offered.candidates, offered.beside)
             if layout.fits([each for each in candidates if each.is_hit]):
                 offered = replace(offered, layout=layout)
                 filled = hold(layout, candidates, self.query or "", self.grain)
-        left_out = self._told(offered.candidates, offered.left_out | filled.left_out)
+        left_out = self._told(offered.candidates, offered.left_out | unwhole | filled.left_out)
         return replace(offered, left_out=left_out, shortened=filled.shortened)
 
     def _told(self, candidates: Sequence[Candidate], left_out: Mapping[int, LeftOut]) -> dict[int, LeftOut]:
@@ -155,8 +177,26 @@ class Selector:
         """Whether the words of the query decide what stands, where not everything fits."""
         return self.grain != "document" and self.config.chooses(self.query)
 
+    def _misses(self, selection: Selection) -> bool:
+        """Whether a hit that has to stand whole doesn't."""
+        hits = (each for each in selection.candidates if each.is_hit and self._has_to_be_whole(each))
+        return not all(selection.stands(each, whole=True) for each in hits)
+
+    def _has_to_be_whole(self, candidate: Candidate) -> bool:
+        return self.config.enabled and is_marked(candidate.chunk, "keep_whole", self.config.keys)
+
+    def _unkept(self, candidates: Sequence[Candidate]) -> list[str]:
+        """A note on each hit that has to stand whole and can't."""
+        hits = (each for each in candidates if each.is_hit and self._has_to_be_whole(each))
+        return [f"keep_whole: {shown(each.chunk.id, 80)} does not fit whole, treated as any other" for each in hits]
+
     def _layout(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:
-        return Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
+        """What holds a supplement, and of `candidates` those that have to stand whole and can."""
+        config = self.config
+        layout = Layout(config, self.counter, _summaries(candidates, config.summary_key), beside.parts)
+        if config.enabled:
+            take_whole(layout, candidates, config.window, config.keys)
+        return layout
 
     def _best_sentences(self, candidates: Sequence[Candidate]) -> BestSentences | None:
         return None if self.config.compress == "none" else best_sentences(self.query, candidates)
@@ -191,12 +231,14 @@ class Selection:
         return id(candidate) in self.shortened or (left_out is not None and left_out.reason == FOR_BUDGET)
 
 
-def _summaries(candidates: Iterable[Candidate], key: str) -> Mapping[str, str]:
+def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[str, str]:
     """The first summary among each document's chunks, by document id."""
     found: dict[str, tuple[int, str]] = {}
     for candidate in candidates:
-        summary = look_up(candidate.chunk.metadata, key)
-        if isinstance(summary, str) and (summary := str.__str__(summary)).strip():
+        chunk = candidate.chunk
+        said = (look_up(chunk.metadata, key) for key in keys if key not in chunk.unread)
+        summary = next((str.__str__(each) for each in said if isinstance(each, str) and each.strip()), "")
+        if summary:
             document_id, at = candidate.chunk.document_id, candidate.position
             if document_id not in found or at < found[document_id][0]:
                 found[document_id] = (at, summary)

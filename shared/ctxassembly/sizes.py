@@ -14,7 +14,7 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import LABELLED
 from ctxassembly.groups import Group, Page, Size, Sized, best_of, by_merit, labels_of
 from ctxassembly.join import Stretch
-from ctxassembly.render import MARKER, SEPARATOR, Renderer
+from ctxassembly.render import MARKER, SEPARATORS, Renderer
 from ctxassembly.tokens import Counter, Measured
 from ctxassembly.types import Candidate, Label, Part, Piece
 
@@ -40,7 +40,7 @@ class Sizes:
         marker = counter.measure(MARKER)
         self._marker_begun = counter.measure(marker.head)
         self._marker_ended = counter.measure(marker.tail or "")
-        self._separator = counter.measure(SEPARATOR)
+        self._separator = counter.measure(SEPARATORS[config.separator])
         self._footer = ""
 
     def digits(self, labels: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ctxassembly.admit import mended_score
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import last_fitting
 from ctxassembly.errors import InputError
@@ -30,6 +31,21 @@ class Supplement:
     text: str
     force: bool = False
     """Add it whatever the gate says. Its cap and the budget hold all the same."""
+    intent: str | None = None
+    """What the caller takes the query to ask for, for a gate of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What `AssemblyConfig.supplement_gate` decides by."""
+
+    query: str | None
+    score: float | None
+    """The best hit's: of the first one that has a score. None where nothing was retrieved or scored."""
+    similarity: float | None
+    """The highest vector similarity that the hits' metadata tell (`MetadataKeys.similarity`), whatever their order."""
+    intent: str | None
+    """As the `Supplement` has it."""
 
 
 Given: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
@@ -69,7 +85,7 @@ def supplemented(
     text = str.__str__(supplement.text).strip()
     if not text:
         return Supplemented()
-    if not supplement.force and (reason := _shut_out(hits, query, config)):
+    if not supplement.force and (reason := _shut_out(hits, query, supplement.intent, config)):
         return Supplemented(notes=(f"supplement: suppressed, {reason}",))
 
     renderer = Renderer(config)
@@ -99,12 +115,23 @@ def supplemented(
     return Supplemented(tuple(parts(end)), (note,))
 
 
-def _shut_out(hits: Sequence[Candidate], query: str | None, config: AssemblyConfig) -> str:
+def _shut_out(hits: Sequence[Candidate], query: str | None, intent: str | None, config: AssemblyConfig) -> str:
     """Why the gate is shut; nothing if it is open. Where nothing was retrieved or scored, no threshold is reached."""
     threshold = config.supplement_threshold
     best = next((hit.score for hit in hits if hit.score is not None), None)
     if callable(threshold):
         return "" if threshold(query, best) else "as supplement_threshold decided"
-    if threshold is None or best is None or best < threshold:
+    if config.supplement_gate is not None:
+        opened = config.supplement_gate(Situation(query, best, _similarity(hits, config), intent))
+        return "" if opened else "as supplement_gate decided"
+    if threshold is None or best is None:
+        return "" if config.supplement_default == "add" else "no gate opens it"
+    if best < threshold:
         return ""
     return f"the best hit's score {best:g} reaches supplement_threshold {threshold:g}"
+
+
+def _similarity(hits: Sequence[Candidate], config: AssemblyConfig) -> float | None:
+    """The highest that any of `hits` has; None if none tells a number."""
+    told = (config.keys.read(hit.chunk.metadata, "similarity") for hit in hits)
+    return max((found for each in told if (found := mended_score(each)[0]) is not None), default=None)

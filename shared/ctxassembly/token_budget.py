@@ -6,21 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ctxassembly.checks import check_int
-from ctxassembly.errors import ConfigError, MissingExtraError
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.history import Message, history_tokens
+from ctxassembly.models import Model, described, window_of
+from ctxassembly.shown import shown
 from ctxassembly.tokens import counter_for
 
 ZONES = ("system", "query", "conversation", "generation", "buffer")
 
-PUBLISHED_WINDOWS = {
-    "mistral": 8_192,
-    "gemma2:9b": 8_192,
-    "qwen2.5:3b": 32_768,
-    "llama3.2": 128_000,
-    "qwen2.5:14b": 128_000,
-    "deepseek-r1:8b": 128_000,
-}
-"""Windows of models that are run locally, as published with the zones; hosted models are looked up in genai-prices."""
+OUTPUT = 1_024
+"""Tokens that the published rule for a model keeps for its answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +64,22 @@ class TokenBudget:
         left = self.window - self.system - self.query - self.conversation - self.generation - self.buffer
         return left if self.context_cap is None else min(self.context_cap, left)
 
+    @property
+    def total(self) -> int:
+        """What all zones take together, the context's included: of the window, the most that is sent and answered."""
+        others = self.system + self.query + self.conversation + self.generation + self.buffer
+        return self.context + others
+
     @classmethod
     def for_model(
         cls,
-        model: str,
+        model: str | object,
         *,
         window: int | None = None,
         system_prompt: str = "",
         question: str = "",
         history: Sequence[Message] = (),
-        generation: int = 4_000,
+        generation: int | None = None,
         buffer: int = 64,
         context_cap: int | None = None,
     ) -> TokenBudget:
@@ -88,65 +89,35 @@ class TokenBudget:
         own encoding, others in cl100k_base; the buffer may be raised for what that misses.
 
         Args:
-            model: its name. The windows of local models come from a published table, those of hosted ones from the
-                package genai-prices, which is kept up to date by its maintainers.
+            model: its name, or the model itself: LlamaIndex's LLM with its `metadata`, LangChain's chat model with its
+                `profile`. A window that these don't know is looked up by the name: those of local models in a published
+                table, those of hosted ones in the package genai-prices, which its maintainers keep up to date.
             window: the window in tokens, where it is known better; then any name will do.
             system_prompt: the instructions, without the retrieved text.
             question: the user's question.
             history: the messages before it, as strings or as objects or mappings with `content`.
-            generation: tokens kept for the answer.
+            generation: tokens kept for the answer; 1,024, or as many as the model at hand was told to give if more.
             buffer: tokens kept for what nobody counted.
             context_cap: the most that the context may take; None means no cap.
 
         Raises:
             ConfigError: the model is unknown and no window is given, or the zones leave nothing of the window.
+            InputError: `model` is neither a name nor a model that says anything of itself.
             MissingExtraError: a hosted model's window is asked for and genai-prices is not installed.
         """
-        encoding = _encoding_of(model)
+        known = Model(model) if isinstance(model, str) else described(model)
+        if known is None and window is None:
+            raise InputError(f"model must be a name, or an LLM that says what it is, got {shown(model)}; give window=")
+        known = known or Model()
+        encoding = known.encoding
         count = counter_for(encoding or "cl100k_base").count
         return cls(
-            window=_window_of(model) if window is None else window,
+            window=window if window is not None else known.window or window_of(known.name or ""),
             system=count(system_prompt),
             query=count(question),
             conversation=history_tokens(history, count),
-            generation=generation,
+            generation=max(OUTPUT, known.output or 0) if generation is None else generation,
             buffer=buffer,
             context_cap=context_cap,
             encoding=encoding,
         )
-
-
-def _encoding_of(model: str) -> str | None:
-    from tiktoken.model import encoding_name_for_model
-
-    try:
-        return encoding_name_for_model(model)
-    except KeyError:  # not one of OpenAI's
-        return None
-
-
-def _window_of(model: str) -> int:
-    if model in PUBLISHED_WINDOWS:
-        return PUBLISHED_WINDOWS[model]
-    known = _hosted_windows()
-    if model in known:
-        return known[model]
-    alike = sorted(name for name in known if name[:4] == str(model)[:4])[:20]
-    choices = ", ".join([*PUBLISHED_WINDOWS, *alike])
-    raise ConfigError("model", f"one of {choices}, or any other that genai-prices knows; else give window=", model)
-
-
-def _hosted_windows() -> dict[str, int]:
-    """The context windows that genai-prices knows, by model id; of several providers the smallest."""
-    try:
-        from genai_prices.data_snapshot import get_snapshot
-    except ImportError as error:
-        raise MissingExtraError(
-            "looking up the context window of a hosted model (or give window=)", "models"
-        ) from error
-    windows: dict[str, int] = {}
-    for provider in get_snapshot().providers:
-        for each in provider.models:
-            if each.context_window:
-                windows[each.id] = min(each.context_window, windows.get(each.id, each.context_window))
-    return windows

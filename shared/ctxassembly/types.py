@@ -69,6 +69,9 @@ class Chunk:
     vector: Sequence[float] | None = field(default=None, repr=False, compare=False)
     """The embedding of `text`, if it is at hand: semantic deduplication then needs not compute it."""
     origin: Origin | None = None
+    unread: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Metadata keys that the model is not to read, in a summary or under `header_keys`: as LlamaIndex's nodes say. What
+    a label names, the source and its place, stands all the same."""
 
     @property
     def lookup_id(self) -> str:
@@ -312,6 +315,8 @@ class Citation:
     """A copy."""
     shortened: tuple[Shortened, ...] = ()
     """The chunks in it that were cut or compressed."""
+    reference: str = ""
+    """Ready to be shown: "report.pdf § Executive Summary", "figures.xlsx § Sheet1 Row 42" or "report.pdf, page 3"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,9 +242,27 @@ def metadata() -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+def effective(options: dict[str, Any]) -> dict[str, Any]:
+    """`options` without those that a config refuses, since they have no effect beside the others."""
+    by_query = options.get("choose_by", "query") == "query"
+    grain = options.get("granularity", "auto")
+    idle: set[str] = set()
+    if not by_query:
+        idle |= {"stop_below", "pool_window"}
+    elif grain == "sentence":
+        idle |= {"at_edge", "compress"}
+    if grain == "document":
+        idle |= {"stop_below", "pool_window"}
+    if options.get("supplement_gate") is not None:
+        idle |= {"supplement_threshold"}
+    if grain == "passage":
+        idle |= {"pool_window"}
+    return {name: value for name, value in options.items() if name not in idle}
+
+
 @st.composite
 def options(draw: st.DrawFn) -> dict[str, Any]:
-    return {
+    drawn = {
         "enabled": draw(st.sampled_from([True] * 7 + [False])),
         "window": draw(st.integers(0, 3)),
         "max_tokens": draw(st.integers(1, 40) | st.integers(1, 400) | st.just(8000)),
@@ -267,14 +285,18 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "min_overlap_chars": draw(st.sampled_from([20, 20, 0, 3])),
         "max_overlap_chars": draw(st.sampled_from([None, None, 30])),
         "format": draw(st.sampled_from(FORMATS)),
+        "header_keys": draw(st.sampled_from([(), (), ("source", "page")])),
+        "separator": draw(st.sampled_from(["blank", "blank", "rule"])),
         "language": draw(st.sampled_from(["en", "nl"])),
         "cite": draw(st.sampled_from(["document", "passage", "chunk"])),
         "first_label": draw(st.sampled_from([1, 1, 8, 98, 997])),
         "order": draw(st.sampled_from(ORDERS)),
         "supplement_position": draw(st.sampled_from(["before", "after"])),
         "supplement_max_tokens": draw(st.sampled_from([1000, 1000, 12, 40])),
+        "supplement_default": draw(st.sampled_from(["add", "add", "suppress"])),
         "supplement_threshold": draw(st.sampled_from([None, None, 0.5, -1])),
     }
+    return effective(drawn)
 
 
 @st.composite

@@ -51,6 +51,24 @@ def test_a_citation_names_the_place(rule: str, metadata: dict[str, Any], particu
     assert {name: getattr(citation, name) for name in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "metadata", "reference"),
+    [
+        ("en", {"source": "report.pdf", "section": "Executive Summary", "page": 3}, "report.pdf § Executive Summary"),
+        ("en", {"source": "figures.xlsx", "sheet": "Sheet1", "row_number": 42}, "figures.xlsx § Sheet1 Row 42"),
+        ("nl", {"source": "figures.xlsx", "sheet": "Blad1", "row_number": 42}, "figures.xlsx § Blad1 Rij 42"),
+        ("en", {"source": "report.pdf", "page": 3}, "report.pdf, page 3"),
+        ("nl", {"title": "Gids", "page": "iv"}, "Gids (pagina iv)"),
+        ("en", {"source": "report.pdf"}, "report.pdf"),
+        ("nl", {}, "onbekend"),
+    ],
+)
+def test_a_citation_has_a_reference_that_is_ready(language: str, metadata: dict[str, Any], reference: str):
+    config = AssemblyConfig(language=language)
+    (citation,) = assemble([Hit(Chunk("a", "A", "Text.", metadata=metadata))], config).citations
+    assert citation.reference == reference
+
+
 def test_the_place_is_the_best_chunks_and_the_pages_are_those_of_all():
     said = {0: {"page": 12, "section": "First"}, 1: {"page": 9, "row_number": 4}, 2: {"page": 9}, 3: {"page": "x"}}
     chunks = [words_of("A", n, metadata={"source": f"{n}.pdf", **said[n]}) for n in said]

@@ -18,6 +18,8 @@ from strategies import words
 QUERY = "How long does it take?"
 TEXT = "Parking costs three euro. The visit takes thirty minutes. Bring “your” card.\n- Doors close at ten.\nNo dogs."
 VISIT, CARD, DOORS = (26, 58), (58, 77), (77, 99)
+DESK = "Emma Bakker sits at the front desk of the library until noon"
+ROOMS = "dogs are not allowed in any of the reading rooms"
 LLM = AssemblyConfig(compress="llm", choose_by="rank", llm_timeout_seconds=7)
 
 
@@ -67,6 +69,11 @@ def asked(
         ("with dots where something is left out", "The visit takes thirty minutes ... [...]\n[...]", (VISIT,)),
         ("a part keeps its whole sentence", "takes thirty minutes", (VISIT,)),
         ("a part of two keeps both", "thirty minutes. Bring", ((26, 77),)),
+        (
+            "each on a line of its own, without its stop",
+            "The visit takes thirty minutes\nDoors close at ten",
+            (VISIT, DOORS),
+        ),
         ("a part across the end of a line keeps both", "card. - Doors close", ((58, 99),)),
     ],
 )
@@ -93,6 +100,7 @@ def test_an_answer_that_stands_in_the_source_is_accepted(rule: str, answer: str,
         ("words in another order", "Thirty minutes takes the visit."),
         ("what stands apart drawn together", "Parking costs thirty minutes."),
         ("irrelevant and yet not", "IRRELEVANT. The visit takes thirty minutes."),
+        ("a line of it rewritten", f"{TEXT}\nThe doors are closed at ten."),
         ("nothing", ""),
         ("blanks and stops", " \n...\n"),
     ],
@@ -113,6 +121,12 @@ def test_an_answer_that_does_not_is_refused_and_a_note_says_so(rule: str, answer
         ("a part over two lines", "It goes over\ntwo lines. End.", "over two", ((0, 24),)),
         ("a part of a row", "| a | 5 mg. |\n| b | 6 mg. |", "b | 6 mg", ((14, 27),)),
         ("the same letters inside a word are no match", "Cart. Art.", "art", ((6, 10),)),
+        (
+            "lines without stops, not all of them",
+            f"{DESK}\n12 to 5 it is closed\n{ROOMS}",
+            f"{DESK}\n{ROOMS}",
+            ((0, len(DESK) + 1), (len(DESK) + 22, len(DESK) + 22 + len(ROOMS))),
+        ),
         ("with its number", "1. Mail it. 2. Wait.", "2. Wait.", ((12, 20),)),
         ("the one after what was copied before it", "Wait. Mail it. Wait. Come.", "Mail it. Wait.", ((6, 21),)),
     ],

@@ -40,13 +40,17 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("max_overlap_chars", "an integer of at least 21", [0, 20, 350.0, "350"]),
         ("format", FORMATS, ["markdown", None, ["xml"]]),
         ("language", "one of 'en', 'nl'", ["de", "NL", None]),
+        ("separator", "one of 'blank', 'rule'", ["---", None]),
+        ("header_keys", "a tuple of metadata keys", [None, 7, ("",), (7,)]),
+        ("supplement_gate", "a function of a Situation, or None", ["open", 0.5]),
+        ("supplement_default", "one of 'add', 'suppress'", ["shut", None]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
         ("first_label", "an integer from 1 to 900,000", [0, -1, 1.0, "4", None, True, 900_001]),
         ("order", ORDERS, ["best", None, ["edges"]]),
         ("supplement_position", "one of 'before', 'after'", ["top", None]),
         ("supplement_max_tokens", "an integer of at least 1", [0, -1, 1.5, None, True]),
         ("supplement_threshold", "a number, a function of query and score, or None", ["0.5", float("nan"), True]),
-        ("summary_key", "a metadata key", ["", None, 7]),
+        ("summary_key", "a metadata key or a non-empty tuple of keys", ["", None, 7, (), ("a", "")]),
         ("on_store_error", "one of 'degrade', 'raise'", ["ignore", None]),
         ("neighbours", "one of 'auto', 'filtered', 'unfiltered'", ["all", None, True]),
         ("varying_keys", "a tuple of metadata keys", [None, 7, ("",), [1]]),
@@ -89,6 +93,10 @@ def test_the_table_above_has_every_parameter():
         ("stop_below", [None, 0, 0.5, 1]),
         ("format", ["numbered", "source", "xml", "grouped", "minimal", str]),
         ("language", ["en", "nl"]),
+        ("separator", ["blank", "rule"]),
+        ("header_keys", [(), ("author", "a.b")]),
+        ("supplement_gate", [None, bool]),
+        ("supplement_default", ["add", "suppress"]),
         ("order", ["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]),
         ("supplement_position", ["before", "after"]),
         ("supplement_max_tokens", [1, 10**6]),
@@ -99,7 +107,7 @@ def test_the_table_above_has_every_parameter():
         ("semantic_threshold", [0.01, 0.85, 1.0]),
         ("prefer", ["score", "newest"]),
         ("on_store_error", ["degrade", "raise"]),
-        ("summary_key", ["chunk_metadata.page_summary"]),
+        ("summary_key", [("chunk_metadata.page_summary",), ("page_summary", "summary")]),
     ],
 )
 def test_the_ends_of_each_range_are_inside(parameter: str, values: list[Any]):
@@ -170,3 +178,27 @@ def test_zones_that_leave_nothing_name_what_they_take():
         "TokenBudget.window must be more than the zones take together "
         "(system 4,000 + query 1,000 + conversation 8,000 + generation 4,000 + buffer 1,000), got 18000"
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "parameter", "value"),
+    [
+        ({"granularity": "sentence"}, "at_edge", "truncate"),
+        ({"granularity": "sentence"}, "compress", "llm"),
+        ({"granularity": "document"}, "stop_below", 0.5),
+        ({"granularity": "document"}, "pool_window", 3),
+        ({"granularity": "passage"}, "pool_window", 0),
+        ({"choose_by": "rank"}, "stop_below", 0),
+        ({"choose_by": "rank"}, "pool_window", 3),
+    ],
+)
+def test_what_has_no_effect_beside_another_setting_is_an_error(others: dict[str, str], parameter: str, value: Any):
+    ((name, chosen),) = others.items()
+    with pytest.raises(ConfigError, match=rf"^{parameter} must be .* where {name} is '{chosen}', .*; say .*, got"):
+        AssemblyConfig(**others, **{parameter: value})
+    AssemblyConfig(**{parameter: value})
+    AssemblyConfig(**others)
+
+
+def test_by_rank_sentences_are_chunks_which_are_cut_and_compressed():
+    AssemblyConfig(granularity="sentence", choose_by="rank", at_edge="truncate", compress="extractive")

@@ -93,7 +93,7 @@ def ours(context: Context, *, before: bool) -> tuple[set[int], set[int]]:
         has_source = any(begin <= first < end for first, _ in sources)
         if shown and (begin < block.citation.span[0] or not has_source):
             must.add(begin)
-        lead = "\n".join(block.text.split("\n")[:2])
+        lead = "\n".join(block.text.split("\n")[:4])  # a header, two lines of `header_keys`, the summary
         summaries = {begin + found.start() for found in re.finditer(r"^\[Pag(?:e|ina) context: ", lead, re.MULTILINE)}
         may |= {at for at in summaries if not any(first <= at < last for first, last in sources)}
     return must, may
@@ -119,6 +119,8 @@ def test_the_forms_that_a_reader_finds_are_exactly_ours(
     options = case.options | {"format": form, "language": language}
     context = assembled(replace(case, hits=hits, options=options))
     must, may = ours(context, before=options["supplement_position"] == "before")
+    if options["separator"] == "rule":
+        must |= {block.span[1] + 2 for block in context.blocks[:-1]}
     found = {*seen(context.text, form)}
     assert must <= found <= must | may, [(n, context.text[max(0, n - 90) : n + 60]) for n in found - must - may]
     asked = context.to_messages("Why?")[1]["content"]

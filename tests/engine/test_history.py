@@ -75,3 +75,10 @@ def test_wrong_values_are_errors():
         trim_history(SAID, 1, words, keep_exchanges=-1)
     with pytest.raises(InputError, match="a message must be a string or have a text as its content"):
         trim_history([{"role": "user", "content": None}], 1, words)
+
+
+@pytest.mark.parametrize(("limit", "keep", "kept"), [(80, 5, 5), (1_000, 2, 2), (39, 5, 3), (80, 8, 8), (80, 9, 8)])
+def test_exactly_the_last_ones_stay_if_that_is_asked_for(limit: int, keep: int, kept: int):
+    history = trim_history(SAID, limit, words, keep_exchanges=keep, exactly=True)
+    assert list(history.messages) == SAID[len(SAID) - 2 * kept :]
+    assert list(history.left_out) == SAID[: len(SAID) - 2 * kept]

@@ -278,14 +278,6 @@ def test_many_short_lines_take_time_in_proportion():
     assert grows_less(packing, 4_000, 40_000, 50)
 
 
-def test_no_model_is_asked_about_what_is_chosen_by_sentences():
-    asked: list[str] = []
-    config = AssemblyConfig(max_tokens=60, granularity="sentence", compress="llm")
-    context = assemble(hits_of([leaflet(3)]), config, query=QUERY, llm=lambda prompt: asked.append(prompt) or "")
-    assert asked == []
-    assert "8 days" in context.text
-
-
 # The budget as a cap
 
 
@@ -321,11 +313,9 @@ def test_where_the_words_of_the_query_tell_nothing_apart_no_rank_is_worth_too_li
     assert len(standing(context)) == 10
 
 
-def test_without_a_query_and_by_rank_nothing_is_worth_too_little():
+def test_without_a_query_nothing_is_worth_too_little():
     chunks = [leaflet(3), leaflet(document_id="B")]
-    for options, query in (({}, None), ({"choose_by": "rank"}, QUERY), ({"granularity": "document"}, QUERY)):
-        all_options = {"granularity": "auto", "stop_below": 1} | options
-        assert standing(packed(chunks, 8_000, query, **all_options)) == ["A0", "B0"]
+    assert standing(packed(chunks, 8_000, None, granularity="auto", stop_below=1)) == ["A0", "B0"]
 
 
 def test_what_is_beyond_the_window_may_stand_if_it_is_worth_it():

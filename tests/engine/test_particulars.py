@@ -55,7 +55,7 @@ def test_what_is_looked_up_once_is_remembered_for_its_chunk_alone():
     ],
 )
 def test_the_source(metadata: dict[str, Any], source: str):
-    assert Particulars(MetadataKeys(), "unknown").source(chunk(**metadata)) == source
+    assert Particulars(MetadataKeys(), "en").source(chunk(**metadata)) == source
 
 
 def test_the_pages():
@@ -63,3 +63,10 @@ def test_the_pages():
     pages = [9, "iv", 3, None, "3", "i", 10]
     assert read.pages(chunk(page=page) for page in pages) == (3, 9, 10, "iv", "i")
     assert read.pages([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "section"), [("/Setup/Linux/", "Setup/Linux"), ("/", None), ("/etc", "/etc"), ("Setup", "Setup")]
+)
+def test_a_header_path_is_a_section(path: str, section: str | None):
+    assert Particulars(MetadataKeys()).line(chunk(header_path=path), "section") == section

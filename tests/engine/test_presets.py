@@ -135,6 +135,26 @@ def test_bookend_collapses_what_means_the_same_and_cuts_long_chunks_under_pressu
     assert shortened.tokens_after <= 2_000 < shortened.tokens_before
 
 
+def test_bookend_compresses_long_chunks_instead_of_keeping_their_beginning():
+    apart = [tuple(float(n == m) for m in range(20)) for n in range(20)]
+    story = [f"It is a long story that has no end in part {n}." for n in range(300)]
+    story[200] = "Stop taking blood thinners five days before the biopsy."
+    long = Chunk("l", "L", " ".join(story), vector=apart[19])
+    others = [Chunk(f"o{n}", f"O{n}", f"Number {n}. " * 500, vector=apart[n]) for n in range(19)]
+    question = "When must I stop with blood thinners before a biopsy?"
+    context = assemble(hits_of([long, *others]), presets.BOOKEND, query=question)
+    assert story[200] in context.text
+    assert {each.chunk_id: each.by for each in context.trace.shortened}["l"] == "max_chunk_tokens"
+
+
+def test_bookend_lets_go_what_has_a_negative_score_where_not_everything_fits():
+    config = replace(presets.BOOKEND, dedup="exact", max_tokens=300)
+    hits = [Hit(paged("A", 0, 20), 0.4), Hit(paged("B", 0, 20), -0.1), Hit(paged("C", 0, 150), 0.0)]
+    reasons = {each.chunk_id: each.reason for each in assemble(hits, config).trace.left_out}
+    assert reasons["B0"] == "below the relevance floor"
+    assert "A0" not in reasons
+
+
 def test_voice_shows_no_labels_and_asks_for_none():
     context = assemble(FIVE, presets.VOICE)
     assert not context.labelled

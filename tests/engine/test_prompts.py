@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from builders import hits_of, words_of
-from ctxassembly import AssemblyConfig, Context, assemble
+from ctxassembly import AssemblyConfig, Context, Heading, assemble
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.prompts import STYLES, system_prompt, user_prompt
 
@@ -149,3 +149,52 @@ def test_a_function_of_the_callers_shows_labels_that_nobody_knows():
     context = assemble(hits_of([words_of("A", 0)]), AssemblyConfig(format=lambda heading: f"<{heading.number}>"))
     assert context.format == "custom"
     assert "[" not in context.to_messages("Why?")[0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("form", "template", "asked_for"),
+    [
+        ("numbered", "[{n}] {s}", "as in [1] or [1][3]"),
+        ("numbered", "Bron [{n}]: {s}", "as in [1] or [1][3]"),
+        ("source", "[SOURCE {n}] {s}", "as in [SOURCE 1]"),
+        ("xml", '<chunk index="{n}" file="{s}">', "index of the chunk"),
+    ],
+)
+def test_a_function_that_writes_our_labels_is_prompted_for_them_and_read(form: str, template: str, asked_for: str):
+    def header(heading: Heading) -> str:
+        return template.format(n=heading.number, s=heading.source)
+
+    hits = hits_of([words_of("A", 0), words_of("B", 0)])
+    context = assemble(hits, AssemblyConfig(format=header))
+    assert (context.format, context.labelled) == (form, True)
+    assert asked_for in context.to_messages("Why?")[0]["content"]
+    resolved = context.resolve("So it is [2].")
+    assert [citation.document_id for citation in resolved.citations] == ["B"]
+    assert not assemble(hits, AssemblyConfig(format=header, max_tokens=3)).labelled
+
+
+@pytest.mark.parametrize("template", ["{n}. {s}", "[1] {s}", "report[{n}].pdf", "[{n}"])
+def test_other_headers_are_not(template: str):
+    form = AssemblyConfig(format=lambda heading: template.format(n=heading.number, s=heading.source))
+    assert assemble(hits_of([words_of("A", 0), words_of("B", 0)]), form).format == "custom"
+
+
+def test_rules_of_the_callers_come_last():
+    context = assemble(hits_of([words_of("A", 0)]))
+    told = context.to_messages("Why?", extra_rules=["Answer in Dutch.", "Name the page."])[0]["content"]
+    assert told == system_prompt() + "\n- Answer in Dutch.\n- Name the page."
+    for wrong in ("Answer in Dutch.", [7]):
+        with pytest.raises(InputError, match="extra_rules must be a sequence of strings"):
+            context.to_messages("Why?", extra_rules=wrong)
+
+
+def test_the_user_message_may_have_a_template_of_its_own():
+    context = assemble(hits_of([words_of("A", 0)]), AssemblyConfig(language="nl"))
+    template = "Contextdocumenten:\n{context}\n\nVraag: {question}"
+    user = context.to_messages("Wat zegt {context}?", template=template)[1]["content"]
+    assert user == f"Contextdocumenten:\n{context.text}\n\nVraag: Wat zegt {{context}}?"
+    assert context.to_messages("Wat?", "strict", "Kort.", template=template)[1]["content"].endswith("Wat?\n\nKort.")
+    assert "(Er zijn geen documenten gevonden.)" in user_prompt("", "Wat?", language="nl", template=template)
+    for wrong in ("{context}", "{question}", "{context} {context} {question}", "", 7):
+        with pytest.raises(ConfigError, match=r"template must be a text with {context} and {question}, each once"):
+            context.to_messages("Wat?", template=wrong)

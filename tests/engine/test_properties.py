@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble, assemble
 from ctxassembly.layout import Layout
-from strategies import Retrieval, arguments, assembled, framed, retrievals, texts
+from ctxassembly.render import SEPARATORS
+from strategies import Retrieval, arguments, assembled, effective, framed, retrievals, texts
 
 unhurried = settings(suppress_health_check=list(HealthCheck))
 
@@ -155,9 +156,9 @@ def test_no_line_of_a_document_passes_for_ours(case: Retrieval):
 
 @unhurried
 @given(retrievals())
-def test_blocks_joined_by_a_blank_line_are_the_text(case: Retrieval):
+def test_blocks_joined_by_the_separator_are_the_text(case: Retrieval):
     context = assembled(case)
-    assert "\n\n".join(block.text for block in context.blocks) == context.text
+    assert SEPARATORS[case.config.separator].join(block.text for block in context.blocks) == context.text
     assert tuple(block.citation for block in context.blocks if block.citation) == context.citations
     for block in context.blocks:
         assert block.text
@@ -317,7 +318,7 @@ def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_abo
     """The fill once more, each try an assembly of its own in an unlimited budget."""
     options = case.options | {"enabled": True, "granularity": "chunk", "dedup": "none"}
     options |= {"at_edge": "skip", "min_chunk_tokens": 0, "max_chunk_tokens": None, "relevance_floor": None}
-    options |= {"compress": "none", "max_characters": None, "choose_by": "rank"}
+    options = effective(options | {"compress": "none", "max_characters": None, "choose_by": "rank"})
     hits = [Hit(_placed_alone(hit.chunk)) for hit in case.hits]
     context = assemble(hits, AssemblyConfig(**options | {"max_tokens": limit}))
     free = AssemblyConfig(**options | {"max_tokens": 10**6})

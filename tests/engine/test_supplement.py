@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from builders import count, hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Supplement, assemble
-from ctxassembly.errors import InputError
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.supplement import Situation
 
 FACTS = "Aspirin is a blood thinner. It interacts with warfarin."
 HITS = hits_of([Chunk("A0", "A", "Text.", 0), Chunk("B0", "B", "Other.", 0)], 0.9, 0.5)
@@ -190,3 +192,56 @@ def test_what_is_no_text_is_an_error(given: Any):
 
 def test_hits_passed_through_have_it_too():
     assert supplemented(enabled=False).supplement
+
+
+@pytest.mark.parametrize(
+    ("rule", "gate", "stands"),
+    [
+        ("the query", lambda seen: seen.query == "drug interactions?", True),
+        ("the best-ranked score, which a reranker may have given", lambda seen: seen.score == 0.2, True),
+        ("the best vector similarity, wherever it ranks", lambda seen: seen.similarity < 0.9, False),
+        ("... to the digit", lambda seen: seen.similarity == 0.91, True),
+        ("the intent", lambda seen: seen.intent == "interactions", True),
+        ("the intent", lambda seen: seen.intent in ("hours", None), False),
+    ],
+)
+def test_a_gate_of_the_callers_sees(rule: str, gate: Any, stands: bool):
+    similar = [0.3, "0.91", None, "odd"]
+    chunks = [replace(words_of("A", n), metadata={"vector_similarity": each}) for n, each in enumerate(similar)]
+    supplement = Supplement(FACTS, intent="interactions")
+    hits = hits_of(chunks, 0.2, 0.9)
+    context = supplemented(supplement, hits, "drug interactions?", supplement_gate=gate)
+    assert bool(context.supplement) is stands
+    if not stands:
+        assert notes(context) == ["suppressed, as supplement_gate decided"]
+    assert supplemented(replace(supplement, force=True), hits, supplement_gate=lambda seen: False).supplement
+
+
+def test_where_nobody_knows_the_gate_sees_nothing():
+    seen: list[Situation] = []
+    supplemented(hits=[], supplement_gate=lambda each: bool(seen.append(each)))
+    assert seen == [Situation(None, None, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "scores", "options", "stands"),
+    [
+        ("there is no gate", [0.9], {}, False),
+        ("nothing was retrieved", [], {"supplement_threshold": 0.5}, False),
+        ("nothing is scored", [None], {"supplement_threshold": 0.5}, False),
+        ("the gate is shut", [0.9], {"supplement_threshold": 0.5}, False),
+        ("the gate opens", [0.4], {"supplement_threshold": 0.5}, True),
+        ("a function opens", [], {"supplement_gate": lambda seen: True}, True),
+        ("a function opens", [], {"supplement_threshold": lambda query, score: True}, True),
+    ],
+)
+def test_it_can_be_suppressed_unless_the_gate_opens(rule: str, scores: list[Any], options: Any, stands: bool):
+    hits = hits_of([hit.chunk for hit in HITS][: len(scores)], *scores)
+    context = supplemented(FACTS, hits, supplement_default="suppress", **options)
+    assert bool(context.supplement) is stands
+    assert supplemented(Supplement(FACTS, force=True), hits, supplement_default="suppress", **options).supplement
+
+
+def test_two_gates_are_an_error():
+    with pytest.raises(ConfigError, match="supplement_threshold must be None where supplement_gate decides"):
+        AssemblyConfig(supplement_threshold=0.5, supplement_gate=lambda seen: True)

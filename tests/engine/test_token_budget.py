@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from builders import count
 from ctxassembly import AssemblyConfig, TokenBudget
-from ctxassembly.errors import ConfigError, MissingExtraError
+from ctxassembly.errors import ConfigError, InputError, MissingExtraError
 
 PROMPT, QUESTION = "Answer from the context alone.", "How long do I fast before a gastroscopy?"
 HISTORY = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good morning"}]
@@ -48,6 +50,7 @@ def test_the_zones_of_each_use_leave_what_the_docstring_says(use: str, context: 
         ("gemma2:9b", 8_192),
         ("qwen2.5:3b", 32_768),
         ("llama3.2", 128_000),
+        ("llama3.2:3b", 128_000),
         ("qwen2.5:14b", 128_000),
         ("deepseek-r1:8b", 128_000),
         ("gpt-4o", 128_000),
@@ -58,7 +61,8 @@ def test_a_model_has_its_window(model: str, window: int):
 
 
 def test_what_is_really_there_is_counted():
-    """Published: window - system - query - output - 64."""
+    """Published: window - system - query - output - 64, with 1,024 for the output."""
+    assert TokenBudget.for_model("mistral").context == 8_192 - 1_024 - 64
     budget = TokenBudget.for_model(
         "mistral", system_prompt=PROMPT, question=QUESTION, history=HISTORY, generation=1_000
     )
@@ -70,9 +74,63 @@ def test_a_model_is_counted_in_its_own_encoding():
     budget = TokenBudget.for_model("gpt-4o", question="Скільки годин не їсти?")
     assert budget.query == count("Скільки годин не їсти?", "o200k_base") != count("Скільки годин не їсти?")
     assert AssemblyConfig(max_tokens=budget).encoding == "o200k_base"
-    assert AssemblyConfig(max_tokens=budget, encoding=len).encoding is len
+    assert replace(AssemblyConfig(max_tokens=budget), window=2).encoding == "o200k_base"
     assert TokenBudget.for_model("gpt-oss-120b", window=128_000).encoding == "o200k_harmony"
     assert AssemblyConfig(max_tokens=TokenBudget.for_model("mistral")).encoding == "cl100k_base"
+
+
+@pytest.mark.parametrize("encoding", [len, "o200k_harmony"])
+def test_another_encoding_beside_that_of_the_model_is_an_error(encoding: Any):
+    with pytest.raises(ConfigError, match=r"encoding must be left out beside a TokenBudget, whose own is 'o200k_base'"):
+        AssemblyConfig(max_tokens=TokenBudget.for_model("gpt-4o"), encoding=encoding)
+    assert AssemblyConfig(max_tokens=TokenBudget.for_model("mistral"), encoding=encoding).encoding == encoding
+
+
+def test_the_total_is_what_all_zones_take():
+    """Published: 50,000 of a window of 128,000."""
+    assert TokenBudget().total == 50_000
+    assert TokenBudget.for_model("mistral").total == 8_192
+
+
+class Said:
+    """A model that says of itself what is given."""
+
+    def __init__(self, **said: Any) -> None:
+        self.__dict__.update(said)
+
+
+@pytest.mark.parametrize(
+    ("rule", "model", "window", "generation"),
+    [
+        ("LlamaIndex", Said(metadata=Said(model_name="own", context_window=4_096, num_output=256)), 4_096, 1_024),
+        ("an answer may be longer", Said(metadata=Said(context_window=9_000, num_output=2_000)), 9_000, 2_000),
+        ("by its name", Said(metadata=Said(model_name="mistral", context_window=3_900, num_output=-1)), 8_192, 1_024),
+        ("LangChain", Said(profile={"max_input_tokens": 200_000, "max_output_tokens": 64_000}), 200_000, 1_024),
+        ("LangChain", Said(profile={"max_input_tokens": 9_000}, max_tokens=3_000, model="own"), 9_000, 3_000),
+        ("no profile", Said(profile=None, metadata={"a": 1}, model_name="gpt-4o"), 128_000, 1_024),
+    ],
+)
+def test_a_model_at_hand_says_what_it_takes(rule: str, model: Any, window: int, generation: int):
+    budget = TokenBudget.for_model(model)
+    assert (budget.window, budget.generation) == (window, generation)
+    assert TokenBudget.for_model(model, generation=7).generation == 7
+
+
+def test_a_model_at_hand_is_counted_in_its_own_encoding():
+    assert TokenBudget.for_model(Said(profile={}, model_name="gpt-4o")).encoding == "o200k_base"
+
+
+class Unreachable:
+    @property
+    def metadata(self) -> Any:
+        raise ConnectionError("refused")
+
+
+@pytest.mark.parametrize("model", [None, 7, Said(profile={}), Unreachable()])
+def test_one_that_says_nothing_needs_a_window(model: Any):
+    with pytest.raises(InputError, match=r"^model must be a name, or an LLM that says what it is, .*give window="):
+        TokenBudget.for_model(model)
+    assert TokenBudget.for_model(model, window=9_000).window == 9_000
 
 
 def test_a_window_from_the_user_makes_any_name_do():

@@ -11,8 +11,21 @@ from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
 from ctxassembly import config as settings
 from ctxassembly.requests import ChunkRef
+from ctxassembly.supplement import Situation
 from fuzz.odd import ODD, UnprintableError
-from strategies import FRAGMENTS, SUMMARIES, broken, by_letters, first_line, framed, inventive, quarters, silent, words
+from strategies import (
+    FRAGMENTS,
+    SUMMARIES,
+    broken,
+    by_letters,
+    effective,
+    first_line,
+    framed,
+    inventive,
+    quarters,
+    silent,
+    words,
+)
 
 PROSE = (
     "The council answered with a tax on indigo and madder. ",
@@ -60,7 +73,9 @@ _CHOICES: dict[str, Any] = {
     "compress": settings.Compress,
     "order": settings.Order,
     "language": settings.Language,
+    "separator": settings.Separator,
     "cite": settings.Cite,
+    "supplement_default": settings.SupplementDefault,
     "supplement_position": settings.SupplementPosition,
     "on_store_error": settings.OnStoreError,
 }
@@ -69,6 +84,11 @@ _CHOICES: dict[str, Any] = {
 def chatty(query: str | None, score: float | None) -> bool:
     """A gate of the caller's."""
     return score is None or score < 0.5
+
+
+def careful(situation: Situation) -> bool:
+    """Another one."""
+    return situation.similarity is None or situation.similarity < 0.5
 
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
@@ -92,6 +112,8 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "format": (*get_args(settings.Format), framed),
     "supplement_max_tokens": (1_000, 1, 12, 40),
     "supplement_threshold": (None, 0.5, -1, chatty),
+    "supplement_gate": (None, careful),
+    "header_keys": ((), ("page", "nested.page", "odd")),
     "summary_key": ("page_summary", "nested.page", "source"),
     "neighbours": ("auto", "unfiltered"),
     "varying_keys": ((), ("section", "odd")),
@@ -224,6 +246,7 @@ def case(seed: int) -> Case:
     options = {name: rng.choice(values) for name, values in OPTIONS.items() if rng.random() < 0.35}
     if rng.random() < 0.7:  # a budget that presses
         options["max_tokens"] = rng.randint(1, 400)
+    options = effective(options)
     query = rng.choice(QUERIES)
     embeddings = rng.choice((None, by_letters, by_letters, broken))
     if options.get("dedup") == "semantic":

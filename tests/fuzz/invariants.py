@@ -11,6 +11,7 @@ from typing import Any
 from builders import count
 from ctxassembly import Context, Hit
 from ctxassembly.plain import plain, plain_trace
+from ctxassembly.render import SEPARATORS
 from ctxassembly.shown import shown
 from ctxassembly.token_budget import TokenBudget
 from fuzz.cases import Case
@@ -81,7 +82,7 @@ def traced(context: Context) -> None:
 def cited(context: Context, case: Case) -> None:
     """Blocks are the text, labels count on, spans are where they say, and a character has one source."""
     text = context.text
-    assert "\n\n".join(block.text for block in context.blocks) == text == text.strip()
+    assert SEPARATORS[case.config.separator].join(block.text for block in context.blocks) == text == text.strip()
     labelled = [block for block in context.blocks if block.citation is not None]
     assert len(context.blocks) - len(labelled) <= (case.supplement is not None)
     at = 0

@@ -15,7 +15,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from pydantic import ValidationError
 
-from ctxassembly import AssemblyConfig, drive
+from ctxassembly import AssemblyConfig, TokenBudget, drive
 from ctxassembly.errors import InputError
 from ctxassembly.flow import assemble_flow
 from ctxassembly.requests import CompressTexts
@@ -211,3 +211,12 @@ async def test_what_the_model_extracts_stands_in_the_document_and_is_flagged(ans
         assert shortened == {"chunk_id": "A#0", "by": by, "tokens_before": 24, "tokens_after": 6}
         notes = found.metadata["trace"]["notes"]
         assert any("not in the source" in note for note in notes) == (by == "extractive")
+
+
+def test_a_context_that_has_no_room_in_the_window_of_the_model_is_warned_of():
+    small = FakeListChatModel(responses=["kept"], profile={"max_input_tokens": 4_096})
+    with pytest.warns(UserWarning, match=r"a context of up to 8,000 tokens has no room in the 4,096 that FakeList"):
+        ContextAssembler(llm=small)
+    budget = TokenBudget.for_model(small)
+    assert budget.context == 4_096 - 1_024 - 64
+    ContextAssembler(llm=small, config=AssemblyConfig(max_tokens=budget))

@@ -151,7 +151,7 @@ def a_condition(key: str, operators: tuple[FilterOperator, ...], values: st.Sear
     return st.builds(MetadataFilter, key=st.just(key), operator=st.sampled_from(operators), value=values)
 
 
-def filters_of(*among: FilterCondition) -> st.SearchStrategy[MetadataFilters]:
+def filters_of(*among: FilterCondition, texts_too: bool = False) -> st.SearchStrategy[MetadataFilters]:
     """Random filters, flat and nested, of the groups in `among`."""
     texts, numbers = st.sampled_from(TEXTS[:4]), st.sampled_from(NUMBERS)
     some = st.one_of(
@@ -166,6 +166,10 @@ def filters_of(*among: FilterCondition) -> st.SearchStrategy[MetadataFilters]:
         ),
     )
 
+    if texts_too:  # which Qdrant matches by words, others within them
+        some |= a_condition("groups", (FilterOperator.CONTAINS,), texts)
+        some |= a_condition("tenant", (FilterOperator.TEXT_MATCH, FilterOperator.TEXT_MATCH_INSENSITIVE), texts)
+
     def groups(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[MetadataFilters]:
         return st.builds(MetadataFilters, filters=st.lists(inner, max_size=3), condition=st.sampled_from(among))
 
@@ -179,7 +183,7 @@ def says_something(filters: MetadataFilters) -> bool:
 
 
 WITH_NOT = filters_of(FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT)
-WITHOUT_NOT = filters_of(FilterCondition.AND, FilterCondition.OR)
+WITHOUT_NOT = filters_of(FilterCondition.AND, FilterCondition.OR, texts_too=True)
 many = settings(max_examples=80, deadline=None)
 
 

@@ -8,15 +8,17 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+from llama_index.core import Settings
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.instrumentation.events.llm import LLMCompletionStartEvent
 from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from ctxassembly import AssemblyConfig, drive
+from ctxassembly import AssemblyConfig, TokenBudget, drive
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.flow import assemble_flow
+from ctxassembly.models import NOT_KNOWN
 from ctxassembly.requests import CompressTexts
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.llm import async_model, model
@@ -197,3 +199,32 @@ async def test_what_the_model_extracts_stands_in_the_node_and_is_flagged() -> No
         assert found.node.get_content() == "[1] Source: A.pdf\nThe market closes at noon. [...]"
         (shortened,) = found.node.metadata["citation"]["shortened"]
         assert shortened == {"chunk_id": "valley", "by": "llm", "tokens_before": 26, "tokens_after": 6}
+
+
+class Small(MockLLM):
+    """Takes 4,096 tokens, as many that are run locally do."""
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(context_window=4_096, num_output=512, model_name="small")
+
+
+WARNED = r"a context of up to 8,000 tokens has no room in the 4,096 that small takes.*TokenBudget.for_model\(llm\)"
+
+
+def test_a_context_that_has_no_room_in_the_window_of_the_llm_is_warned_of(monkeypatch: pytest.MonkeyPatch):
+    with pytest.warns(UserWarning, match=WARNED) as caught:
+        ContextAssemblyPostprocessor(llm=Small())
+    assert caught[0].filename == __file__
+    monkeypatch.setattr(Settings, "_llm", Small())
+    with pytest.warns(UserWarning, match=WARNED):
+        ContextAssemblyPostprocessor()
+    budget = TokenBudget.for_model(Settings.llm)
+    assert budget.context == 4_096 - 1_024 - 64
+    ContextAssemblyPostprocessor(config=AssemblyConfig(max_tokens=budget))
+
+
+def test_a_window_that_llamaindex_only_supposes_is_not_warned_of(monkeypatch: pytest.MonkeyPatch):
+    assert MockLLM().metadata.context_window == NOT_KNOWN
+    monkeypatch.setattr(Settings, "_llm", MockLLM())
+    ContextAssemblyPostprocessor(llm=MockLLM())

@@ -14,10 +14,11 @@ def context(language: str = "en") -> Context:
 @pytest.mark.parametrize("style", ["grounded", "strict", "soft"])
 @pytest.mark.parametrize("language", ["en", "nl"])
 def test_the_messages_are_those_of_the_engine(style: str, language: str) -> None:
-    found = to_messages(context(language), "Why?", style, "Be kind.")
+    own = {"extra_rules": ["Name the page."], "template": "{context}\n\nVraag: {question}"}
+    found = to_messages(context(language), "Why?", style, "Be kind.", **own)
     assert all(type(each) is ChatMessage for each in found)
     assert [each.role for each in found] == [MessageRole.SYSTEM, MessageRole.USER]
-    expected = context(language).to_messages("Why?", style, "Be kind.")
+    expected = context(language).to_messages("Why?", style, "Be kind.", **own)
     assert [each.content for each in found] == [each["content"] for each in expected]
 
 

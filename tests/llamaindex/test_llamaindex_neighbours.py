@@ -210,7 +210,7 @@ def test_a_filter_comes_on_top_of_the_one_that_a_store_over_postgres_has() -> No
 
 def test_what_postgres_has_no_form_for_is_an_error_at_construction_whoever_made_the_store() -> None:
     table = PGVectorStore(connection_string="postgresql+psycopg2://", async_connection_string="", table_name="t")
-    matching = one("min", operator=FilterOperator.TEXT_MATCH)
+    matching = MetadataFilters(filters=[MetadataFilter(key="min", value=None, operator=FilterOperator.TEXT_MATCH)])
     makers: list[Callable[[], Any]] = [
         lambda: ContextAssemblyPostprocessor(vector_store=table, filter=matching),
         lambda: ContextAssemblyPostprocessor(store=PGVectorNeighbours(table), filter=matching),

@@ -13,8 +13,9 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from ctxassembly import MetadataKeys
+from ctxassembly import AssemblyConfig, MetadataKeys
 from ctxassembly.errors import InputError
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.nodes import is_media, to_chunk, to_hits
 from llamaindex_samples import HOSTILE, document
 
@@ -114,3 +115,15 @@ def test_media_are_nodes_with_something_to_see_or_hear_and_nothing_to_read(media
 def test_something_other_than_a_scored_node_is_a_clear_error() -> None:
     with pytest.raises(InputError, match=r"NodeWithScore.*TextNode"):
         is_media(node())  # type: ignore[arg-type]
+
+
+def test_what_a_node_keeps_from_the_llm_is_not_written() -> None:
+    said = {"author": "J.", "year": 2020, "page_summary": "Sum.", "file_name": "x.pdf"}
+    kept = TextNode(text="Text.", metadata=said)
+    kept.excluded_llm_metadata_keys = ["author", "page_summary", "file_name"]
+    config = AssemblyConfig(header_keys=("author", "year"))
+    context = ContextAssemblyPostprocessor(config=config).context([NodeWithScore(node=kept)])
+    assert context.text == "[1] Source: x.pdf\nyear: 2020\nText."
+    kept.excluded_llm_metadata_keys = []
+    context = ContextAssemblyPostprocessor(config=config).context([NodeWithScore(node=kept)])
+    assert context.text == "[1] Source: x.pdf\nauthor: J.\nyear: 2020\n[Page context: Sum.]\nText."

@@ -315,6 +315,15 @@ EVERY = [
     (only("n", FilterOperator.IN, [7, 8]), {"seven", "text"}),
     (only("groups", FilterOperator.ANY, ["y", "z"]), {"seven", "text"}),
     (only("groups", FilterOperator.ALL, ["x", "y"]), {"seven"}),
+    (only("groups", FilterOperator.CONTAINS, "y"), {"seven"}),
+    (only("groups", FilterOperator.CONTAINS, "%"), set()),
+    (only("word", FilterOperator.CONTAINS, "b"), set()),
+    (only("word", FilterOperator.TEXT_MATCH, "b"), {"seven", "words"}),
+    (only("word", FilterOperator.TEXT_MATCH, "B"), {"zeros"}),
+    (only("word", FilterOperator.TEXT_MATCH_INSENSITIVE, "B"), {"seven", "words", "zeros"}),
+    (only("word", FilterOperator.TEXT_MATCH, "_"), set()),
+    (only("word", FilterOperator.TEXT_MATCH, "b\\"), set()),
+    (only("n", FilterOperator.TEXT_MATCH, "7"), {"text", "zeros"}),
     (only("word", FilterOperator.IS_EMPTY, None), {"none", "absent"}),
     (only("ref_doc_id", FilterOperator.EQ, "A"), set(ROWS)),
     (MetadataFilters(filters=[]), set(ROWS)),
@@ -368,13 +377,13 @@ def test_no_operator_lets_through_what_the_store_itself_would_not(store: PGVecto
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        (only("n", FilterOperator.TEXT_MATCH, "a"), "filter on 'n' must be one of EQ, .*TEXT_MATCH"),
-        (only("n", FilterOperator.CONTAINS, "a"), "CONTAINS"),
+        (only("n", FilterOperator.TEXT_MATCH, 7), "filter on 'n' must be a string for TEXT_MATCH, got 7"),
+        (only("n", FilterOperator.CONTAINS, 7), "a string for CONTAINS"),
         (only("n", FilterOperator.IN, "abc"), "a list for IN"),
         (only("n", FilterOperator.EQ, ["a"]), "a string or a number for EQ"),
         (only("n", FilterOperator.EQ, None), "a string or a number for EQ"),
         (MetadataFilters(filters=[MetadataFilter(key="n", value=1)], condition=FilterCondition.NOT), "AND or OR"),
-        (MetadataFilters(filters=[only("n", FilterOperator.TEXT_MATCH, "a")]), "TEXT_MATCH"),
+        (MetadataFilters(filters=[only("n", FilterOperator.TEXT_MATCH, None)]), "TEXT_MATCH"),
     ],
 )
 def test_a_filter_that_is_not_translated_is_an_error_at_construction(filters: MetadataFilters, message: str) -> None:
