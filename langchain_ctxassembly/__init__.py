@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_ctxassembly.assembler import ContextAssembler
     from langchain_ctxassembly.messages import to_messages
+    from langchain_ctxassembly.numbering import number_chunks
     from langchain_ctxassembly.postgres import PGVectorNeighbours
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
+    from langchain_ctxassembly.stored import anumber_stored_chunks, number_stored_chunks
     from langchain_ctxassembly.vectorstore import VectorStoreNeighbours
 
 __all__ = [
@@ -20,6 +22,9 @@ __all__ = [
     "ContextAssemblyRetriever",
     "PGVectorNeighbours",
     "VectorStoreNeighbours",
+    "anumber_stored_chunks",
+    "number_chunks",
+    "number_stored_chunks",
     "to_messages",
 ]
 
@@ -28,6 +33,9 @@ _HOMES = {
     "ContextAssemblyRetriever": "retriever",
     "PGVectorNeighbours": "postgres",
     "VectorStoreNeighbours": "vectorstore",
+    "anumber_stored_chunks": "stored",
+    "number_chunks": "numbering",
+    "number_stored_chunks": "stored",
     "to_messages": "messages",
 }
 _BROUGHT = frozenset({"langchain_core", "langchain_postgres", "pydantic", "sqlalchemy", "psycopg"})

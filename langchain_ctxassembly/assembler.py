@@ -18,7 +18,8 @@ from ctxassembly.ask import asking, check_llm
 from ctxassembly.config import AssemblyConfig, Neighbours
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
-from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError
+from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, NothingToJoinWarning
+from ctxassembly.keys import keyed
 from ctxassembly.labels import check_labels, labels_of_call
 from ctxassembly.misuse import check_parameters, check_store, not_a_document
 from ctxassembly.models import too_small
@@ -91,8 +92,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     that returns those of the conversation that is going on, or None. Without them each run begins with
     `config.first_label`."""
 
-    _warned: set[int] = PrivateAttr(default_factory=set)
-    """The stores for which the warning was given. Copies share it, and so do those that a call's config makes."""
+    _warned: set[tuple[type[Warning], int]] = PrivateAttr(default_factory=set)
+    """The warnings that were given, each with the store that it was given for. Copies share it, and so do those that a
+    call's config makes."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -196,7 +198,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             ConfigError: a filter has a form that can't be applied.
         """
         needs_none = (self.neighbours or self.config.neighbours) == "unfiltered"
-        return held(self.store, self.filter, None if needs_none else search)
+        return held(keyed(self.store, self.config.keys), self.filter, None if needs_none else search)
 
     @override
     def configurable_fields(self, **kwargs: AnyConfigurableField) -> RunnableSerializable[Any, list[Document]]:
@@ -254,15 +256,16 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return documents_from(await self._atold(given, config, search))
 
     def _warn(self, context: Context, search: Search | None) -> None:
-        """Give the warning that `context` owes, once."""
+        """Give each warning that `context` owes, once."""
         if search is not None and search.has_no_filter:
             # Who has one tenant and such a store loses nothing by it, and needn't be told.
-            message = filter_not_seen(context.trace, GIVE_IT, ELSEWHERE) if context.trace.unscoped else None
+            unseen = filter_not_seen(context.trace, GIVE_IT, ELSEWHERE) if context.trace.unscoped else None
         else:
-            message = filter_not_seen(context.trace, REMEDY)
-        if message and id(self.store) not in self._warned:
-            self._warned.add(id(self.store))
-            warnings.warn(message, FilterNotSeenWarning, stacklevel=3)
+            unseen = filter_not_seen(context.trace, REMEDY)
+        for message, kind in ((unseen, FilterNotSeenWarning), (context.trace.missing, NothingToJoinWarning)):
+            if message and (kind, id(self.store)) not in self._warned:
+                self._warned.add((kind, id(self.store)))
+                warnings.warn(message, kind, stacklevel=3)
 
     def _read(self, given: Any) -> dict[str, Any]:
         """What the engine is handed, out of either form of input. It checks the supplement itself."""

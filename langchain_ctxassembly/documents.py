@@ -26,7 +26,7 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
     Without an index its offset counts in the page or section that the metadata name.
     """
     metadata = document.metadata
-    document_id, index = keys.read(metadata, "document_id"), keys.read(metadata, "index")
+    document_id, index = keys.document_of(metadata), keys.read(metadata, "index")
     return Chunk(
         id=_id(document, document_id, index),
         document_id=document_id,

@@ -56,7 +56,7 @@ def _chroma_where(asked: Sequence[Asked], keys: MetadataKeys) -> Any:
     return _or(
         [
             _and(
-                _or([{key: {"$eq": name}} for key in keys.document_id for name in _names(document_id)]),
+                _or([{key: {"$eq": name}} for key in keys.looked_up for name in _names(document_id)]),
                 _or([{key: {"$in": list(places)}} for key in keys.index]) if places else None,
             )
             for document_id, places in asked
@@ -81,7 +81,7 @@ def qdrant_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, 
     one_of = [
         _each_of(
             models,
-            {_path(payload, key): models.MatchValue(value=name) for key in keys.document_id},
+            {_path(payload, key): models.MatchValue(value=name) for key in keys.looked_up},
             {_path(payload, key): models.MatchAny(any=list(places)) for key in keys.index if places},
         )
         for document_id, places in asked

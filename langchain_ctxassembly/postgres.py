@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Protocol, cast
@@ -16,7 +16,7 @@ from langchain_core.documents import Document
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
 from sqlalchemy import JSON, ColumnElement, Engine, Text, bindparam, func, null, quoted_name, select
-from sqlalchemy import cast as cast_sql
+from sqlalchemy import cast as as_type
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 from sqlalchemy import text as sql
@@ -24,11 +24,19 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.missing import Lack
 from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable
 from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
 from ctxassembly.types import Chunk, ChunkRef
 from langchain_ctxassembly.detect import unwrapped
 from langchain_ctxassembly.documents import chunk_from
+
+REMEDIES: Mapping[Lack, str] = {
+    "place": "call number_stored_chunks(vectorstore) once, and store new ones as "
+    "vectorstore.add_documents(number_chunks(documents))",
+    "answer": "call number_stored_chunks(vectorstore) once, or name the keys of the table in "
+    "AssemblyConfig(keys=MetadataKeys(document_id=..., index=...))",
+}
 
 Rows = Iterable[Sequence[Any]]
 """Id, text and metadata of chunks."""
@@ -40,7 +48,8 @@ class PGVectorNeighbours:
 
     All values are bound, the embedding is never read, and a row that `filter` excludes never leaves the database.
     Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
-    JSON metadata. Columns must be of text and integers. An index on the two makes it fast; neither class creates one.
+    JSON metadata, and for documents that aren't there under all others, the source among them. Columns must be of text
+    and integers. An index on the two makes it fast; neither class creates one, but `number_stored_chunks` does.
     What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
 
     Where chunks have no index, those next to an offset are found by `keys.start`, page by page or section by section.
@@ -64,6 +73,11 @@ class PGVectorNeighbours:
             raise ConfigError("filter", "a dict, as for the vector store's own search", self.filter)
         if not 0 < self.timeout_seconds < math.inf:
             raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
 
     @property
     def holds_filter(self) -> bool | None:
@@ -136,9 +150,7 @@ class _Table:
             store.content_column,
             store.metadata_json_column,
             tuple(store.metadata_columns),
-            _first(self.keys.lookup_id or self.keys.document_id, store.metadata_columns),
-            _first(self.keys.index, store.metadata_columns),
-            tuple(self.keys.start),
+            self.keys,
             condition,
         )
         asked, places = remembered(made_of, partial(_chunk_table, *made_of)).asked(refs)
@@ -169,11 +181,10 @@ def _chunk_table(
     content: str,
     json: str | None,
     columns: Sequence[str],
-    document: str,
-    index: str,
-    starts: Sequence[str],
+    keys: MetadataKeys,
     condition: str,
 ) -> ChunkTable:
+    document, index = _first(keys.lookup_id or keys.document_id, columns), _first(keys.index, columns)
     own: dict[str, Any] = {name: sql_column(quoted_name(name, quote=True)) for name in (id_, content, *columns)}
     metadata = null() if json is None else sql_column(quoted_name(json, quote=True), JSON)
     home = sql_table(
@@ -183,20 +194,26 @@ def _chunk_table(
         schema=quoted_name(schema, quote=True),
     )
     rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(home)
+    ordered = index in own
 
     def named(name: str) -> ColumnElement[Any]:
         if name in columns:
-            return cast_sql(own[name], Text)
-        return cast_sql(null(), Text) if json is None else json_text(metadata, name)
+            return as_type(own[name], Text)
+        return as_type(null(), Text) if json is None else json_text(metadata, name)
 
+    def first(names: Sequence[str]) -> ColumnElement[Any]:
+        return func.coalesce(*map(named, names))
+
+    together = document in columns and ordered  # then the table was made for these two
     return ChunkTable(
         id=own[id_],
         document_id=own[document] if document in own else json_text(metadata, document),
-        index=own[index] if index in own else json_text(metadata, index),
+        index=own[index] if ordered else json_text(metadata, index),
         rows=rows.where(sql(f"({condition})")) if condition else rows,
-        ordered=index in own,
+        ordered=ordered,
+        otherwise=None if together else (first(keys.looked_up), own[index] if ordered else first(keys.index)),
         named=named,
-        start=func.coalesce(*map(named, starts)),
+        start=first(keys.start),
     )
 
 
@@ -248,6 +265,10 @@ class _Collection:
             document_id=json_text(chunks.cmetadata, (self.keys.lookup_id or self.keys.document_id)[0]),
             index=json_text(chunks.cmetadata, self.keys.index[0]),
             rows=rows.where(self.vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
+            otherwise=(
+                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.looked_up)),
+                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.index)),
+            ),
             named=partial(json_text, chunks.cmetadata),
             start=func.coalesce(*(json_text(chunks.cmetadata, name) for name in self.keys.start)),
         )

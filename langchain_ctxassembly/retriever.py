@@ -22,7 +22,7 @@ from ctxassembly.misuse import check_parameters
 from ctxassembly.supplement import Given, supplement_for
 from ctxassembly.types import Chunk
 from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.neighbours import neighbours_of
+from langchain_ctxassembly.neighbours import NoNeighbours, neighbours_of
 from langchain_ctxassembly.scored import ScoredRetriever, SearchType, check_known
 from langchain_ctxassembly.visible import Search, ambient, search_of
 
@@ -111,7 +111,8 @@ class ContextAssemblyRetriever(BaseRetriever):
         if derived:
             found = neighbours_of(vectorstore, assembler.config.keys)
             assembler = assembler.model_copy(update={"store": found})
-        known_only = derived and assembler.store is not None and assembler.effective.neighbours != "unfiltered"
+        has_some = derived and not isinstance(assembler.store, NoNeighbours)
+        known_only = has_some and assembler.effective.neighbours != "unfiltered"
         if known_only:
             check_known(options)
         retriever = ScoredRetriever(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,15 +14,27 @@ from langchain_core.vectorstores import VectorStore
 from ctxassembly.calls import awaited_within, in_background, within
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.missing import Lack
+from ctxassembly.numbering import document_and_index
 from ctxassembly.types import Chunk, ChunkRef
 from langchain_ctxassembly.documents import chunk_from
 from langchain_ctxassembly.kinds import agot, check, finds_places, found, got, is_filter
 from langchain_ctxassembly.places import Asked, by_document
 
-
-def document_and_index(document_id: str, index: int) -> str:
-    """The id of a chunk by default: `handbook.pdf#7`."""
-    return f"{document_id}#{index}"
+_ANEW = "store them anew as vectorstore.add_documents(number_chunks(documents))"
+BY_METADATA: Mapping[Lack, str] = {
+    "place": _ANEW,
+    "answer": f"its metadata must have the index as an integer: {_ANEW}, or say under which keys document and index "
+    "are in AssemblyConfig(keys=MetadataKeys(...))",
+}
+"""What to write where neighbours can't be found by their metadata."""
+BY_ID: Mapping[Lack, str] = {
+    "place": _ANEW,
+    "answer": "store them anew under ids that follow from document and index, as "
+    "vectorstore.add_documents(number_chunks(documents)), or say under which they are in "
+    "VectorStoreNeighbours(vectorstore, id_of=...)",
+}
+"""The same where they are found by their ids."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +77,18 @@ class VectorStoreNeighbours:
         check(self.vectorstore, self.filter)
 
     @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return BY_METADATA if self._by_metadata else BY_ID
+
+    @property
     def holds_filter(self) -> bool | None:
         """True with a filter of its own; without one nobody knows how the caller filters."""
         return True if is_filter(self.filter) else None
+
+    @property
+    def _by_metadata(self) -> bool:
+        return self.id_of is None and finds_places(self.vectorstore)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter, in any order.
@@ -89,7 +110,7 @@ class VectorStoreNeighbours:
 
     def _asked(self, refs: Sequence[ChunkRef]) -> tuple[list[Asked], list[str]]:
         """What the metadata are asked for, and the ids that are asked for."""
-        if self.id_of is None and finds_places(self.vectorstore):
+        if self._by_metadata:
             return by_document(refs), list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id))
         return [], list(dict.fromkeys(name for ref in refs for name in self._named(ref)))
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.docstore import DocstoreNeighbours
     from llamaindex_ctxassembly.events import ContextAssembledEvent
     from llamaindex_ctxassembly.messages import to_messages
+    from llamaindex_ctxassembly.numbering import number_chunks
     from llamaindex_ctxassembly.postgres import PGVectorNeighbours
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.vectorstore import VectorStoreNeighbours
@@ -22,6 +23,7 @@ __all__ = [
     "DocstoreNeighbours",
     "PGVectorNeighbours",
     "VectorStoreNeighbours",
+    "number_chunks",
     "to_messages",
 ]
 
@@ -31,6 +33,7 @@ _HOMES = {
     "DocstoreNeighbours": "docstore",
     "PGVectorNeighbours": "postgres",
     "VectorStoreNeighbours": "vectorstore",
+    "number_chunks": "numbering",
     "to_messages": "messages",
 }
 _BROUGHT = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})

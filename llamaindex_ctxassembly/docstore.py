@@ -10,9 +10,17 @@ from dataclasses import KW_ONLY, dataclass, field
 from llama_index.core.storage.docstore.types import BaseDocumentStore, RefDocInfo
 
 from ctxassembly.keys import MetadataKeys, look_up
+from ctxassembly.missing import Lack
 from ctxassembly.shown import as_name
 from ctxassembly.types import Chunk, ChunkRef
 from llamaindex_ctxassembly.refs import asked_for, documents_to_search, named_ids
+
+REMEDIES: Mapping[Lack, str] = {
+    "place": "build the index from number_chunks(nodes)",
+    "answer": "where a vector store keeps the nodes the docstore has none: say "
+    "ContextAssemblyPostprocessor(vector_store=index.vector_store); where it has them, build it from "
+    "number_chunks(nodes), which gives each node its SOURCE",
+}
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,11 @@ class DocstoreNeighbours:
     docstore: BaseDocumentStore
     _: KW_ONLY
     keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs`."""

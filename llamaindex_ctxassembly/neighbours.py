@@ -10,7 +10,7 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.keys import MetadataKeys
+from ctxassembly.keys import MetadataKeys, keyed
 from ctxassembly.misuse import check_store
 from ctxassembly.stores.filtered import FilteredStore
 from llamaindex_ctxassembly.docstore import DocstoreNeighbours
@@ -39,7 +39,7 @@ def neighbours_of(
 
         return PGVectorNeighbours(vector_store, keys=keys)
     check_store(store)
-    return store
+    return keyed(store, keys)
 
 
 def under(filters: MetadataFilters | None, store: Any) -> Any:

@@ -18,6 +18,7 @@ from llama_index.core.schema import (
 from ctxassembly.errors import InputError
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.misuse import not_a_node
+from ctxassembly.offsets import FACTS
 from ctxassembly.parts import part_in
 from ctxassembly.shown import as_name, shown
 from ctxassembly.types import Chunk, Hit, Origin
@@ -45,7 +46,7 @@ def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
         document_id=chunk.document_id,
         text=chunk.text[:at].strip(),
         metadata=chunk.metadata,
-        origin=Origin((("facts", chunk.id),), lookup_id=plain.lookup_id),
+        origin=Origin(((FACTS, chunk.id),), lookup_id=plain.lookup_id),
     )
     return [Hit(plain, score), Hit(facts, score)]
 
@@ -59,8 +60,9 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
     metadata.
     """
     source, named = related_id(node, NodeRelationship.SOURCE), keys.read(node.metadata, "document_id")
-    document_id = named if source is None or (named is not None and keys.document_id != _BY_DEFAULT) else source
-    index, text = keys.read(node.metadata, "index"), _content(node)
+    by_source = source is not None and (named is None or keys.document_id == _BY_DEFAULT)
+    document_id: Any = source if by_source else keys.document_of(node.metadata)
+    index, text = keys.read(node.metadata, "index"), text_of(node)
     start, near = _offsets(node, text, keys)
     return Chunk(
         id=node.node_id,
@@ -84,8 +86,8 @@ def _origin(
     parent_id, children = related_id(node, NodeRelationship.PARENT), _related(node, NodeRelationship.CHILD)
     lookup_id = as_name(keys.read(node.metadata, "lookup_id")) or (source if source != document_id else None)
     part: dict[str, Any] = {}
-    if source is not None and source != document_id:
-        part = {**dict(part_in(node.metadata, keys)), "source": source}
+    if source != document_id:  # then the document is named by the metadata, and has pages or sections
+        part = dict(part_in(node.metadata, keys)) | ({} if source is None else {"source": source})
     if parent_id is not None:
         part["parent"] = parent_id
     if not (part or lookup_id or near is not None or children):
@@ -147,8 +149,8 @@ def _related(node: BaseNode, relationship: NodeRelationship) -> list[RelatedNode
     return [each for each in related if isinstance(each, RelatedNodeInfo)] if isinstance(related, list) else []
 
 
-def _content(node: BaseNode) -> Any:
-    """The text of the node; the error, in place of a text that there is none of, if it can't be had."""
+def text_of(node: BaseNode) -> Any:
+    """The text of the node alone; the error, in place of a text that there is none of, if it can't be had."""
     try:
         return node.get_content(MetadataMode.NONE)
     except Exception as error:  # noqa: BLE001 - the engine says of this node alone that it has no text
@@ -163,7 +165,7 @@ def is_media(scored: NodeWithScore) -> bool:
     """
     if not isinstance(scored, NodeWithScore):
         raise InputError(f"nodes must be a list of NodeWithScore, got {shown(scored)}{not_a_node(scored)}")
-    node, text = scored.node, _content(scored.node)
+    node, text = scored.node, text_of(scored.node)
     if not isinstance(text, str) or str.strip(text):
         return False
     if isinstance(node, ImageNode):

@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.schema import BaseNode, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
-from sqlalchemy import Engine, Row, any_, func, select
+from sqlalchemy import JSON, Engine, Row, Text, any_, case, func, literal, select
+from sqlalchemy import cast as as_type
 
 from ctxassembly.calls import in_background
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.missing import Lack
 from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable, texts
 from ctxassembly.stores.rows import Asked, arows, awaited, read
 from ctxassembly.types import Chunk, ChunkRef
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 NO_DOCUMENT = "None"
 """What LlamaIndex writes as `ref_doc_id` of a node without a SOURCE."""
+REMEDIES: Mapping[Lack, str] = {
+    "place": "build the index from number_chunks(nodes)",
+    "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,11 @@ class PGVectorNeighbours:
         self._table()
 
     @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
+
+    @property
     def holds_filter(self) -> bool | None:
         """True with a filter of its own; without one nobody knows how the caller filters."""
         return True if self.filter else None
@@ -90,7 +101,7 @@ class PGVectorNeighbours:
 
     def _asked(self, refs: Sequence[ChunkRef]) -> Asked:
         among = list(dict.fromkeys([*(ref.document_id for ref in refs), NO_DOCUMENT]))
-        made_of = (self.vector_store._table_class, self.keys.index, self.keys.lookup_id, repr(self.filter))
+        made_of = (self.vector_store._table_class, self.keys, repr(self.filter))
         asked, places = remembered(made_of, self._table).asked(refs)
         return asked, {**places, "among": among}
 
@@ -98,13 +109,16 @@ class PGVectorNeighbours:
         """Where the chunks are, narrowed to the documents that are asked about."""
         table = self.vector_store._table_class
         metadata = table.metadata_
-        document_id = json_text(metadata, (*self.keys.lookup_id, "ref_doc_id")[0])
+        source = json_text(metadata, (*self.keys.lookup_id, "ref_doc_id")[0])
+        # Over the document that the metadata name, it writes the SOURCE; the node itself has them as they were.
+        own = as_type(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
+        named = func.coalesce(*(json_text(own, key) for key in self.keys.documents))
         rows = select(table.node_id.label("id"), table.text.label("text"), metadata.label("metadata"))
         return ChunkTable(
             id=table.node_id,
-            document_id=document_id,
+            document_id=case((source == NO_DOCUMENT, named), else_=source),
             index=func.coalesce(*(json_text(metadata, key) for key in self.keys.index)),
-            rows=rows.where(document_id == any_(texts("among")), where(self.filter, metadata)),
+            rows=rows.where(source == any_(texts("among")), where(self.filter, metadata)),
         )
 
     def _chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:

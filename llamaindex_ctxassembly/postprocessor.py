@@ -21,7 +21,7 @@ from ctxassembly.calls import is_async
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import aassemble, assemble
-from ctxassembly.errors import ConfigError, FilterNotSeenWarning
+from ctxassembly.errors import ConfigError, FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.labels import check_labels, labels_of_call
 from ctxassembly.misuse import check_parameters, wrong_store
 from ctxassembly.models import too_small
@@ -122,7 +122,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
-    _is_warned: bool = PrivateAttr(default=False)
+    _warnings: set[type[Warning]] = PrivateAttr(default_factory=set)
 
     def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
         check_parameters(type(self).__name__, settings, type(self).model_fields, "config={}")
@@ -193,10 +193,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return under(filters, self._neighbours)
 
     def _warned(self, context: Context) -> Context:
-        message = filter_not_seen(context.trace, REMEDY)
-        if message is not None and not self._is_warned:
-            self._is_warned = True
-            warnings.warn(message, FilterNotSeenWarning, stacklevel=3)
+        for message, kind in (
+            (filter_not_seen(context.trace, REMEDY), FilterNotSeenWarning),
+            (context.trace.missing, NothingToJoinWarning),
+        ):
+            if message is not None and kind not in self._warnings:
+                self._warnings.add(kind)
+                warnings.warn(message, kind, stacklevel=3)
         return context
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -16,8 +16,16 @@ from llama_index.core.vector_stores.types import (
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
+from ctxassembly.missing import Lack
 from ctxassembly.types import Chunk, ChunkRef
 from llamaindex_ctxassembly.refs import asked_for, documents_to_search, named_ids
+
+REMEDIES: Mapping[Lack, str] = {
+    "place": "build the index from number_chunks(nodes)",
+    "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
+    "method": "keep the nodes in a docstore, VectorStoreIndex(nodes, storage_context=storage_context, "
+    "store_nodes_override=True), and say ContextAssemblyPostprocessor(docstore=index.docstore)",
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,11 @@ class VectorStoreNeighbours:
         if not self.vector_store.stores_text:
             allowed = "a vector store that stores text (for another, pass the docstore of its index)"
             raise ConfigError("vector_store", allowed, type(self.vector_store).__name__)
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs`."""
@@ -63,5 +76,5 @@ def _queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any
         ]
         # Not every store knows OR.
         condition = FilterCondition.OR if len(one_of) > 1 else FilterCondition.AND
-        queries.append({"filters": MetadataFilters(filters=one_of, condition=condition)})
+        queries.append({"node_ids": None, "filters": MetadataFilters(filters=one_of, condition=condition)})
     return queries

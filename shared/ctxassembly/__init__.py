@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from ctxassembly.context import Context
     from ctxassembly.conversation import resolve
     from ctxassembly.drive import aassemble, assemble
-    from ctxassembly.errors import FilterNotSeenWarning
+    from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
     from ctxassembly.formats import Heading
     from ctxassembly.history import History, trim_history
     from ctxassembly.inspect.compared import Compared
     from ctxassembly.inspect.comparing import Comparison, compare
     from ctxassembly.keys import MetadataKeys
     from ctxassembly.labels import Labels
+    from ctxassembly.numbering import number_chunks, uuid_of
     from ctxassembly.quotes import Quote
     from ctxassembly.references import Reference
     from ctxassembly.supplement import Supplement
@@ -61,6 +62,7 @@ __all__ = [
     "Labels",
     "MemoryStore",
     "MetadataKeys",
+    "NothingToJoinWarning",
     "Origin",
     "Passage",
     "Quote",
@@ -74,9 +76,11 @@ __all__ = [
     "aassemble",
     "assemble",
     "compare",
+    "number_chunks",
     "presets",
     "resolve",
     "trim_history",
+    "uuid_of",
 ]
 
 _HOMES = {
@@ -101,6 +105,7 @@ _HOMES = {
     "Labels": "labels",
     "MemoryStore": "testing",
     "MetadataKeys": "keys",
+    "NothingToJoinWarning": "errors",
     "Origin": "types",
     "Passage": "types",
     "Source": "types",
@@ -111,8 +116,10 @@ _HOMES = {
     "aassemble": "drive",
     "assemble": "drive",
     "compare": "inspect.comparing",
+    "number_chunks": "numbering",
     "resolve": "conversation",
     "trim_history": "history",
+    "uuid_of": "numbering",
 }
 
 

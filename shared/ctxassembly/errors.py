@@ -9,6 +9,7 @@ CtxAssemblyError
 └── MissingExtraError (ImportError)   an optional dependency is not installed
 
 FilterNotSeenWarning (UserWarning)    an adapter couldn't see how the search filters; see AssemblyConfig.neighbours
+NothingToJoinWarning (UserWarning)    hits, or the store, lack what neighbours and joining need; see Trace.missing
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ __all__ = [
     "FilterNotSeenWarning",
     "InputError",
     "MissingExtraError",
+    "NothingToJoinWarning",
     "StoreError",
     "VocabularyError",
 ]
@@ -60,6 +62,10 @@ class EmbeddedServerError(CtxAssemblyError):
 
 class FilterNotSeenWarning(UserWarning):
     """Neighbours were fetched for a search whose filter couldn't be seen; given once an object."""
+
+
+class NothingToJoinWarning(UserWarning):
+    """Hits stood alone for want of what the message names, with the line that mends it; given once an object."""
 
 
 def missing_extra(error: ModuleNotFoundError, feature: str, extra: str, modules: Collection[str]) -> ImportError:

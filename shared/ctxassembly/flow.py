@@ -7,7 +7,7 @@ line of it, and what a failure means is decided here once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.long_chunks import LongChunks
+from ctxassembly.missing import Lack, under_filter
 from ctxassembly.render import SEPARATORS
 from ctxassembly.requests import Request
 from ctxassembly.scope import Scope
@@ -54,6 +55,7 @@ def assemble_flow(
     query: str | None,
     can_fetch: bool,
     holds_filter: bool | None = None,
+    remedies: Mapping[Lack, str] | None = None,
     finds_offsets: bool = False,
     can_embed: bool = False,
     can_compress: bool = False,
@@ -97,11 +99,22 @@ def assemble_flow(
     lineage = Lineage()
     duplicates = Duplicates(config, lineage, log.notes.append)
     reach = config.reach(query) if can_fetch else 0
+    heard = under_filter(remedies) if holds_filter else remedies
     scope = Scope(config) if config.neighbours == "auto" and holds_filter is None else None
     # Where sentences are not chosen by the query, what is cut keeps its beginning.
     long_chunks = LongChunks(counter, config.token_limit, query if config.grain(query) == "sentence" else None)
     near, usable = yield from gather(
-        admitted, config, reach, scope, lineage, duplicates, can_embed, long_chunks, log, finds_offsets=finds_offsets
+        admitted,
+        config,
+        reach,
+        scope,
+        lineage,
+        duplicates,
+        can_embed,
+        long_chunks,
+        log,
+        remedies=heard,
+        finds_offsets=finds_offsets,
     )
     seen = (*admitted.candidates, *near)
 
@@ -139,6 +152,7 @@ def assemble_flow(
         hits=len(admitted.hits),
         chunks=sum(decision.reason != BEYOND for decision in decisions),
         round_trips=log.round_trips,
+        missing=log.missing,
         unscoped=log.unscoped,
         token_count=layout.token_count if level is Header.FULL else layout.weigh((), level),
         max_tokens=config.token_limit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from ctxassembly.errors import ConfigError
@@ -18,8 +18,8 @@ class MetadataKeys:
     """
 
     document_id: str | tuple[str, ...] = ("document_id", "ref_doc_id")
-    """What chunks are grouped and cited by. Given, it goes before LlamaIndex's own SOURCE: `"file_path"` makes one
-    document of the pages of a file."""
+    """What chunks are grouped and cited by; the source, where none of them holds one. Given, it goes before
+    LlamaIndex's own SOURCE: `"file_path"` makes one document of the pages of a file."""
     lookup_id: str | tuple[str, ...] = ()
     """What the store finds a chunk's document by, where that isn't `document_id`. None: the same, or the SOURCE."""
     index: str | tuple[str, ...] = ("chunk_index", "index")
@@ -81,12 +81,35 @@ class MetadataKeys:
                 return value
         return None
 
+    def document_of(self, metadata: Mapping[str, Any]) -> Any:
+        """The id of the document: its source, where no key for a document id holds one."""
+        document_id = self.read(metadata, "document_id")
+        return document_id if document_id is not None else self.read(metadata, "source")
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """All keys under which `document_of` looks, in its order."""
+        return tuple(dict.fromkeys((*self.document_id, *self.source)))
+
+    @property
+    def looked_up(self) -> tuple[str, ...]:
+        """All keys by which a store finds a chunk's document, in their order."""
+        return tuple(dict.fromkeys((*self.lookup_id, *self.documents)))
+
     def counted_page(self, metadata: Mapping[str, Any], number: int) -> int | None:
         """The page with that `number` in `metadata`, counted from 1; None if there is none. A label isn't counted."""
         if number and self.page_base:
             return number
         key = next((key for key in self.page if look_up(metadata, key) is not None), "")
         return (number if "label" in key else number + 1 - self.page_base) or None
+
+
+def keyed(store: Any, keys: MetadataKeys) -> Any:
+    """`store` that reads `keys`, if it is a dataclass with a field of that name that was left at its default."""
+    names = {each.name for each in fields(store)} if is_dataclass(store) and not isinstance(store, type) else ()
+    if "keys" not in names or store.keys != MetadataKeys() or keys == store.keys:
+        return store
+    return replace(store, keys=keys)
 
 
 def look_up(metadata: Mapping[str, Any], key: str) -> Any:

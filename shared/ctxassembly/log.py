@@ -16,12 +16,18 @@ class Log:
     notes: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     round_trips: int = 0
+    missing: str | None = None
     unscoped: tuple[str, ...] | None = None
-    """As `Trace` has it."""
+    """Both as `Trace` has them."""
     since: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.since = self.clock()
+
+    def miss(self, missing: str | None) -> None:
+        """Note what hits or their store lack, if they lack anything."""
+        self.missing = missing
+        self.notes += [missing] if missing else []
 
     def stage(self, name: str, chunks_in: int, chunks_out: int) -> None:
         """Note a stage that ends now and began where the one before ended."""

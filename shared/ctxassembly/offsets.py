@@ -11,11 +11,18 @@ from ctxassembly.types import Chunk, PartName
 
 TOUCHING = 20
 """Characters: of white space that a splitter strips between two chunks, or of an overlap that may be an accident."""
+FACTS = "facts"
+"""The name of the part that a graph's facts about a chunk are."""
 
 
 def part_of(chunk: Chunk) -> PartName:
     """The page or section that the chunk's offset counts in."""
     return chunk.origin.part if chunk.origin else ()
+
+
+def is_facts(chunk: Chunk) -> bool:
+    """Whether it isn't of the document's text at all: a graph's facts about another chunk have no place in it."""
+    return any(name == FACTS for name, _ in part_of(chunk))
 
 
 def offset_of(chunk: Chunk) -> int | None:

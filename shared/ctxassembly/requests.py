@@ -43,6 +43,10 @@ class Store(Protocol):
     An attribute `holds_filter` may say how the caller's search filters: True if each chunk that comes back has passed
     that filter, False if the search is known to have none, None (as good as no attribute) if nobody knows. Another one,
     `finds_offsets`, is True if references with `beside` are answered; a store without it is never sent any.
+
+    An attribute `remedies` may say what to write where hits don't say their place ("place"), where the store has none
+    of what stands next to them ("answer"), and where `fetch` raises NotImplementedError ("method"): a mapping with any
+    of the three.
     """
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:

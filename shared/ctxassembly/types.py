@@ -381,8 +381,11 @@ class Trace:
     """Hits and neighbours together, without what was fetched from beyond the window and not needed."""
     round_trips: int = 0
     """Calls to the store."""
+    missing: str | None = None
+    """What the hits, or the store, lack for neighbours and for joining, and the line that mends it. It is a note, too;
+    None where they lack nothing."""
     unscoped: tuple[str, ...] | None = None
-    """Where neighbours were fetched and nobody knew how the caller filters: the keys by which some of them differed
+    """Where neighbours came and nobody knew how the caller filters: the keys by which some of them differed
     from their hits and were left out, maybe none. None where the filter was known or isn't needed."""
     token_count: int = 0
     max_tokens: int = 0

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from ctxassembly import Chunk, Context, Hit, aassemble, assemble
-from ctxassembly.errors import FilterNotSeenWarning, StoreError
+from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning, StoreError
 from ctxassembly.render import SEPARATORS
 from ctxassembly.shown import as_name
 from ctxassembly.types import Origin
@@ -157,4 +157,5 @@ def _unlinked(chunk: Chunk, origin: Origin | None) -> Chunk:
 def quietly() -> None:
     """Whatever warns is a failure, as in the other tests."""
     warnings.simplefilter("error")
-    warnings.simplefilter("ignore", FilterNotSeenWarning)  # what it says is drawn, too
+    for each in (FilterNotSeenWarning, NothingToJoinWarning):  # what they say is drawn, too
+        warnings.simplefilter("ignore", each)

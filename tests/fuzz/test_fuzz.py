@@ -14,7 +14,10 @@ from fuzz.cases import OPTIONS, Case, case, undrawn
 from fuzz.odd import ODD
 from fuzz.runs import run
 
-pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning"),
+    pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning"),
+]
 CASES = 60
 
 

@@ -279,6 +279,7 @@ class WaitingStore:
 
 
 @pytest.mark.parametrize("condition", [None, {"tenant": "a"}])
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # the store is empty
 async def test_a_slow_sync_store_does_not_stall_the_event_loop(condition: Any) -> None:
     store = WaitingStore()
     config = AssemblyConfig(on_store_error="raise")

@@ -19,7 +19,7 @@ from langchain_text_splitters import MarkdownHeaderTextSplitter, RecursiveCharac
 from sqlalchemy import create_engine, event
 
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, NothingToJoinWarning
 from langchain_ctxassembly import ContextAssembler, PGVectorNeighbours, VectorStoreNeighbours
 from langchain_ctxassembly.documents import chunk_from
 from langchain_samples import WordEmbeddings
@@ -135,7 +135,8 @@ def test_chunks_far_apart_are_not_joined_because_there_is_a_store() -> None:
     assembler = ContextAssembler(config=CONFIG, store=VectorStoreNeighbours(store, keys=KEYS))
     first, second = pieces[3], pieces[-3]
     assert second.metadata["start_index"] - first.metadata["start_index"] > 50_000
-    (block,) = assembler.invoke([second, first])
+    with pytest.warns(NothingToJoinWarning, match="no chunk_index"):
+        (block,) = assembler.invoke([second, first])
     assert breaks(block.page_content) == []
     assert in_order(block.page_content)
     assert block.page_content.count(GAP) == 1
@@ -193,6 +194,21 @@ def test_text_goes_on_across_pages(store_of: Any) -> None:
     assert GAP not in block.page_content
     assert breaks(block.page_content) == []
     assert block.metadata["citation"]["pages"] == [5, 6]
+
+
+def test_the_source_serves_as_document_without_a_word_in_the_keys(store_of: Any) -> None:
+    pieces = split(pdf(pages=100))
+    keys = MetadataKeys()
+    page = on(pieces, 41)
+    at = pieces.index(page[len(page) // 2])
+    config = AssemblyConfig(neighbours="unfiltered")
+    (block,) = ContextAssembler(config=config, store=store_of(pieces, keys)).invoke([pieces[at], page[-1]])
+    last = pieces.index(page[-1])
+    wanted = {each.id for place in (at, last) for each in pieces[place - 1 : place + 2]}
+    assert set(block.metadata["chunk_ids"]) == wanted
+    assert breaks(block.page_content) == []
+    asked = getattr(store_of, "asked", None)
+    assert asked is None or sum(asked.rows) <= 9
 
 
 async def test_the_same_awaited(store_of: Any) -> None:
@@ -256,7 +272,8 @@ def test_a_store_that_finds_no_offsets_is_not_asked_for_them() -> None:
             return []
 
     plain = Plain()
-    ContextAssembler(config=CONFIG, store=plain).invoke([on(split(pdf()), 4)[1]])
+    with pytest.warns(NothingToJoinWarning, match="no chunk_index"):
+        ContextAssembler(config=CONFIG, store=plain).invoke([on(split(pdf()), 4)[1]])
     assert [(each.beside, each.index, each.chunk_id) for each in plain.asked] == [(None, None, None)]
 
 

@@ -12,7 +12,8 @@ from langchain_core.documents import Document
 from qdrant_client import QdrantClient, models
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, NothingToJoinWarning
+from ctxassembly.numbering import document_and_index
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
 from langchain_ctxassembly.places import MOST_DOCUMENTS, by_document
 from langchain_samples import WordEmbeddings, document, sentence
@@ -152,12 +153,29 @@ async def test_what_takes_too_long_is_a_timeout_error(make: Any, monkeypatch: py
 
 
 @pytest.mark.parametrize("make", [chroma, qdrant])
-def test_a_chunk_whose_metadata_name_no_document_is_told_of(make: Any) -> None:
+def test_a_chunk_whose_metadata_name_no_place_is_told_of(make: Any) -> None:
     corpus = make([Document(page_content=f"{sentence('A', at)}", metadata={"source": "a.pdf"}) for at in range(3)])
-    (found,) = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1).invoke(sentence("A", 1))
+    with pytest.warns(NothingToJoinWarning, match="no chunk_index") as seen:
+        (found,) = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1).invoke(sentence("A", 1))
     assert len(found.metadata["chunk_ids"]) == 1
-    (note,) = found.metadata["trace"]["notes"]
-    assert note.endswith("no document id, stands as a document of its own")
+    assert found.metadata["citation"]["document_id"] == "a.pdf"
+    assert str(seen[0].message) in found.metadata["trace"]["notes"]
+
+
+@pytest.mark.parametrize("make", [chroma, qdrant])
+def test_the_source_names_the_document_where_nothing_else_does(make: Any) -> None:
+    corpus = make(
+        [Document(page_content=sentence("A", at), metadata={"source": "a.pdf", "chunk_index": at}) for at in range(5)]
+    )
+    (found,) = ContextAssemblyRetriever.from_vectorstore(corpus, hits=1).invoke(sentence("A", 2))
+    assert [sentence("A", at) in found.page_content for at in range(5)] == [False, True, True, True, False]
+
+
+@pytest.mark.parametrize("make", [chroma, qdrant])
+def test_what_to_write_where_neighbours_are_not_found_is_for_metadata_or_for_ids(make: Any) -> None:
+    corpus = make(CORPUS)
+    assert "MetadataKeys(...)" in VectorStoreNeighbours(corpus).remedies["answer"]
+    assert "id_of=" in VectorStoreNeighbours(corpus, id_of=document_and_index).remedies["answer"]
 
 
 def test_ids_that_follow_from_the_place_are_used_where_they_are_given() -> None:

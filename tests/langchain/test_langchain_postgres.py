@@ -326,10 +326,12 @@ def test_an_index_on_document_and_place_is_used(database: Database, kind: str) -
         for mode in ("force_custom_plan", "force_generic_plan"):
             connection.execute(f"SET plan_cache_mode = {mode}")
             with connection.cursor() as cursor:
-                cursor.execute("EXPLAIN " + statement, parameters, prepare=True)
+                cursor.execute("EXPLAIN ANALYZE " + statement, parameters, prepare=True)
                 plan = "\n".join(line for (line,) in cursor.fetchall())
             assert " using place on " in plan or "Bitmap Index Scan on place" in plan, plan
-            assert f"Seq Scan on {table}" not in plan, plan
+            # What other names hold is read only of documents that aren't there under the first ones.
+            scans = [line for line in plan.splitlines() if f"Seq Scan on {table}" in line]
+            assert all("never executed" in line for line in scans), plan
 
 
 def test_collections_of_one_database_stay_apart(database: Database) -> None:

@@ -673,6 +673,7 @@ def test_from_a_vector_store_whoever_has_one_tenant_says_nothing() -> None:
     assert found.metadata["chunk_ids"] == ["A#3", "A#4", "A#5"]
 
 
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # a filter excludes all of a window
 async def test_filtered_refuses_to_run_without_a_filter() -> None:
     corpus = corpus_of(*MIXED)
     store = VectorStoreNeighbours(corpus, id_of=by_name)
@@ -700,6 +701,7 @@ async def test_filtered_refuses_to_run_without_a_filter() -> None:
     assert found.metadata["chunk_ids"] == ["ours-A-2"]
 
 
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # one filter lets nothing pass
 async def test_as_context_follows_the_config_in_every_form_of_a_configurable_assembler() -> None:
     corpus = corpus_of(*MIXED)
 

@@ -325,6 +325,7 @@ leaves = st.builds(
 )
 
 
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # the store is empty
 def test_neighbours_are_asked_for_under_the_filter_that_the_search_had() -> None:
     seen = []
 

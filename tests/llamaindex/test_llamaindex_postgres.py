@@ -429,6 +429,18 @@ async def test_a_database_that_cannot_be_reached_leaves_the_hits_standing(run: A
     assert "store: no neighbours" in labelled.metadata["trace"]["notes"][0]
 
 
+@both_kinds_of_json
+async def test_places_without_a_source_are_found_by_what_the_node_itself_says(store: PGVectorStore, run: Any) -> None:
+    nodes = [
+        TextNode(id_=f"n{at}", text=f"Text {at}.", metadata={"document_id": "handbook", "chunk_index": at})
+        for at in range(5)
+    ]
+    fill(store, nodes)
+    labelled = await run(ContextAssemblyPostprocessor(vector_store=store), scored(nodes[3]))
+    assert labelled[0].metadata["chunk_ids"] == ["n2", "n3", "n4"]
+    assert labelled[0].metadata["citation"]["document_id"] == "handbook"
+
+
 def test_pages_that_are_looked_up_by_their_file_have_neighbours_on_the_next_page(store: PGVectorStore) -> None:
     """Grouped and looked up by the file; each page is a document of its own to LlamaIndex, chunks count through all."""
     nodes = [node for page in ("page-1", "page-2") for node in document(page, links="none")]

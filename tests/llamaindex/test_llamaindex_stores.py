@@ -193,6 +193,7 @@ def test_a_document_is_in_its_own_order_whatever_the_rank() -> None:
     assert ids(ours) == [f"A-{place}" for place in range(5)]
 
 
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # it is a warning
 def test_a_missing_neighbour_is_no_error() -> None:
     nodes = document()
     incomplete = [nodes[3]]
@@ -240,6 +241,7 @@ async def test_what_the_filter_excludes_does_not_come_in_as_a_neighbour(kind: An
     assert nodes[2].text not in labelled[0].text
 
 
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")  # the filter excludes both links
 async def test_nothing_excluded_comes_in_by_way_of_something_excluded(kind: Any, run: Any) -> None:
     nodes = tenants("mine", "other")
 

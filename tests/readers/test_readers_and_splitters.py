@@ -7,11 +7,8 @@ owner or version passes.
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -21,39 +18,13 @@ import pytest
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, assemble
 from langchain_ctxassembly.documents import chunk_from
 from llamaindex_ctxassembly.nodes import to_chunk
+from pipelines import LANGCHAIN, LLAMAINDEX, VARYING
 
 pytestmark = pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning")
 
 KEYS = MetadataKeys()
 CONFIG = AssemblyConfig(dedup="none", granularity="chunk")
 Metadata = dict[str, Any]
-
-SECTIONS = ("Weavers", "Looms", "Wool", "Dyers", "Taxes", "Smugglers")
-PROSE = "\n\n".join(
-    f"{each} came to the valley over the northern pass. They stayed for {number} winters, and left by the lake."
-    for number, each in enumerate(SECTIONS * 2, start=3)
-)
-MARKDOWN = "# The valley\n\nHow it was settled.\n\n" + "\n\n".join(
-    f"{'#' * (2 + place % 2)} {each}\n\n{each} came over the northern pass in year {place}."
-    for place, each in enumerate(SECTIONS)
-)
-TABLE = "who,when\n" + "\n".join(f"{each},{1500 + place}" for place, each in enumerate(SECTIONS))
-CODE = "\n\n".join(
-    f'def {each.lower()}(year):\n    """The {each.lower()} of a year."""\n    return year * {place}'
-    for place, each in enumerate(SECTIONS)
-)
-
-
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with one file of each kind, and token counters that need no network."""
-    for name, text in {"a.txt": PROSE, "a.md": MARKDOWN, "a.csv": TABLE, "a.py": CODE}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    spec = find_spec("llama_index.core")
-    assert spec is not None
-    assert spec.origin is not None
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(Path(spec.origin).parent / "_static" / "tiktoken_cache"))
-    return tmp_path
 
 
 def kept_by(chunks: Sequence[Chunk], place: int, config: AssemblyConfig = CONFIG) -> set[str]:
@@ -93,155 +64,15 @@ def llamaindex(make: Callable[[Path], Any]) -> Callable[[Path], list[Chunk]]:
     return lambda files: [to_chunk(node, KEYS) for node in make(files)]
 
 
-def _text_loader(files: Path, name: str = "a.txt") -> Any:
-    from langchain_community.document_loaders import TextLoader
-
-    return TextLoader(str(files / name)).load()
-
-
-def _splitter(kind: str, name: str = "a.txt", **settings: Any) -> Callable[[Path], Any]:
-    def make(files: Path) -> Any:
-        import langchain_text_splitters
-
-        return getattr(langchain_text_splitters, kind)(**settings).split_documents(_text_loader(files, name))
-
-    return make
-
-
-def _csv_loader(files: Path) -> Any:
-    from langchain_community.document_loaders import CSVLoader
-
-    return CSVLoader(str(files / "a.csv"), source_column=None).load()
-
-
-def _markdown_headers(files: Path) -> Any:
-    from langchain_text_splitters import MarkdownHeaderTextSplitter
-
-    return MarkdownHeaderTextSplitter([(f"{'#' * depth}", f"Header {depth}") for depth in (1, 2, 3)]).split_text(
-        MARKDOWN
-    )
-
-
-def _code_parser(files: Path) -> Any:
-    from langchain_community.document_loaders.generic import GenericLoader
-    from langchain_community.document_loaders.parsers import LanguageParser
-
-    return GenericLoader.from_filesystem(
-        str(files), glob="*.py", parser=LanguageParser(language="python", parser_threshold=1)
-    ).load()
-
-
-def _read(files: Path, name: str) -> Any:
-    from llama_index.core import SimpleDirectoryReader
-
-    return SimpleDirectoryReader(input_files=[files / name]).load_data()
-
-
-def _parser(kind: str, name: str = "a.txt", **settings: Any) -> Callable[[Path], Any]:
-    def make(files: Path) -> Any:
-        from llama_index.core import node_parser
-
-        return getattr(node_parser, kind).from_defaults(**settings).get_nodes_from_documents(_read(files, name))
-
-    return make
-
-
-def _leaves(files: Path) -> Any:
-    from llama_index.core.node_parser import HierarchicalNodeParser, get_leaf_nodes
-
-    parser = HierarchicalNodeParser.from_defaults(chunk_sizes=[120, 60], chunk_overlap=5)
-    return get_leaf_nodes(parser.get_nodes_from_documents(_read(files, "a.txt")))
-
-
-def _json_parser(files: Path) -> Any:
-    from llama_index.core import Document
-    from llama_index.core.node_parser import JSONNodeParser
-
-    rows = [{"who": each, "year": place} for place, each in enumerate(SECTIONS)]
-    return JSONNodeParser.from_defaults().get_nodes_from_documents([Document(text=json.dumps(rows))])
-
-
-def _extractors(files: Path) -> Any:
-    from llama_index.core import extractors
-    from llama_index.core.llms import MockLLM
-
-    nodes = _parser("MarkdownNodeParser", "a.md")(files)
-    for extractor in (
-        extractors.TitleExtractor(llm=MockLLM()),
-        extractors.SummaryExtractor(llm=MockLLM(), summaries=["self", "prev", "next"]),
-        extractors.QuestionsAnsweredExtractor(llm=MockLLM()),
-        extractors.KeywordExtractor(llm=MockLLM()),
-    ):
-        nodes = asyncio.run(extractor.aprocess_nodes(nodes, show_progress=False))
-    return nodes
-
-
-RUN: dict[str, tuple[Callable[[Path], list[Chunk]], set[str]]] = {
-    "LangChain RecursiveCharacterTextSplitter": (
-        langchain(_splitter("RecursiveCharacterTextSplitter", chunk_size=100, chunk_overlap=20)),
-        set(),
-    ),
-    "LangChain RecursiveCharacterTextSplitter with offsets": (
-        langchain(_splitter("RecursiveCharacterTextSplitter", chunk_size=100, chunk_overlap=20, add_start_index=True)),
-        {"start_index"},
-    ),
-    "LangChain CharacterTextSplitter": (
-        langchain(_splitter("CharacterTextSplitter", chunk_size=100, chunk_overlap=0)),
-        set(),
-    ),
-    "LangChain CharacterTextSplitter with offsets": (
-        langchain(_splitter("CharacterTextSplitter", chunk_size=100, chunk_overlap=0, add_start_index=True)),
-        {"start_index"},
-    ),
-    "LangChain TokenTextSplitter": (
-        langchain(_splitter("TokenTextSplitter", encoding_name="cl100k_base", chunk_size=20, chunk_overlap=4)),
-        set(),
-    ),
-    "LangChain MarkdownTextSplitter": (
-        langchain(_splitter("MarkdownTextSplitter", "a.md", chunk_size=100, chunk_overlap=0)),
-        set(),
-    ),
-    "LangChain PythonCodeTextSplitter": (
-        langchain(_splitter("PythonCodeTextSplitter", "a.py", chunk_size=100, chunk_overlap=0)),
-        set(),
-    ),
-    "LangChain CSVLoader": (langchain(_csv_loader), {"row"}),
-    "LangChain MarkdownHeaderTextSplitter": (langchain(_markdown_headers), {"Header 1", "Header 2", "Header 3"}),
-    "LangChain LanguageParser": (langchain(_code_parser), {"content_type"}),
-    "LlamaIndex SentenceSplitter": (
-        llamaindex(_parser("SentenceSplitter", chunk_size=100, chunk_overlap=10)),
-        set(),
-    ),
-    "LlamaIndex TokenTextSplitter": (
-        llamaindex(_parser("TokenTextSplitter", chunk_size=100, chunk_overlap=10)),
-        set(),
-    ),
-    "LlamaIndex MarkdownNodeParser": (llamaindex(_parser("MarkdownNodeParser", "a.md")), {"header_path"}),
-    "LlamaIndex SentenceWindowNodeParser": (
-        llamaindex(_parser("SentenceWindowNodeParser")),
-        {"window", "original_text"},
-    ),
-    "LlamaIndex HierarchicalNodeParser": (llamaindex(_leaves), set()),
-    "LlamaIndex JSONNodeParser": (llamaindex(_json_parser), set()),
-    "LlamaIndex extractors": (
-        llamaindex(_extractors),
-        {
-            "header_path",
-            "section_summary",
-            "prev_section_summary",
-            "next_section_summary",
-            "questions_this_excerpt_can_answer",
-            "excerpt_keywords",
-        },
-    ),
+RUN = {name: langchain(make) for name, make in LANGCHAIN.items()} | {
+    name: llamaindex(make) for name, make in LLAMAINDEX.items()
 }
-"""Each pipeline, and the keys that vary between the chunks of one document or are absent in some."""
 
 
 @pytest.mark.parametrize("pipeline", RUN)
 def test_no_index_loses_neighbours_by_what_its_reader_and_splitter_write(files: Path, pipeline: str) -> None:
-    make, varying = RUN[pipeline]
-    chunks = one_document(make(files))
+    varying = VARYING.get(pipeline, set())
+    chunks = one_document(RUN[pipeline](files))
 
     assert len(chunks) >= 3
     assert {key for chunk in chunks for key, _ in chunk.metadata.items() ^ chunks[1].metadata.items()} <= varying

@@ -57,6 +57,12 @@ class Spots:
     start: ColumnElement[Any]
     named: Callable[[str], ColumnElement[Any]]
     rows: Select[Any]
+    name: str = "spots"
+    """Of what is numbered, in the statement."""
+
+    def documents(self, at: int, form: Form) -> str:
+        """The name of the parameter with the documents of the form at place `at`."""
+        return _parameters(at, form)[0]
 
     def beside(self, at: int, form: Form) -> Select[Any]:
         """The ids of the chunks beside what the parameters of the form at place `at` say, within `beside` rows."""
@@ -70,10 +76,10 @@ class Spots:
                 *(each.label(name) for name, each in {**shared, **own}.items()),
                 place.label("place"),
             )
-            .where(self.document_id == any_(cast(bindparam(_parameters(at, form)[0]), ARRAY(Text))), start.is_not(None))
-            .cte(f"spots_{at}")
+            .where(self.document_id == any_(cast(bindparam(self.documents(at, form)), ARRAY(Text))), start.is_not(None))
+            .cte(f"{self.name}_{at}")
         )
-        one, two = numbered.alias(f"one_{at}"), numbered.alias(f"two_{at}")
+        one, two = (numbered.alias(f"{self.name}_{at}_{each}") for each in ("one", "two"))
         asked = _asked(at, form)
         reach = bindparam("beside", type_=BigInteger)
         named = and_(*(one.c[name] == asked.c[name] for name in (*shared, *own)))

@@ -20,6 +20,11 @@ class FilteredStore:
     holds_filter: bool = True
 
     @property
+    def remedies(self) -> Any:
+        """Those of the store."""
+        return getattr(self.store, "remedies", None)
+
+    @property
     def finds_offsets(self) -> bool:
         """As the store that it asks."""
         return getattr(self.store, "finds_offsets", False) is True
@@ -40,6 +45,11 @@ class Scoped:
     store: Any
     holds_filter: bool | None
     """As `ctxassembly.requests.Store` says it."""
+
+    @property
+    def remedies(self) -> Any:
+        """Those of the store."""
+        return getattr(self.store, "remedies", None)
 
     @property
     def finds_offsets(self) -> bool:

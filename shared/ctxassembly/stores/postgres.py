@@ -8,8 +8,8 @@ An index on document and place serves it, be they columns or in the JSON metadat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ctxassembly.errors import missing_extra
@@ -60,6 +60,9 @@ class ChunkTable:
     """What is read of each chunk, and what all of them must satisfy: the collection, the caller's filter."""
     ordered: bool = False
     """Whether indexes are a column of integers: then those that follow each other are asked for as one range."""
+    otherwise: tuple[ColumnElement[Any], ColumnElement[Any]] | None = None
+    """Document and index of rows that keep them under other names. No index serves them: of a document that is there
+    under the first names they aren't looked at."""
     named: Callable[[str], ColumnElement[Any]] | None = None
     """What stands in a chunk's metadata under a name, as text. Needed to ask by offset."""
     start: ColumnElement[Any] | None = None
@@ -91,24 +94,59 @@ class ChunkTable:
     def _statement(
         self, places: bool, ids: bool, documents: bool, forms: tuple[Form, ...]
     ) -> Select[Any] | CompoundSelect[Any]:
-        parts = []
-        if forms and self.named is not None and self.start is not None:
-            spots = Spots(self.id, self.document_id, self.start, self.named, self.rows)
-            parts += [self.rows.where(self.id.in_(spots.beside(at, form))) for at, form in enumerate(forms)]
-        if places and self.ordered:
-            asked = _unnested(RANGES, BigInteger)
-            document, low, high = (asked.c[name] for name in RANGES)
-            parts.append(self.rows.where(self.document_id == document, self.index.between(low, high)))
-        elif places:
-            pairs = _unnested(PLACES, Text)
-            parts.append(self.rows.where(tuple_(self.document_id, self.index).in_(select(pairs))))
+        parts = [self.rows.where(self.id.in_(ids)) for at, form in enumerate(forms) for ids in self._beside(at, form)]
+        if places:
+            names, of = (RANGES, BigInteger) if self.ordered else (PLACES, Text)
+            parts.append(self._placed(_unnested(names, of), self.document_id, self.index))
+            if self.otherwise:
+                left = self._left(_unnested(names, of), self.index).cte("places_left")
+                parts.append(self._placed(left, *self.otherwise).where(_any_of(left)))
         if ids:
             # Of the column's own type, which may be uuid.
             parts.append(self.rows.where(self.id == func.any(bindparam("ids", type_=NULLTYPE))))
         if documents:
             parts.append(self.rows.where(self.document_id == any_(texts("documents"))))
+            if self.otherwise:
+                left = self._documents_left("documents")
+                named = self.otherwise[0].in_(select(left.c[PLACES[0]]))
+                parts.append(self.rows.where(named, _any_of(left)))
         # A union, since Postgres uses no index for an OR of different columns.
         return union_all(*parts) if len(parts) > 1 else parts[0]
+
+    def _beside(self, at: int, form: Form) -> Iterator[Select[Any]]:
+        """The ids of the chunks beside the offsets of the form at place `at`."""
+        if self.named is None or self.start is None:
+            return
+        spots = Spots(self.id, self.document_id, self.start, self.named, self.rows)
+        yield spots.beside(at, form)
+        if self.otherwise:
+            left = self._documents_left(spots.documents(at, form))
+            unnamed = self.rows.where(self.document_id.is_(None), _any_of(left))
+            yield replace(spots, document_id=self.otherwise[0], rows=unnamed, name="others").beside(at, form)
+
+    def _documents_left(self, parameter: str) -> Any:
+        """Those of the documents in the parameter that are nowhere under the first name."""
+        asked = func.unnest(texts(parameter)).table_valued(PLACES[0]).render_derived(name="asked")
+        return self._left(asked, self.document_id).cte(f"{parameter}_left")
+
+    def _placed(self, asked: Any, document_id: ColumnElement[Any], index: ColumnElement[Any]) -> Select[Any]:
+        """The rows at the places that `asked` is a table of."""
+        if not self.ordered:
+            return self.rows.where(tuple_(document_id, index).in_(select(*(asked.c[name] for name in PLACES))))
+        document, low, high = (asked.c[name] for name in RANGES)
+        return self.rows.where(document_id == document, index.between(low, high))
+
+    def _left(self, asked: Any, present: ColumnElement[Any]) -> Select[Any]:
+        """The rows of `asked` whose document is nowhere under the first name in a row that has what is `present`."""
+        there = self.rows.with_only_columns(literal(1)).where(
+            self.document_id == asked.c[PLACES[0]], present.is_not(None)
+        )
+        return select(asked).where(~there.exists())
+
+
+def _any_of(table: Any) -> ColumnElement[bool]:
+    """Whether it has rows: as a number, since Postgres then looks before it reads what depends on it."""
+    return select(func.count()).select_from(table).scalar_subquery() > 0
 
 
 PLACES = ("in_document", "at_index")

@@ -1,0 +1,191 @@
+"""What hits or their store lack is one note with its remedy; where they lack nothing, there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, Hit, MemoryStore, assemble
+
+UNFILTERED = AssemblyConfig(neighbours="unfiltered")
+
+
+class Answering:
+    """Answers with what it is given, or raises it."""
+
+    def __init__(self, *answer: Any, holds_filter: bool | None = None, **remedies: str) -> None:
+        self.answer, self.holds_filter, self.remedies = answer, holds_filter, remedies
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        for each in self.answer:
+            if isinstance(each, Exception):
+                raise each
+        return self.answer
+
+
+def of(*hits: Chunk, store: Any = None, config: AssemblyConfig = UNFILTERED) -> Context:
+    return assemble([Hit(each) for each in hits], config, store=store)
+
+
+def said(*hits: Chunk, store: Any = None, config: AssemblyConfig = UNFILTERED) -> str | None:
+    context = of(*hits, store=store, config=config)
+    assert (context.trace.missing in context.trace.notes) == (context.trace.missing is not None)
+    return context.trace.missing
+
+
+UNPLACED = Chunk("a", "D", "One text.")
+BESIDE = Chunk("b", "D", "Another text.")
+PLACED = Chunk("D#4", "D", "Text four.", index=4)
+LINKED = Chunk("l", "D", "Linked.", next_id="m")
+
+
+@pytest.mark.parametrize(
+    ("hits", "store", "start"),
+    [
+        (
+            [UNPLACED],
+            Answering(),
+            "1 of 1 hit can't be joined with what stands next to them, since they have no chunk_",
+        ),
+        ([UNPLACED], Answering(UNPLACED, BESIDE), "1 of 1 hit"),
+        ([UNPLACED, BESIDE, PLACED], None, "2 of 3 hits can't be joined"),
+        ([UNPLACED, BESIDE], Answering(OSError("down")), "2 of 2 hits"),
+        ([Chunk("a", "D", "Text.", start=900)], Answering(), "1 of 1 hit"),
+        (
+            [PLACED],
+            Answering(),
+            "the store answered with none of the chunks next to the hits, but chunk 4 of document ",
+        ),
+        ([PLACED], Answering(Chunk("D#3", "E", "Wrong.", index=3)), "the store answered with none"),
+        (
+            [LINKED],
+            Answering(),
+            "the store answered with none of the chunks next to the hits, but chunk 'l' is linked to",
+        ),
+        (
+            [PLACED],
+            Answering(NotImplementedError("no get")),
+            "the store can't be asked for neighbours (NotImplementedEr",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(hits: list[Chunk], store: Any, start: str) -> None:
+    assert (said(*hits, store=store) or "").startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("hits", "store"),
+    [
+        ([UNPLACED], None),
+        ([UNPLACED, Chunk("E#0", "E", "Zero.", index=0)], None),
+        ([Chunk("a", "a", "One."), Chunk("b", "b", "Two.")], None),
+        ([UNPLACED], Answering(UNPLACED)),  # all that its document has
+        ([Chunk("a", "D", "Text.", start=0)], Answering(Chunk("b", "D", "More.", start=9))),
+        ([Chunk("D#0", "D", "Text.", index=0)], Answering()),  # it may be all
+        ([Chunk("D#0", "D", "Zero.", index=0), Chunk("D#1", "D", "One.", index=1)], Answering()),
+        ([PLACED, Chunk("E#3", "E", "Three.", index=3)], MemoryStore([Chunk("E#2", "E", "Two.", index=2)])),
+        ([PLACED], Answering(OSError("down"))),  # the trace says that it failed
+        ([], Answering()),
+    ],
+)
+def test_nothing_is_said_where_nothing_is_known_to_be_missing(hits: list[Chunk], store: Any) -> None:
+    assert said(*hits, store=store) is None
+
+
+def test_nobody_is_told_who_wants_no_neighbours() -> None:
+    assert said(PLACED, store=Answering(), config=AssemblyConfig(window=0)) is None
+    assert said(UNPLACED, BESIDE, store=Answering(), config=AssemblyConfig(enabled=False)) is None
+
+
+def test_a_store_says_what_to_write() -> None:
+    for lack, hit, answer in (
+        ("place", UNPLACED, ()),
+        ("answer", PLACED, ()),
+        ("method", PLACED, (NotImplementedError(),)),
+    ):
+        assert (said(hit, store=Answering(*answer, **{lack: "write this"})) or "").endswith(": write this")
+    held = said(PLACED, store=Answering(holds_filter=True, answer="write this"))
+    assert (held or "").endswith(": if the filter of the search lets it through, write this")
+
+
+def test_hits_that_name_nothing_are_told_of_both() -> None:
+    message = said(Chunk("", "", "Text."), Chunk("b", "D", "Text two."), store=Answering())
+    assert "no chunk_index and no links, and neither document_id nor source (1 of them)" in (message or "")
+
+
+# One failure
+
+
+class ByKind:
+    """Fails for some kinds of references."""
+
+    def __init__(self, chunks: Sequence[Chunk], error: Exception) -> None:
+        self.memory, self.error = MemoryStore(chunks), error
+        self.asked: list[Sequence[ChunkRef]] = []
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        self.asked.append(refs)
+        if any(ref.index is None and ref.chunk_id is None for ref in refs):
+            raise self.error
+        return self.memory.fetch(refs)
+
+
+CHUNKS = [Chunk(f"D#{at}", "D", f"Text {at} of it.", index=at) for at in range(4)]
+
+
+def test_a_kind_of_reference_that_fails_costs_no_other_its_answer() -> None:
+    store = ByKind(CHUNKS, ValueError("no search"))
+    context = of(CHUNKS[1], Chunk("x", "E", "Alone."), store=store)
+    assert context.citations[0].chunk_ids == ("D#0", "D#1", "D#2")
+    assert context.trace.notes == ("store: no neighbours (ValueError: no search), what else was asked for came",)
+    assert context.trace.round_trips == len(store.asked) == 3
+
+
+def test_a_store_that_cannot_be_reached_is_asked_once() -> None:
+    store = ByKind(CHUNKS, TimeoutError("late"))
+    context = of(CHUNKS[1], Chunk("x", "E", "Alone."), store=store)
+    assert context.citations[0].chunk_ids == ("D#1",)
+    assert len(store.asked) == 1
+
+
+# Links without documents
+
+
+def chain(*names: str) -> list[Chunk]:
+    """Linked chunks that name no document."""
+    return [
+        Chunk(
+            name,
+            "",
+            f"Text of {name}.",
+            prev_id=names[at - 1] if at else None,
+            next_id=names[at + 1] if at + 1 < len(names) else None,
+        )
+        for at, name in enumerate(names)
+    ]
+
+
+class ById:
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self.chunks = {chunk.id: chunk for chunk in chunks}
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        return [self.chunks[ref.chunk_id] for ref in refs if ref.chunk_id in self.chunks]
+
+
+def test_links_alone_make_a_document() -> None:
+    chunks = chain(*"abcdefgh")
+    for config in (UNFILTERED, AssemblyConfig()):
+        context = of(chunks[4], chunks[2], store=ById(chunks), config=config)
+        assert [each.chunk_ids for each in context.citations] == [("b", "c", "d", "e", "f")]
+        assert context.citations[0].document_id == "e"
+        assert context.trace.missing is None
+    assert [each.chunk_ids for each in of(*reversed(chunks[:3])).citations] == [("a", "b", "c")]
+
+
+def test_chains_that_do_not_touch_stay_apart() -> None:
+    chunks = [*chain(*"abc"), *chain(*"xyz")]
+    context = of(chunks[1], chunks[4], store=ById(chunks))
+    assert [each.chunk_ids for each in context.citations] == [("a", "b", "c"), ("x", "y", "z")]

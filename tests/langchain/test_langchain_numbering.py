@@ -1,0 +1,71 @@
+"""`number_chunks` after LangChain's splitters, into LangChain's stores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_qdrant import QdrantVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from qdrant_client import QdrantClient, models
+
+from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys, uuid_of
+from ctxassembly.errors import InputError
+from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbours, number_chunks
+from langchain_samples import WordEmbeddings, vector_store
+
+PAGES = [
+    Document(f"Page {page} begins here. It goes on and on. It ends here.", metadata={"source": "a.pdf", "page": page})
+    for page in range(3)
+]
+SPLITTER = RecursiveCharacterTextSplitter(chunk_size=30, chunk_overlap=0)
+
+
+def test_a_splitter_s_documents_find_each_other_across_pages() -> None:
+    given = SPLITTER.split_documents(PAGES)
+    before = [each.model_copy(deep=True) for each in given]
+
+    chunks = number_chunks(given)
+
+    assert given == before
+    assert [each.id for each in chunks] == [f"a.pdf#{at}" for at in range(len(given))]
+    assert chunks[4].metadata == {**given[4].metadata, "document_id": "a.pdf", "chunk_index": 4}
+    assert number_chunks(chunks) == chunks
+    last = max(at for at, each in enumerate(chunks) if each.metadata["page"] == 0)
+    store = VectorStoreNeighbours(vector_store(chunks))
+    (found,) = ContextAssembler(config=AssemblyConfig(neighbours="unfiltered", page_base=0), store=store).invoke(
+        [chunks[last]]
+    )
+    assert found.metadata["chunk_ids"] == [f"a.pdf#{at}" for at in (last - 1, last, last + 1)]
+    assert found.metadata["citation"]["pages"] == [1, 2]
+
+
+def test_keys_of_one_s_own_are_written_and_read() -> None:
+    keys = MetadataKeys(document_id=("doc", "source"), index=("seq", "n"))
+    (found,) = number_chunks([Document("Text.", metadata={"source": "a"})], keys=keys)
+    assert found.metadata == {"source": "a", "seq": 0}
+    (found,) = number_chunks([Document("Text.", metadata={"doc": "b", "n": 7})], keys=keys)
+    assert (found.id, found.metadata) == ("b#7", {"doc": "b", "n": 7})
+
+
+def test_what_a_second_splitter_copied_is_refused() -> None:
+    whole = number_chunks([Document("One sentence is here. Another one is there.", metadata={"source": "a"})])
+    with pytest.raises(InputError, match=r"two texts of document 'a' have index 0: a splitter copies the index"):
+        number_chunks(SPLITTER.split_documents(whole))
+
+
+@pytest.mark.parametrize("wrong", ["text", [PAGES[0], "text"], [None]])
+def test_anything_else_is_an_error(wrong: Any) -> None:
+    with pytest.raises(InputError, match="documents must be a list of Document"):
+        number_chunks(wrong)
+
+
+def test_stores_that_take_uuids_alone() -> None:
+    chunks = number_chunks(SPLITTER.split_documents(PAGES), id_of=uuid_of)
+    client = QdrantClient(":memory:")
+    client.create_collection("c", models.VectorParams(size=64, distance=models.Distance.COSINE))
+    store = QdrantVectorStore(client, "c", WordEmbeddings())
+    store.add_documents(chunks)
+    (found,) = VectorStoreNeighbours(store, id_of=uuid_of).fetch([ChunkRef("a.pdf", 2)])
+    assert (found.document_id, found.index, found.text) == ("a.pdf", 2, chunks[2].page_content)

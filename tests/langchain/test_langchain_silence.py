@@ -1,0 +1,169 @@
+"""Ordinary LangChain indexes: what they lack for neighbours is said, once an object, with the line that mends it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours, number_chunks
+from langchain_samples import WordEmbeddings, memory_store, vector_store
+
+YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(120)]
+PAGES = [
+    Document(" ".join(YEARS[40 * page : 40 * page + 40]), metadata={"source": "a.pdf", "page": page})
+    for page in range(3)
+]
+SPLITTER = RecursiveCharacterTextSplitter(chunk_size=200, chunk_overlap=80)
+QUERY = "How many bales of wool did the weavers pay in year 12?"
+UNFILTERED = AssemblyConfig(neighbours="unfiltered", page_base=0)
+
+
+def split(pages: Sequence[Document] = PAGES) -> list[Document]:
+    return SPLITTER.split_documents(list(pages))
+
+
+def stored(documents: Sequence[Document], ids: Any = None) -> InMemoryVectorStore:
+    """As whoever stores them without ids of their own: under random ones."""
+    store = InMemoryVectorStore(WordEmbeddings())
+    store.add_documents(list(documents), ids=ids or [str(uuid.uuid4()) for _ in documents])
+    return store
+
+
+def over(store: Any, **settings: Any) -> ContextAssemblyRetriever:
+    return ContextAssemblyRetriever.from_vectorstore(store, hits=20, **{"config": UNFILTERED, **settings})
+
+
+def warned(run: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        run()
+    return [str(each.message) for each in seen if each.category is NothingToJoinWarning]
+
+
+@pytest.fixture(params=["sync", "async"])
+def invoke(request: pytest.FixtureRequest) -> Any:
+    if request.param == "sync":
+        return lambda made, given=QUERY: made.invoke(given)
+    return lambda made, given=QUERY: asyncio.run(made.ainvoke(given))
+
+
+def test_an_ordinary_index_says_what_it_lacks_once_and_the_trace_says_it_each_time(invoke: Any) -> None:
+    made = over(stored(split()))
+
+    (message,) = warned(lambda: invoke(made))
+    found = invoke(made)  # the warning was given
+
+    assert message.startswith("20 of 20 hits can't be joined with what stands next to them, since they have no chunk_")
+    assert message.endswith("store them anew as vectorstore.add_documents(number_chunks(documents))")
+    assert found[0].metadata["trace"]["missing"] == message
+    assert message in found[0].metadata["trace"]["notes"]
+
+
+def test_its_source_is_its_document(invoke: Any) -> None:
+    (found,) = ContextAssembler(config=UNFILTERED).invoke(number_chunks(split())[:2])
+    assert found.metadata["citation"]["document_id"] == "a.pdf"
+    made = over(stored(split()))
+    warned(lambda: invoke(made))
+    assert [each.metadata["citation"]["document_id"] for each in invoke(made)] == ["a.pdf"]
+
+
+def test_numbered_it_is_joined_without_a_word(invoke: Any) -> None:
+    chunks = number_chunks(split())
+    made = over(stored(chunks, [str(each.id) for each in chunks]))
+
+    found = invoke(made)
+
+    assert found[0].metadata["trace"]["missing"] is None
+    assert len(found[0].metadata["chunk_ids"]) > 20
+    assert found[0].metadata["citation"]["pages"] == [1, 2, 3]
+
+
+def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invoke: Any) -> None:
+    made = ContextAssembler()
+    (message,) = warned(lambda: invoke(made, split()[:5]))
+    assert "number_chunks(...)" in message
+    assert warned(lambda: invoke(ContextAssembler(), split()[:1])) == []
+    assert warned(lambda: invoke(ContextAssembler(), number_chunks(split())[:5])) == []
+    assert warned(lambda: invoke(ContextAssembler(), [Document("One."), Document("Two.")])) == []
+
+
+def test_numbered_chunks_under_random_ids_are_told(invoke: Any) -> None:
+    chunks = number_chunks(split())
+    made = over(stored([each.model_copy(update={"id": None}) for each in chunks]))
+    (message,) = warned(lambda: invoke(made))
+    assert message.startswith("the store answered with none of the chunks next to the hits, but chunk ")
+    assert "vectorstore.add_documents(number_chunks(documents)), or say under which they are" in message
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_documents_of_one_chunk_lack_nothing(invoke: Any, count: int) -> None:
+    chunks = number_chunks([Document(f"Fact {at}.", metadata={"source": f"{at}.txt"}) for at in range(count)])
+    made = over(stored(chunks, [str(each.id) for each in chunks]))
+    assert warned(lambda: invoke(made)) == []
+    assert invoke(made)[0].metadata["trace"]["missing"] is None
+
+
+def test_keys_of_the_config_hold_for_a_store_that_was_given_none(invoke: Any) -> None:
+    chunks = [
+        Document(each.page_content, id=f"a.pdf#{at}", metadata={"file": "a.pdf", "seq": at})
+        for at, each in enumerate(split())
+    ]
+    keys = MetadataKeys(document_id="file", index="seq")
+    config = AssemblyConfig(neighbours="unfiltered", keys=keys)
+    for store in (VectorStoreNeighbours(vector_store(chunks)), VectorStoreNeighbours(vector_store(chunks), keys=keys)):
+        (found,) = invoke(ContextAssembler(config=config, store=store), chunks[4:5])
+        assert found.metadata["chunk_ids"] == ["a.pdf#3", "a.pdf#4", "a.pdf#5"]
+    # One of one's own reads what it reads.
+    (message,) = warned(lambda: invoke(ContextAssembler(config=config, store=memory_store(chunks)), chunks[4:5]))
+    assert "read them under the same keys as AssemblyConfig(keys=...)" in message
+
+
+def test_each_store_of_a_configurable_assembler_is_told_of_once() -> None:
+    made = ContextAssembler(config=UNFILTERED)
+    copy = made.model_copy(update={"store": VectorStoreNeighbours(stored(split()))})
+    assert len(warned(lambda: [made.invoke(split()[:3]), made.invoke(split()[:3])])) == 1
+    assert len(warned(lambda: [copy.invoke(split()[:3]), copy.invoke(split()[:3]), made.invoke(split()[:3])])) == 1
+
+
+def test_under_a_filter_it_may_be_the_filter(invoke: Any) -> None:
+    chunks = number_chunks(split())
+    made = over(
+        stored([each.model_copy(update={"id": None}) for each in chunks]),
+        search_kwargs={"filter": lambda each: each.metadata["page"] == 1},
+        config=AssemblyConfig(),
+    )
+    (message,) = warned(lambda: invoke(made))
+    assert "if the filter of the search lets it through, store them anew" in message
+
+
+class WithoutIds(InMemoryVectorStore):
+    """As most vector stores are: it has no `get_by_ids` of its own."""
+
+    get_by_ids = None  # type: ignore[assignment]
+    aget_by_ids = None  # type: ignore[assignment]
+
+
+def test_a_vector_store_that_cannot_be_asked_is_told(invoke: Any) -> None:
+    chunks = number_chunks(split())
+    store = WithoutIds(WordEmbeddings())
+    store.add_documents(chunks)
+    made = over(store)
+    (message,) = warned(lambda: invoke(made))
+    assert "WithoutIds has no get_by_ids" in message
+    assert message.endswith("ContextAssemblyRetriever.from_vectorstore(vectorstore, store=...)")
+    assert invoke(made)[0].metadata["trace"]["missing"] == message
+
+
+def test_one_warning_is_enough(invoke: Any) -> None:
+    with pytest.warns(NothingToJoinWarning) as seen:
+        invoke(ContextAssembler(store=VectorStoreNeighbours(stored(split()))), split()[:5])
+    assert len(seen) == 1

@@ -1,0 +1,277 @@
+"""Ordinary LlamaIndex indexes: what they lack for neighbours is said, once an object, with the line that mends it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import chromadb
+import pytest
+from llama_index.core import Document, StorageContext, VectorStoreIndex
+from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.vector_stores.chroma import ChromaVectorStore
+
+from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
+from llamaindex_ctxassembly import (
+    ContextAssemblyPostprocessor,
+    DocstoreNeighbours,
+    VectorStoreNeighbours,
+    number_chunks,
+)
+from llamaindex_samples import TextVectorStore, WordEmbedding, scored
+
+YEARS = [f"In year {year} the weavers of the valley paid {year + 7} bales of wool." for year in range(60)]
+SPLITTER = SentenceSplitter(chunk_size=90, chunk_overlap=20)
+QUERY = "How many bales of wool did the weavers pay in year 12?"
+
+
+def pages(count: int = 3) -> list[Document]:
+    """As the readers of PDFs make them: a Document each, with an id of its own."""
+    return [
+        Document(
+            text=" ".join(YEARS[20 * page : 20 * page + 20]),
+            metadata={"file_name": "a.pdf", "page_label": str(page + 1)},
+        )
+        for page in range(count)
+    ]
+
+
+def split(count: int = 3) -> list[BaseNode]:
+    return SPLITTER.get_nodes_from_documents(pages(count))
+
+
+@pytest.fixture
+def chroma() -> Iterator[ChromaVectorStore]:
+    client = chromadb.EphemeralClient()
+    name = uuid.uuid4().hex
+    yield ChromaVectorStore(chroma_collection=client.create_collection(name))
+    client.delete_collection(name)
+
+
+def index_over(vector_store: Any, nodes: list[BaseNode]) -> VectorStoreIndex:
+    context = StorageContext.from_defaults(vector_store=vector_store)
+    return VectorStoreIndex(nodes, storage_context=context, embed_model=WordEmbedding())
+
+
+def ours(**settings: Any) -> ContextAssemblyPostprocessor:
+    return ContextAssemblyPostprocessor(neighbours="unfiltered", **settings)
+
+
+def warned(run: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        run()
+    return [str(each.message) for each in seen if each.category is NothingToJoinWarning]
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request: pytest.FixtureRequest) -> Any:
+    def call(made: ContextAssemblyPostprocessor, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        if request.param == "sync":
+            return made.postprocess_nodes(nodes, QueryBundle(QUERY))
+        return asyncio.run(made.apostprocess_nodes(nodes, QueryBundle(QUERY)))
+
+    return call
+
+
+def found_by(index: VectorStoreIndex, hits: int = 5) -> list[NodeWithScore]:
+    return index.as_retriever(similarity_top_k=hits).retrieve(QUERY)
+
+
+# Where the nodes are
+
+
+def test_the_docstore_of_an_index_over_a_vector_store_is_empty_and_that_is_told(
+    chroma: ChromaVectorStore, run: Any
+) -> None:
+    index = index_over(chroma, split())
+    made, hits = ours(docstore=index.docstore), found_by(index)
+
+    (message,) = warned(lambda: run(made, hits))
+    labelled = run(made, hits)  # the warning was given
+
+    assert message.startswith("the store answered with none of the chunks next to the hits, but chunk ")
+    assert "ContextAssemblyPostprocessor(vector_store=index.vector_store)" in message
+    assert labelled[0].metadata["trace"]["missing"] == message
+    assert warned(lambda: run(ours(vector_store=index.vector_store), hits)) == []
+
+
+def test_so_is_that_of_an_ingestion_pipeline(run: Any) -> None:
+    docstore = SimpleDocumentStore()
+    strategy = DocstoreStrategy.DUPLICATES_ONLY
+    pipeline = IngestionPipeline(transformations=[SPLITTER], docstore=docstore, docstore_strategy=strategy)
+    nodes = pipeline.run(documents=pages(1))
+    (message,) = warned(lambda: run(ours(docstore=docstore), scored(nodes[2])))
+    assert "build it from number_chunks(nodes)" in message
+
+
+class NoNodes(TextVectorStore):
+    """Stores text, and has no `get_nodes` of its own, as many have."""
+
+    def get_nodes(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("get_nodes not implemented")
+
+
+def test_a_vector_store_without_get_nodes_is_told(run: Any) -> None:
+    nodes = split()
+    (message,) = warned(lambda: run(ours(vector_store=NoNodes()), scored(nodes[2])))
+    assert message.startswith(
+        "the store can't be asked for neighbours (NotImplementedError: get_nodes not implemented)"
+    )
+    assert "store_nodes_override=True" in message
+
+
+# What the nodes say
+
+
+def numbered_by_hand() -> list[TextNode]:
+    return [
+        TextNode(text=text, metadata={"document_id": "a.pdf", "chunk_index": at}) for at, text in enumerate(YEARS[:9])
+    ]
+
+
+@pytest.mark.parametrize("kind", ["docstore", "vector_store"])
+def test_places_without_a_source_are_told_and_number_chunks_mends_it(
+    kind: str, run: Any, chroma: ChromaVectorStore
+) -> None:
+    def over(nodes: Any) -> ContextAssemblyPostprocessor:
+        if kind == "docstore":
+            store = SimpleDocumentStore()
+            store.add_documents(nodes)
+            return ours(docstore=store)
+        return ours(vector_store=index_over(chroma, nodes).vector_store)
+
+    nodes = numbered_by_hand()
+    (message,) = warned(lambda: run(over(nodes), scored(nodes[4], nodes[7])))
+    assert "build" in message
+    assert "number_chunks(nodes), which gives each node its SOURCE" in message
+
+    numbered = number_chunks(nodes)
+    (labelled,) = run(over(numbered), scored(numbered[4]))
+    assert [f"a.pdf#{at}" for at in (3, 4, 5)] == [
+        each for each in labelled.metadata["chunk_ids"] if each in {"a.pdf#3", "a.pdf#4", "a.pdf#5"}
+    ]
+
+
+def linked(*texts: str) -> list[TextNode]:
+    """As in the examples of PrevNextNodePostprocessor: linked to each other, and to no document."""
+    nodes = [TextNode(id_=f"n{at}", text=text) for at, text in enumerate(texts)]
+    for before, after in pairwise(nodes):
+        before.relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id=after.node_id)
+        after.relationships[NodeRelationship.PREVIOUS] = RelatedNodeInfo(node_id=before.node_id)
+    return nodes
+
+
+@pytest.mark.parametrize("window", [1, 2])
+def test_links_without_a_source_are_followed(run: Any, window: int) -> None:
+    nodes = linked(*YEARS[:9])
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    made = ours(docstore=docstore, config=AssemblyConfig(window=window))
+
+    (one,) = run(made, scored(nodes[4]))
+    assert one.metadata["chunk_ids"] == [f"n{at}" for at in range(4 - window, 5 + window)]
+    # Those of two hits meet in the middle, and are one document.
+    (both,) = run(made, scored(nodes[2], nodes[2 + 2 * window], best=0.9))
+    assert both.metadata["chunk_ids"] == [f"n{at}" for at in range(2 - window, 3 + 3 * window)]
+
+
+def test_hits_that_are_linked_to_each_other_are_joined_without_a_store(run: Any) -> None:
+    nodes = linked(*YEARS[:3])
+    (labelled,) = run(ours(), scored(nodes[1], nodes[0], nodes[2]))
+    assert labelled.metadata["chunk_ids"] == ["n0", "n1", "n2"]
+    apart = run(ours(), scored(*linked(*YEARS[:1]), *[TextNode(id_="x", text="Another.")]))
+    assert [each.metadata["chunk_ids"] for each in apart] == [["n0"], ["x"]]
+
+
+# One query's failure
+
+
+def test_chroma_has_documents_without_links_beside_those_with(chroma: ChromaVectorStore, run: Any) -> None:
+    alone = Document(text="Year 12 was a year of peace and wool for the weavers.", metadata={"file_name": "b.txt"})
+    nodes = [*split(), *SPLITTER.get_nodes_from_documents([alone])]
+    index = index_over(chroma, nodes)
+    lone = next(node for node in nodes if node.metadata["file_name"] == "b.txt")
+    hits = scored(lone, nodes[3])
+
+    labelled = run(ours(vector_store=index.vector_store), hits)
+
+    assert len(labelled[1].metadata["chunk_ids"]) >= 3
+    assert labelled[0].metadata["trace"]["notes"] == []
+
+
+class NoDocuments(TextVectorStore):
+    """Finds nodes by id, and can't search for those of a document."""
+
+    def get_nodes(self, node_ids: Any = None, filters: Any = None) -> Any:
+        if filters is not None:
+            raise ValueError("no such index")
+        return super().get_nodes(node_ids)
+
+
+def test_what_one_query_finds_is_not_lost_to_another_that_fails(run: Any) -> None:
+    alone = SPLITTER.get_nodes_from_documents([Document(text="Peace.", metadata={"file_name": "b.txt"})])
+    nodes = split()
+    store = NoDocuments()
+    store.add([*nodes, *alone])
+
+    labelled = run(ours(vector_store=store), scored(alone[0], nodes[3]))
+
+    assert len(labelled[1].metadata["chunk_ids"]) >= 3
+    assert labelled[0].metadata["trace"]["notes"] == [
+        "store: no neighbours (ValueError: no such index), what else was asked for came"
+    ]
+
+
+# Numbered
+
+
+def test_pages_become_one_document(run: Any) -> None:
+    nodes = number_chunks(split())
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    last_of_page_1 = max(at for at, node in enumerate(nodes) if node.metadata["page_label"] == "1")
+
+    (labelled,) = run(ours(docstore=docstore), scored(nodes[last_of_page_1]))
+
+    assert {f"a.pdf#{last_of_page_1}", f"a.pdf#{last_of_page_1 + 1}"} <= set(labelled.metadata["chunk_ids"])
+    assert labelled.metadata["citation"]["document_id"] == "a.pdf"
+    assert len(labelled.metadata["citation"]["pages"]) == 2
+
+
+def test_stores_can_be_made_by_hand(run: Any) -> None:
+    nodes = number_chunks(split())
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    vector_store = TextVectorStore()
+    vector_store.add(nodes)
+    for store in (DocstoreNeighbours(docstore), VectorStoreNeighbours(vector_store)):
+        (labelled,) = run(ours(store=store), scored(nodes[3]))
+        assert "a.pdf#4" in labelled.metadata["chunk_ids"]
+
+
+def test_keys_of_the_postprocessor_hold_for_a_store_that_was_given_none(run: Any) -> None:
+    keys = MetadataKeys(index="seq")
+    nodes = [TextNode(id_=f"n{at}", text=text, metadata={"seq": at}) for at, text in enumerate(YEARS[:9])]
+    for node in nodes:
+        node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="D")
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    made = ours(config=AssemblyConfig(keys=keys), store=DocstoreNeighbours(docstore))
+    (labelled,) = made.postprocess_nodes(scored(nodes[4]))
+    assert labelled.metadata["chunk_ids"] == ["n3", "n4", "n5"]
+
+
+def test_one_warning_is_enough(chroma: ChromaVectorStore, run: Any) -> None:
+    index = index_over(chroma, split())
+    hits = found_by(index)
+    with pytest.warns(NothingToJoinWarning) as seen:
+        run(ContextAssemblyPostprocessor(docstore=index.docstore), hits)
+    assert len(seen) == 1
