@@ -298,15 +298,26 @@ class AssemblyConfig:
 
     @classmethod
     def for_use(cls, use: str) -> AssemblyConfig:
-        """The preset of that name, such as "factual_qa": see `ctxassembly.presets`.
+        """The settings for one use, which keep the evidence that the default keeps and write it in another way.
+
+        - "factual_qa", questions with a short answer: labelled documents, the best ones at both ends
+        - "summarisation": documents under their names, in reading order, without labels
+        - "citation_heavy", answers that cite each claim: a label for each document, the best first
+        - "conversational", chat: the text alone, the best passage first
+        - "voice", answers that are spoken: the text alone, by document
+        - "tight_budget", small windows: the text alone, so that no token goes to headers
+
+        `ctxassembly.presets` has them as constants, and the published rules, such as `presets.FIVE_STAGE`.
 
         Raises:
-            ConfigError: there is none.
+            ConfigError: `use` is none of these.
         """
-        from ctxassembly.presets import BY_USE  # they are made of this class
+        from ctxassembly.presets import BY_USE, PUBLISHED  # they are made of this class
 
         if use not in BY_USE:
-            raise ConfigError("use", _one_of(tuple(BY_USE)), use)
+            rule = use.upper() if isinstance(use, str) else ""
+            instead = f": write presets.{rule} for the published rule" if rule in PUBLISHED else ""
+            raise ConfigError("use", _one_of(tuple(BY_USE)), use, instead)
         return BY_USE[use]
 
     def grain(self, query: str | None) -> Granularity:

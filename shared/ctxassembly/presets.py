@@ -1,11 +1,49 @@
-"""Named configurations: published rules, and settings for one use each. Vary them with `dataclasses.replace`.
+"""Named configurations: settings for one use each, and the published rules. Vary them with `dataclasses.replace`.
 
-`AssemblyConfig.for_use("factual_qa")` finds one by its name in small letters.
+`AssemblyConfig.for_use("factual_qa")` finds those for a use by their name in small letters. They keep the evidence that
+the default keeps, and differ in what is written around it and in which order. The published rules (`PUBLISHED`) stand
+here as they were published, to compare with and to come from: under pressure they keep less of the evidence.
 """
 
 from dataclasses import replace
 
 from ctxassembly.config import AssemblyConfig
+
+FACTUAL_QA = AssemblyConfig(order="interleaved")
+"""Questions with a short answer: the best documents stand at both ends, each under a label."""
+
+SUMMARISATION = AssemblyConfig(format="grouped", order="document_order")
+"""Summaries: every document under its name, in reading order. No labels are shown."""
+
+CITATION_HEAVY = AssemblyConfig(order="relevance")
+"""Answers that cite each claim: a label for each document, with its pages, the best one is [1].
+
+With `cite="passage"` each passage has its own, whose headers take room: measured, up to .004 of the evidence.
+"""
+
+CONVERSATIONAL = AssemblyConfig(format="minimal", order="relevance", cite="passage")
+"""Chat: the text alone, the best passage first. No labels are shown; `context.sources()` names the documents."""
+
+VOICE = AssemblyConfig(format="minimal")
+"""Answers that are spoken: the text alone, by document, and the prompt asks for no reference marks.
+
+`context.sources()` names the documents; `context.resolve(answer, mode="remove")` takes out marks that a model makes up.
+"""
+
+TIGHT_BUDGET = AssemblyConfig(format="minimal")
+"""Small windows, with `max_tokens` set to what there is: no token goes to headers.
+
+`context.sources()` names the documents.
+"""
+
+BY_USE = {
+    "factual_qa": FACTUAL_QA,
+    "summarisation": SUMMARISATION,
+    "citation_heavy": CITATION_HEAVY,
+    "conversational": CONVERSATIONAL,
+    "voice": VOICE,
+    "tight_budget": TIGHT_BUDGET,
+}
 
 FIVE_STAGE = AssemblyConfig(
     window=1,
@@ -22,11 +60,8 @@ Its settings by their published names: `enabled` is `enabled`, `expand_window` (
 (500 to 16,000) is `max_tokens`, which may be anything from 1 here.
 """
 
-VOICE = replace(FIVE_STAGE, format="minimal")
-"""The same for an answer that is spoken: no labels are shown, and the prompt asks for no reference marks.
-
-`context.sources()` names the documents; `context.resolve(answer, mode="remove")` takes out marks that a model makes up.
-"""
+PUBLISHED_VOICE = replace(FIVE_STAGE, format="minimal")
+"""The same for an answer that is spoken: no labels are shown, and the prompt asks for no reference marks."""
 
 SOURCE_BLOCKS = AssemblyConfig(
     window=0,
@@ -73,29 +108,32 @@ _PIPELINE = AssemblyConfig(
 )
 """What the five settings of the published pipeline have in common."""
 
-FACTUAL_QA = replace(_PIPELINE, format="xml", order="interleaved")
-"""Questions with a short answer: the best passages at both ends, each with its score."""
+PUBLISHED_FACTUAL_QA = replace(_PIPELINE, format="xml", order="interleaved")
+"""The published pipeline for short answers: the best passages at both ends, each with its score."""
 
-SUMMARISATION = replace(_PIPELINE, format="grouped", order="document_order", compress="extractive", cite="document")
-"""Summaries: every document under its name, in reading order; what doesn't fit stands in part."""
+PUBLISHED_SUMMARISATION = replace(
+    _PIPELINE, format="grouped", order="document_order", compress="extractive", cite="document"
+)
+"""The same for summaries: every document under its name, in reading order; what doesn't fit stands in part."""
 
-CITATION_HEAVY = replace(_PIPELINE, format="numbered", order="relevance")
-"""Answers that cite each claim: a label for each passage, the best one is [1]."""
+PUBLISHED_CITATION_HEAVY = replace(_PIPELINE, format="numbered", order="relevance")
+"""The same for answers that cite each claim: a label for each passage, the best one is [1]."""
 
-CONVERSATIONAL = replace(_PIPELINE, format="minimal", order="relevance")
-"""Chat: the text alone, the best passage first."""
+PUBLISHED_CONVERSATIONAL = replace(_PIPELINE, format="minimal", order="relevance")
+"""The same for chat: the text alone, the best passage first."""
 
-TIGHT_BUDGET = replace(_PIPELINE, format="xml", order="interleaved", compress="extractive")
-"""Small windows, with `max_tokens` set to what there is: what doesn't fit whole stands in its best sentences."""
+PUBLISHED_TIGHT_BUDGET = replace(_PIPELINE, format="xml", order="interleaved", compress="extractive")
+"""The same for small windows: what doesn't fit whole stands in its best sentences."""
 
-BY_USE = {
-    "five_stage": FIVE_STAGE,
-    "voice": VOICE,
-    "source_blocks": SOURCE_BLOCKS,
-    "bookend": BOOKEND,
-    "factual_qa": FACTUAL_QA,
-    "summarisation": SUMMARISATION,
-    "citation_heavy": CITATION_HEAVY,
-    "conversational": CONVERSATIONAL,
-    "tight_budget": TIGHT_BUDGET,
+PUBLISHED = {
+    "FIVE_STAGE": FIVE_STAGE,
+    "PUBLISHED_VOICE": PUBLISHED_VOICE,
+    "SOURCE_BLOCKS": SOURCE_BLOCKS,
+    "BOOKEND": BOOKEND,
+    "PUBLISHED_FACTUAL_QA": PUBLISHED_FACTUAL_QA,
+    "PUBLISHED_SUMMARISATION": PUBLISHED_SUMMARISATION,
+    "PUBLISHED_CITATION_HEAVY": PUBLISHED_CITATION_HEAVY,
+    "PUBLISHED_CONVERSATIONAL": PUBLISHED_CONVERSATIONAL,
+    "PUBLISHED_TIGHT_BUDGET": PUBLISHED_TIGHT_BUDGET,
 }
+"""The published rules by their names here."""

@@ -9,7 +9,7 @@ import pytest
 
 from builders import count, decision, hits_of, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
-from ctxassembly.presets import BY_USE
+from ctxassembly.presets import BY_USE, PUBLISHED
 
 PROSE = " ".join(f"Sentence {n} of the lease says that the tenant pays by the third of the month." for n in range(700))
 TABLE = "\n".join(f"| Room {n} | floor {n % 9} | {n * 3} euros | let |" for n in range(900))
@@ -56,12 +56,12 @@ def test_a_best_hit_larger_than_the_budget_stands_up_to_the_end_of_a_sentence_or
     assert written.endswith("." if kind == "prose" else ("|", ":", "]"))
 
 
-@pytest.mark.parametrize("use", BY_USE)
+@pytest.mark.parametrize("name", BY_USE | PUBLISHED)
 @pytest.mark.parametrize("kind", LONG)
-def test_no_preset_loses_the_best_hit(use: str, kind: str):
+def test_no_preset_loses_the_best_hit(name: str, kind: str):
     vectors = [(1.0, 0.0), (0.0, 1.0)]
     hits = [Hit(Chunk("l0", "lease", LONG[kind], vector=vectors[0]), 0.9), Hit(replace(PARKING, vector=vectors[1]))]
-    config = replace(AssemblyConfig.for_use(use), max_tokens=2_000)
+    config = replace((BY_USE | PUBLISHED)[name], max_tokens=2_000)
     context = assemble(hits, config)
     assert decision(context, "l0").stands
     assert context.trace.shortened

@@ -7,7 +7,7 @@ import pytest
 from builders import hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble, presets
 from ctxassembly.errors import ConfigError
-from ctxassembly.presets import BY_USE
+from ctxassembly.presets import BY_USE, PUBLISHED
 from strategies import words
 
 
@@ -19,6 +19,10 @@ def paged(document_id: str, n: int, length: int = 30) -> Chunk:
 
 FIVE = [Hit(paged(name, 0), score) for name, score in zip("CABED", (0.9, 0.8, 0.7, 0.6, 0.5), strict=True)]
 READ = ["C", "A", "B", "E", "D"]
+ENDS = ["C", "B", "D", "E", "A"]
+BY_NAME = ["A", "B", "C", "D", "E"]
+ALL = BY_USE | PUBLISHED
+PIPELINE = [name for name in PUBLISHED if name.startswith("PUBLISHED_") and name != "PUBLISHED_VOICE"]
 
 
 def documents_of(config: AssemblyConfig, hits: list[Hit], query: str | None = None) -> list[str]:
@@ -26,49 +30,67 @@ def documents_of(config: AssemblyConfig, hits: list[Hit], query: str | None = No
 
 
 @pytest.mark.parametrize(
-    ("use", "order"),
+    ("name", "order"),
     [
-        ("five_stage", READ),
         ("voice", READ),
-        ("source_blocks", READ),
         ("citation_heavy", READ),
         ("conversational", READ),
-        ("factual_qa", ["C", "B", "D", "E", "A"]),
-        ("tight_budget", ["C", "B", "D", "E", "A"]),
-        ("summarisation", ["A", "B", "C", "D", "E"]),
-        ("bookend", ["C", "B", "E", "D", "A"]),
+        ("factual_qa", ENDS),
+        ("tight_budget", READ),
+        ("summarisation", BY_NAME),
+        ("FIVE_STAGE", READ),
+        ("PUBLISHED_VOICE", READ),
+        ("SOURCE_BLOCKS", READ),
+        ("BOOKEND", ["C", "B", "E", "D", "A"]),
+        ("PUBLISHED_CITATION_HEAVY", READ),
+        ("PUBLISHED_CONVERSATIONAL", READ),
+        ("PUBLISHED_FACTUAL_QA", ENDS),
+        ("PUBLISHED_TIGHT_BUDGET", ENDS),
+        ("PUBLISHED_SUMMARISATION", BY_NAME),
     ],
 )
-def test_each_reads_in_its_order(use: str, order: list[str]):
-    config = replace(AssemblyConfig.for_use(use), dedup="exact")  # "bookend" needs vectors, which say nothing here
+def test_each_reads_in_its_order(name: str, order: list[str]):
+    config = replace(ALL[name], dedup="exact")  # BOOKEND needs vectors, which say nothing here
     assert documents_of(config, FIVE) == order
 
 
 @pytest.mark.parametrize(
-    ("use", "header"),
+    ("name", "header"),
     [
-        ("five_stage", "[1] Source: C.pdf\n"),
         ("voice", "C0."),
-        ("source_blocks", "[SOURCE 1] C.pdf\n"),
         ("citation_heavy", "[1] Source: C.pdf\n"),
         ("conversational", "C0."),
-        ("factual_qa", '<chunk index="1" source="C.pdf" score="0.900">\n'),
-        ("tight_budget", '<chunk index="1" source="C.pdf" score="0.900">\n'),
+        ("factual_qa", "[1] Source: C.pdf\n"),
+        ("tight_budget", "C0."),
         ("summarisation", "## A.pdf\n"),
-        ("bookend", "[1] Source: C.pdf\n"),
+        ("FIVE_STAGE", "[1] Source: C.pdf\n"),
+        ("PUBLISHED_VOICE", "C0."),
+        ("SOURCE_BLOCKS", "[SOURCE 1] C.pdf\n"),
+        ("BOOKEND", "[1] Source: C.pdf\n"),
+        ("PUBLISHED_CITATION_HEAVY", "[1] Source: C.pdf\n"),
+        ("PUBLISHED_CONVERSATIONAL", "C0."),
+        ("PUBLISHED_FACTUAL_QA", '<chunk index="1" source="C.pdf" score="0.900">\n'),
+        ("PUBLISHED_TIGHT_BUDGET", '<chunk index="1" source="C.pdf" score="0.900">\n'),
+        ("PUBLISHED_SUMMARISATION", "## A.pdf\n"),
     ],
 )
-def test_each_is_written_in_its_format(use: str, header: str):
-    config = replace(AssemblyConfig.for_use(use), dedup="exact")
+def test_each_is_written_in_its_format(name: str, header: str):
+    config = replace(ALL[name], dedup="exact")
     assert assemble(FIVE, config).text.startswith(header)
 
 
-@pytest.mark.parametrize("use", BY_USE)
-def test_only_the_five_stage_rule_expands(use: str):
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_of_the_published_rules_only_the_five_stage_rule_expands(name: str):
     stored = [words_of("A", n) for n in range(3)]
     store = MemoryStore(stored)
-    assemble(hits_of(stored[1:2]), replace(AssemblyConfig.for_use(use), dedup="exact"), store=store)
-    assert store.round_trips == (use in ("five_stage", "voice"))
+    assemble(hits_of(stored[1:2]), replace(PUBLISHED[name], dedup="exact"), store=store)
+    assert store.round_trips == (name in ("FIVE_STAGE", "PUBLISHED_VOICE"))
+
+
+@pytest.mark.parametrize("use", BY_USE)
+def test_a_use_differs_from_the_default_in_what_is_written_alone(use: str):
+    preset, default = AssemblyConfig.for_use(use), AssemblyConfig()
+    assert replace(preset, format=default.format, order=default.order, cite=default.cite) == default
 
 
 def test_five_stage_is_the_published_rule():
@@ -97,16 +119,16 @@ def test_source_blocks_give_every_chunk_a_label_and_leave_the_count_to_the_chara
     assert context.token_count > 24_000
 
 
-@pytest.mark.parametrize("use", ["factual_qa", "summarisation", "citation_heavy", "conversational", "tight_budget"])
-def test_the_pipeline_drops_short_chunks_and_cuts_the_last_one_under_pressure_alone(use: str):
+@pytest.mark.parametrize("name", PIPELINE)
+def test_the_pipeline_drops_short_chunks_and_cuts_the_last_one_under_pressure_alone(name: str):
     text = " ".join(f"Sentence {n} of this document has exactly ten words altogether." for n in range(20))
     short = Chunk("s", "S", "Too short to say much.", index=0)
     long = Chunk("l", "L", text, index=0)
-    config = replace(AssemblyConfig.for_use(use), encoding=words)
+    config = replace(PUBLISHED[name], encoding=words)
     relaxed = assemble(hits_of([short, long]), config)
     assert {each.outcome for each in relaxed.trace.decisions} == {"kept"}
     pressed = assemble(hits_of([short, long]), replace(config, max_tokens=120))
-    outcome = "compressed" if use in ("summarisation", "tight_budget") else "cut"
+    outcome = "compressed" if name in ("PUBLISHED_SUMMARISATION", "PUBLISHED_TIGHT_BUDGET") else "cut"
     assert [each.outcome for each in pressed.trace.decisions] == ["dropped", outcome]
     assert pressed.trace.decisions[0].reason == "too short"
 
@@ -116,9 +138,9 @@ def test_tight_budgets_keep_the_sentences_that_answer():
     filler[15] = "Stop taking blood thinners five days before the biopsy."
     hits = hits_of([Chunk("a", "A", " ".join(filler))])
     query = "When must I stop with blood thinners before a biopsy?"
-    context = assemble(hits, replace(presets.TIGHT_BUDGET, max_tokens=80), query=query)
-    assert filler[15] in context.text
-    assert filler[15] not in assemble(hits, replace(presets.FACTUAL_QA, max_tokens=80), query=query).text
+    for preset in (presets.TIGHT_BUDGET, presets.PUBLISHED_TIGHT_BUDGET):
+        assert filler[15] in assemble(hits, replace(preset, max_tokens=80), query=query).text
+    assert filler[15] not in assemble(hits, replace(presets.PUBLISHED_FACTUAL_QA, max_tokens=80), query=query).text
 
 
 def test_bookend_collapses_what_means_the_same_and_cuts_long_chunks_under_pressure():
@@ -165,10 +187,22 @@ def test_voice_shows_no_labels_and_asks_for_none():
 def test_for_use_finds_each_by_its_name_and_an_unknown_one_names_the_choices():
     for use, preset in BY_USE.items():
         assert AssemblyConfig.for_use(use) is preset is getattr(presets, use.upper())
-    with pytest.raises(ConfigError, match=r"use must be one of 'five_stage', .*'tight_budget', got 'qa'"):
+    with pytest.raises(ConfigError, match=r"use must be one of 'factual_qa', .*'tight_budget', got 'qa'$"):
         AssemblyConfig.for_use("qa")
+
+
+@pytest.mark.parametrize("rule", ["five_stage", "source_blocks", "bookend"])
+def test_the_name_of_a_published_rule_is_answered_by_where_it_is(rule: str):
+    with pytest.raises(ConfigError, match=rf"got '{rule}': write presets\.{rule.upper()} for the published rule$"):
+        AssemblyConfig.for_use(rule)
+
+
+def test_help_says_what_each_use_does():
+    assert AssemblyConfig.for_use.__doc__
+    assert all(f'"{use}"' in AssemblyConfig.for_use.__doc__ for use in BY_USE)
 
 
 def test_none_is_forgotten():
     named = {name for name in vars(presets) if name.isupper() and isinstance(getattr(presets, name), AssemblyConfig)}
-    assert {use.upper() for use in BY_USE} == named - {"_PIPELINE"}
+    assert {use.upper() for use in BY_USE} | set(PUBLISHED) == named - {"_PIPELINE"}
+    assert all(getattr(presets, name) is rule for name, rule in PUBLISHED.items())

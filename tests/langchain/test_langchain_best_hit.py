@@ -40,7 +40,7 @@ def test_the_best_document_stands_cut_at_a_sentence() -> None:
 
 
 def test_so_it_does_by_the_bookend_rule() -> None:
-    text, _ = assembled(AssemblyConfig.for_use("bookend"))
+    text, _ = assembled(presets.BOOKEND)
     assert "Parking is free." in text  # at 32,000 tokens there is room for both
     assert LEASE in text
     small = replace(presets.BOOKEND, max_tokens=2_000)

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.presets import BY_USE
+from ctxassembly.presets import BY_USE, PUBLISHED
 from langchain_ctxassembly import ContextAssembler
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_samples import TEXTS
@@ -49,7 +49,7 @@ def second_line(prompt: str) -> str:
         AssemblyConfig(window=0, max_tokens=70, compress="extractive"),
         AssemblyConfig(window=0, max_tokens=70, compress="llm"),
         AssemblyConfig(max_characters=200, relevance_floor=0.2, max_chunk_tokens=10),
-        *(replace(preset, dedup="exact") for preset in BY_USE.values()),
+        *(replace(preset, dedup="exact") for preset in (*BY_USE.values(), *PUBLISHED.values())),
         AssemblyConfig(),
         AssemblyConfig(format="xml", cite="passage", window=2),
         AssemblyConfig(format="minimal", max_tokens=60),
