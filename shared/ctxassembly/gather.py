@@ -20,6 +20,7 @@ from ctxassembly.log import Log
 from ctxassembly.long_chunks import READ_CHARS, LongChunks
 from ctxassembly.neutral import is_storable
 from ctxassembly.offsets import part_of
+from ctxassembly.parted import by_id, name_in, spread, with_doubtful_places, with_own_ids
 from ctxassembly.places import Answered, contained, is_covered, positions
 from ctxassembly.requests import FetchChunks, Request
 from ctxassembly.scope import Scope
@@ -55,6 +56,7 @@ def gather(
     found = hits
     if config.dedup != "none":
         found = duplicates.exact(hits)
+        duplicates.note_hashes(found)
         log.stage("dedup", len(hits), len(found))
     placed, near = yield from _expand(found, admitted, config, reach, scope, log, finds_offsets=finds_offsets)
     log.stage("expand", len(placed), len(placed) + len(near))
@@ -113,8 +115,12 @@ def _expand(
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:
             blanks[chunk.document_id].add(chunk.index)
+    sure = with_doubtful_places([*chunks, *found])
+    chunks, found = [*sure[: len(hits)]], [*sure[len(hits) :]]
+    # Places are told by id; what stands in the context and in the trace keeps the id that it came with.
+    named = with_own_ids(sure)
     by_document: dict[str, list[Chunk]] = defaultdict(list)
-    for chunk in (*chunks, *found):
+    for chunk in named:
         by_document[chunk.document_id].append(chunk)
     for chunk in fetched.between:
         if chunk.prev_id or chunk.next_id or not is_covered(chunk, by_document[chunk.document_id]):
@@ -123,11 +129,13 @@ def _expand(
     places = {
         (document_id, chunk_id): place
         for document_id, members in by_document.items()
-        for chunk_id, place in positions(members, blanks[document_id], config.keys.page, answered).items()
+        for chunk_id, place in spread(
+            members, positions(members, blanks[document_id], config.keys.page, answered)
+        ).items()
     }
     placed = tuple(
-        Candidate(chunk, hit.rank, hit.score, position=places[chunk.document_id, chunk.id])
-        for hit, chunk in zip(hits, chunks, strict=True)
+        Candidate(chunk, hit.rank, hit.score, position=places[chunk.document_id, name.id])
+        for hit, chunk, name in zip(hits, chunks, named[: len(hits)], strict=True)
     )
     near = neighbours(placed, found, places, reach, config.neighbour_decay, scope)
     if scope is not None and log.round_trips:
@@ -179,7 +187,7 @@ def _fetch(
     `by_offset` chunks on each side are asked for where only offsets tell the place; none if the store can't tell.
     """
     # What was retrieved is never fetched again, copies and empty chunks included.
-    known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
+    known = by_id([hit.chunk for hit in (*admitted.candidates, *admitted.empty)])
     fetched = _Fetched([], [], [], set(), set(), set())
     if scope is not None:
         scope.add_hits(chunks)
@@ -219,9 +227,12 @@ def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: _Fetched, s
     """Add what is new in `answer` to what is `known`, and to what was `fetched` by whether it may be read."""
     between: list[Chunk] = []
     for chunk in answer:
-        if chunk.id not in known:
+        name = chunk.id
+        if name in known and known[name].document_id != chunk.document_id:
+            name = name_in(name, chunk.document_id)
+        if name not in known:
             if scope is None or scope.admits(chunk):
-                known[chunk.id] = chunk
+                known[name] = chunk
                 fetched.chunks.append(chunk)
             elif chunk.index is None:
                 between.append(chunk)

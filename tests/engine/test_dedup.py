@@ -111,12 +111,12 @@ def test_a_copy_of_a_hit_that_the_budget_drops_is_dropped_as_well():
 
 
 def test_no_candidates():
-    assert collapse_exact([], MetadataKeys()) == {}
+    assert collapse_exact([]) == {}
     assert inherit([], {}) == {}
 
 
 def test_inputs_keep_their_order():
     candidates = [Candidate(chunk, rank) for rank, chunk in enumerate((A[3], A[1], A[3], A[2]))]
-    stands_for = collapse_exact(candidates, MetadataKeys())
+    stands_for = collapse_exact(candidates)
     assert stands_for == {id(candidates[2]): candidates[0]}
     assert tuple(inherit(candidates, stands_for).values()) == (candidates[0], candidates[1], candidates[3])
