@@ -103,7 +103,9 @@ def test_two_stores_that_count_their_ids_from_0_lose_nothing(kind: str, describe
         stored(each, **({"document_id": name, "source": f"{name}.txt"} if described else {})).as_retriever()
         for name, each in texts.items()
     ]
-    both: BaseRetriever = EnsembleRetriever(retrievers=stores) if kind == "ensemble" else MergerRetriever(retrievers=stores)
+    both: BaseRetriever = (
+        EnsembleRetriever(retrievers=stores) if kind == "ensemble" else MergerRetriever(retrievers=stores)
+    )
     found = both.invoke("How long is the notice?")
     assert len(found) == 4
     context = assembled(found)
@@ -130,7 +132,9 @@ def test_a_hash_of_the_whole_file_makes_no_chunk_a_copy() -> None:
     context = assembled(found)
     for text in texts.values():
         assert text in context.text
-    assert context.trace.notes[-1] == "dedup: 2 chunks have the content hash of another text, compared by the texts alone"
+    assert (
+        context.trace.notes[-1] == "dedup: 2 chunks have the content hash of another text, compared by the texts alone"
+    )
 
 
 def test_scores_are_those_of_the_text_that_is_cited() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
+from llama_index.core import VectorStoreIndex
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import Document, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
-from llama_index.core import VectorStoreIndex
 
 from ctxassembly import Chunk, MemoryStore
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
@@ -32,7 +33,7 @@ def counted(name: str, texts: Sequence[str], *, linked: bool = False) -> list[Te
     for node in nodes:
         node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=name)
     if linked:
-        for before, after in zip(nodes, nodes[1:], strict=False):
+        for before, after in pairwise(nodes):
             before.relationships[NodeRelationship.NEXT] = RelatedNodeInfo(node_id=after.node_id)
             after.relationships[NodeRelationship.PREVIOUS] = RelatedNodeInfo(node_id=before.node_id)
     return nodes
@@ -40,13 +41,15 @@ def counted(name: str, texts: Sequence[str], *, linked: bool = False) -> list[Te
 
 def test_pieces_that_a_splitter_gave_the_index_of_their_node_all_stand() -> None:
     documents = [
-        Document(text=lines(name), metadata={"document_id": "A", "chunk_index": at}) for at, name in ((0, "oak"), (5, "elm"))
+        Document(text=lines(name), metadata={"document_id": "A", "chunk_index": at})
+        for at, name in ((0, "oak"), (5, "elm"))
     ]
     nodes = SentenceSplitter(chunk_size=110, chunk_overlap=0).get_nodes_from_documents(documents)
     assert len(nodes) >= 6
     text = "\n\n".join(each.text for each in read([NodeWithScore(node=node) for node in nodes]))
     for node in nodes:
         assert node.get_content() in text
+    assert "[...]" not in text  # their offsets join the pieces of each
 
 
 def test_two_indexes_that_count_their_ids_from_0_lose_nothing() -> None:
@@ -66,7 +69,7 @@ def test_two_indexes_that_count_their_ids_from_0_lose_nothing() -> None:
 
 
 def test_links_are_followed_in_the_document_that_they_belong_to() -> None:
-    """Both documents call their nodes "0" to "4"; one docstore each can't hold both, a store by document can."""
+    """Both documents call their nodes "0" to "4"; no docstore holds both, a store that goes by document does."""
     texts = {name: [f"{name} paragraph {at} stands alone." for at in range(5)] for name in ("lease", "gym")}
     nodes = {name: counted(name, each, linked=True) for name, each in texts.items()}
     chunks = [
@@ -76,11 +79,14 @@ def test_links_are_followed_in_the_document_that_they_belong_to() -> None:
             node.text,
             prev_id=node.prev_node.node_id if node.prev_node else None,
             next_id=node.next_node.node_id if node.next_node else None,
+            metadata=node.metadata,
         )
         for name, each in nodes.items()
         for node in each
     ]
-    blocks = read([NodeWithScore(node=nodes["lease"][1]), NodeWithScore(node=nodes["gym"][2])], store=MemoryStore(chunks))
+    blocks = read(
+        [NodeWithScore(node=nodes["lease"][1]), NodeWithScore(node=nodes["gym"][2])], store=MemoryStore(chunks)
+    )
     first, second = (block.text for block in blocks)
     assert [at for at in range(5) if texts["lease"][at] in first] == [0, 1, 2]
     assert [at for at in range(5) if texts["gym"][at] in second] == [1, 2, 3]
