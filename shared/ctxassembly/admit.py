@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CoroutineType
 from typing import Any, NamedTuple
 
@@ -76,6 +76,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
     admitted: list[Hit] = []
     notes = _Notes("hit")
     by_place: dict[tuple[str, int], str] = {}
+    by_id: dict[str, str] = {}
     for rank, hit in enumerate(hits):
         if not isinstance(hit, Hit) or not isinstance(hit.chunk, Chunk):
             raise not_a_hit(hit, rank)
@@ -83,11 +84,16 @@ def admit(hits: Sequence[Hit]) -> Admitted:
         score, odd = mended_score(hit.score)
         if mended or odd:
             notes.add(chunk, [*mended, *odd])
-        if chunk.index is not None:
-            same = by_place.setdefault((chunk.document_id, chunk.index), chunk.text)
-            if same != chunk.text:
-                where = f"index {chunk.index} stands twice in document {shown(chunk.document_id, _ID_CHARS)}"
-                notes.add(chunk, (Oddity("places that stand twice", where),))
+        text = chunk.text
+        shares_id = by_id.setdefault(chunk.id, text) != text
+        if chunk.index is not None and by_place.setdefault((chunk.document_id, chunk.index), text) != text:
+            where = f"index {chunk.index} stands twice in document {shown(chunk.document_id, _ID_CHARS)}"
+            notes.add(chunk, (Oddity("places that stand twice", where),))
+        elif shares_id:
+            notes.add(chunk, (Oddity("ids that stand twice", f"its id is another text's, too; this is hit {rank}"),))
+        if shares_id and mended and chunk.document_id == chunk.id and not hit.chunk.document_id:
+            # Each is a document of its own, and the id can name only the first.
+            chunk = replace(chunk, document_id=f"{chunk.id} (hit {rank})")
         (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(chunk, rank, score))
         admitted.append(hit if chunk is hit.chunk and score is hit.score else Hit(chunk, score))
     return Admitted(tuple(usable), tuple(empty), notes.all(), tuple(admitted))

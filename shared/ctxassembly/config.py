@@ -125,7 +125,7 @@ class AssemblyConfig:
     dedup: Dedup = "exact"
     """Which chunks collapse onto a better-ranked one, each rule after the ones before it.
 
-    Exact: same id, same content hash, or same text apart from outer white space. Near: nearly the same words, or a
+    Exact: the same text apart from outer white space, whatever ids and hashes say. Near: nearly the same words, or a
     chunk that stands inside a longer one. Semantic: nearly the same meaning by embeddings, which come with the chunks
     or from `embeddings`. Adjacent chunks of a document never collapse by the last two: their overlap is stripped.
     """

@@ -32,35 +32,22 @@ def never(_first: Candidate, _second: Candidate) -> bool:
     return False
 
 
-def collapse_exact(
-    candidates: Sequence[Candidate], keys: MetadataKeys, is_newer: IsNewer = never
-) -> dict[int, Candidate]:
+def collapse_exact(candidates: Sequence[Candidate], is_newer: IsNewer = never) -> dict[int, Candidate]:
     """For each copy (by `id(copy)`) the candidate that stands for it.
 
-    A copy has the id, the content hash or the whole text (outer white space apart) of one that comes before it in
-    `candidates`, which are best first. Never less than the whole text: chunks that begin alike both stay. Of all
-    copies of one chunk the first one stands, unless there `is_newer` one.
+    A copy has the whole text (outer white space apart) of one that comes before it in `candidates`, which are best
+    first. Never less than the whole text: chunks that begin alike both stay, and so do those that share an id or a
+    hash, which splitters copy and stores count anew. Of all copies of one chunk the first one stands, unless there
+    `is_newer` one.
     """
     groups: list[list[Candidate]] = []
-    by_id: dict[str, list[Candidate]] = {}
     by_text: dict[str | _LongText, list[Candidate]] = {}
-    by_hash: dict[object, list[Candidate]] = {}
     for candidate in candidates:
-        chunk = candidate.chunk
-        content_hash = keys.read(chunk.metadata, "content_hash")
-        stripped = chunk.text.strip()
-        text = stripped if len(stripped) <= LONG_CHARS else _LongText(stripped)
-        if type(content_hash) not in (str, bytes, int):
-            content_hash = as_name(content_hash) if isinstance(content_hash, (str, bytes, int)) else None
-        group = by_id.get(chunk.id) or by_text.get(text) or by_hash.get(content_hash) or []
+        stripped = candidate.chunk.text.strip()
+        group = by_text.setdefault(stripped if len(stripped) <= LONG_CHARS else _LongText(stripped), [])
         group.append(candidate)
         if len(group) == 2:
             groups.append(group)
-        # A copy's other marks lead to the same original, so that a copy of a copy is found as well.
-        by_id.setdefault(chunk.id, group)
-        by_text.setdefault(text, group)
-        if content_hash:
-            by_hash.setdefault(content_hash, group)
     stands_for: dict[int, Candidate] = {}
     for group in groups:
         stands = group[0]
@@ -68,6 +55,20 @@ def collapse_exact(
             stands = candidate if is_newer(candidate, stands) else stands
         stands_for |= {id(candidate): stands for candidate in group if candidate is not stands}
     return stands_for
+
+
+def shared_hashes(candidates: Iterable[Candidate], keys: MetadataKeys) -> int:
+    """How many of `candidates` have the content hash of another one, but not its text."""
+    texts: dict[object, str] = {}
+    shared = 0
+    for candidate in candidates:
+        content_hash = keys.read(candidate.chunk.metadata, "content_hash")
+        if type(content_hash) not in (str, bytes, int):
+            content_hash = as_name(content_hash) if isinstance(content_hash, (str, bytes, int)) else None
+        if content_hash:
+            text = candidate.chunk.text.strip()
+            shared += texts.setdefault(content_hash, text) != text
+    return shared
 
 
 class Index(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from typing import Any
 
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.dedup import IsNewer, collapse_exact, collapse_similar, never
+from ctxassembly.dedup import IsNewer, collapse_exact, collapse_similar, never, shared_hashes
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.lineage import EXACT, Lineage
 from ctxassembly.near import NearIndex
@@ -36,7 +36,13 @@ class Duplicates:
         """Those that are no copies."""
         if self._config.prefer == "newest":
             self._read_dates(candidates)
-        return self._lineage.collapse(candidates, collapse_exact(candidates, self._config.keys, self._is_newer), EXACT)
+        return self._lineage.collapse(candidates, collapse_exact(candidates, self._is_newer), EXACT)
+
+    def note_hashes(self, candidates: Candidates) -> None:
+        """Say of how many the content hash is no sign of the text: a file has one for all its chunks."""
+        if shared := shared_hashes(candidates, self._config.keys):
+            which = "1 chunk has" if shared == 1 else f"{shared:,} chunks have"
+            self._note(f"dedup: {which} the content hash of another text, compared by the texts alone")
 
     def similar(
         self, candidates: Candidates, *, can_embed: bool

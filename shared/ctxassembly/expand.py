@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from ctxassembly.kin import kin_wanted
 from ctxassembly.offsets import part_of
+from ctxassembly.parted import known_as
 from ctxassembly.places import page_name
 from ctxassembly.scope import Scope
 from ctxassembly.types import Beside, Candidate, Chunk, ChunkRef
@@ -109,10 +110,11 @@ def _linked(
             if link is None:
                 yield ChunkRef(hit.lookup_id) if _is_one_sided(at, known, forward) else at
                 break
-            if link not in known:
+            beside = known_as(known, link, hit.document_id)
+            if beside is None:
                 yield ChunkRef(hit.lookup_id, chunk_id=link)
                 break
-            at = known[link]
+            at = beside
 
 
 def _is_one_sided(chunk: Chunk, known: Mapping[str, Chunk], forward: bool) -> bool:

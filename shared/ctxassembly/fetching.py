@@ -18,6 +18,7 @@ from ctxassembly.expand import index_refs, link_refs
 from ctxassembly.log import Log
 from ctxassembly.neutral import is_storable
 from ctxassembly.offsets import part_of
+from ctxassembly.parted import by_id, name_in
 from ctxassembly.requests import FetchChunks
 from ctxassembly.scope import Scope
 from ctxassembly.shown import failure, shown
@@ -72,7 +73,7 @@ def fetch(
     `by_offset` chunks on each side are asked for where only offsets tell the place; none if the store can't tell.
     """
     # What was retrieved is never fetched again, copies and empty chunks included.
-    known = {hit.chunk.id: hit.chunk for hit in reversed((*admitted.candidates, *admitted.empty))}
+    known = by_id([hit.chunk for hit in (*admitted.candidates, *admitted.empty)])
     fetched = Fetched()
     if scope is not None:
         scope.add_hits(chunks)
@@ -158,9 +159,12 @@ def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: Fetched, sc
     """Add what is new in `answer` to what is `known`, and to what was `fetched` by whether it may be read."""
     between: list[Chunk] = []
     for chunk in answer:
-        if chunk.id not in known:
+        name = chunk.id
+        if name in known and known[name].document_id != chunk.document_id:
+            name = name_in(name, chunk.document_id)
+        if name not in known:
             if scope is None or scope.admits(chunk):
-                known[chunk.id] = chunk
+                known[name] = chunk
                 fetched.chunks.append(chunk)
             elif chunk.index is None:
                 between.append(chunk)

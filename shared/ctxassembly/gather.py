@@ -21,6 +21,7 @@ from ctxassembly.log import Log
 from ctxassembly.long_chunks import READ_CHARS, LongChunks
 from ctxassembly.marks import is_marked
 from ctxassembly.missing import Lack, missing
+from ctxassembly.parted import spread, with_doubtful_places, with_own_ids
 from ctxassembly.places import Answered, contained, is_covered, positions
 from ctxassembly.requests import FetchChunks, Request
 from ctxassembly.scope import Scope
@@ -54,6 +55,7 @@ def gather(
     found = hits
     if config.dedup != "none":
         found = duplicates.exact(hits)
+        duplicates.note_hashes(found)
         log.stage("dedup", len(hits), len(found))
     placed, near = yield from _expand(
         found, admitted, config, reach, scope, log, finds_offsets=finds_offsets, remedies=remedies
@@ -119,8 +121,12 @@ def _expand(
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
         if chunk.index is not None:
             blanks[chunk.document_id].add(chunk.index)
+    sure = with_doubtful_places([*chunks, *found])
+    chunks, found = [*sure[: len(hits)]], [*sure[len(hits) :]]
+    # Places are told by id; what stands in the context and in the trace keeps the id that it came with.
+    named = with_own_ids(sure)
     by_document: dict[str, list[Chunk]] = defaultdict(list)
-    for chunk in (*chunks, *found):
+    for chunk in named:
         by_document[chunk.document_id].append(chunk)
     for chunk in fetched.between:
         if chunk.prev_id or chunk.next_id or not is_covered(chunk, by_document[chunk.document_id]):
@@ -129,11 +135,11 @@ def _expand(
     places = {
         (document_id, chunk_id): place
         for document_id, members in by_document.items()
-        for chunk_id, place in positions(members, blanks[document_id], config.keys.page, known).items()
+        for chunk_id, place in spread(members, positions(members, blanks[document_id], config.keys.page, known)).items()
     }
     placed = tuple(
-        Candidate(chunk, hit.rank, hit.score, position=places[chunk.document_id, chunk.id])
-        for hit, chunk in zip(hits, chunks, strict=True)
+        Candidate(chunk, hit.rank, hit.score, position=places[chunk.document_id, name.id])
+        for hit, chunk, name in zip(hits, chunks, named[: len(hits)], strict=True)
     )
     bringing_hits = [hit for hit in placed if hit.rank not in alone] if alone else placed
     near = neighbours(bringing_hits, found, places, reach, config.neighbour_decay, scope)

@@ -14,6 +14,7 @@ from typing import Any
 from ctxassembly.excerpt import lines_of, written
 from ctxassembly.offsets import by_offset, part_of, said_to_share
 from ctxassembly.overlap import overlap_chars
+from ctxassembly.parted import is_doubtful
 from ctxassembly.types import Candidate, Chunk, Joint, Piece
 
 
@@ -95,6 +96,12 @@ def find_joint(first: Chunk, second: Chunk, adjacent: bool, min_chars: int, max_
     at = by_offset(first, second)
     if at is not None and at >= 0 and (adjacent or at > min_chars or part_of(first) == part_of(second)):
         return Joint(at, "")
+    if is_doubtful(first) or is_doubtful(second):
+        if at is not None and -min_chars <= at < 0 and part_of(first) == part_of(second):
+            return Joint(0, "\n")
+        near = first.index is not None and second.index is not None and abs(first.index - second.index) <= 1
+        shared = overlap_chars(first.text, second.text, min_chars, max_chars) if near else 0
+        return Joint(shared, "") if shared else None
     if not adjacent:
         if first.index is not None or second.index is not None or said_to_share(first, second) <= min_chars:
             return None

@@ -40,6 +40,8 @@ class MetadataKeys:
     start_line: str | tuple[str, ...] = ("start_line",)
     updated_at: str | tuple[str, ...] = ("updated_at",)
     content_hash: str | tuple[str, ...] = ("content_hash",)
+    """Copies are told by their texts; where different ones share a hash, as the chunks of a file may, the trace says
+    so."""
     search_method: str | tuple[str, ...] = ("search_method", "retrieval_method")
     """How the retriever found the chunk. This and the next two are only shown, by the views of a context."""
     keywords: str | tuple[str, ...] = ("matched_terms", "keywords")

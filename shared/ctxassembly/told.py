@@ -33,7 +33,8 @@ def block_metadata(told: Told) -> list[dict[str, Any]]:
     leaves out its own metadata, beside which all this stands. The block of supplementary text has no citation; it has
     `supplement`, which is True.
     """
-    scores = {each.chunk_id: each.score for each in told.context.trace.decisions if each.distance == 0}
+    decisions = reversed(told.context.trace.decisions)  # of those that share an id the best-ranked one tells it
+    scores = {(each.document_id, each.chunk_id): each.score for each in decisions if each.distance == 0}
     citations = iter(told.citations)
     added: list[dict[str, Any]] = []
     for block in told.context.blocks:
@@ -42,7 +43,8 @@ def block_metadata(told: Told) -> list[dict[str, Any]]:
             continue
         citation = {key: value for key, value in next(citations).items() if key != "metadata"}
         chunk_ids = citation["chunk_ids"]
-        known = {chunk_id: scores[chunk_id] for chunk_id in chunk_ids if scores.get(chunk_id) is not None}
+        found = ((chunk_id, scores.get((citation["document_id"], chunk_id))) for chunk_id in chunk_ids)
+        known = {chunk_id: score for chunk_id, score in found if score is not None}
         added.append({"citation": citation, "chunk_ids": list(chunk_ids), "scores": known})
     if added:
         added[0]["trace"] = told.trace

@@ -50,6 +50,9 @@ class Origin:
     """The smaller chunks that this one was cut into, in order."""
     lookup_id: str | None = None
     """What its store calls its document, where chunks are grouped by another name; None if that is the same."""
+    shares_index: bool = False
+    """Whether other texts of its document have its index, too, so that nobody knows what adjoins it. The engine sets
+    it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from builders import decision, hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, assemble
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
 from ctxassembly.dedup import collapse_exact, inherit
 from ctxassembly.types import Candidate
 
@@ -20,14 +20,8 @@ ONE = Chunk("one", "A", SAME, index=1)
 @pytest.mark.parametrize(
     ("rule", "first", "second"),
     [
-        ("same id", ONE, Chunk("one", "A", "Another text.", index=4)),
         ("same text", ONE, Chunk("two", "B", SAME)),
         ("same text after strip", ONE, Chunk("two", "B", f"\n {SAME}\t\n")),
-        (
-            "same `content_hash`",
-            replace(ONE, metadata={"content_hash": "h"}),
-            Chunk("two", "B", "Another text.", metadata={"content_hash": "h"}),
-        ),
     ],
 )
 def test_exact_duplicates_collapse_onto_the_better_ranked_one(rule: str, first: Chunk, second: Chunk):
@@ -52,14 +46,9 @@ def test_exact_duplicates_collapse_onto_the_better_ranked_one(rule: str, first: 
         ("another case of letters is another text", ONE, Chunk("two", "B", SAME.upper())),
         ("other white space inside is another text", ONE, Chunk("two", "B", SAME.replace(" ", "  "))),
         (
-            "another `content_hash`",
+            "same `content_hash`",
             replace(ONE, metadata={"content_hash": "h"}),
-            Chunk("two", "B", "Another text.", metadata={"content_hash": "g"}),
-        ),
-        (
-            "no `content_hash` is not the same hash",
-            replace(ONE, metadata={"content_hash": ""}),
-            Chunk("two", "B", "Another text.", metadata={"content_hash": ""}),
+            Chunk("two", "B", "Another text.", metadata={"content_hash": "h"}),
         ),
     ],
 )
@@ -68,23 +57,18 @@ def test_what_only_resembles_stays(rule: str, first: Chunk, second: Chunk):
     assert standing(context) == ["one", "two"]
 
 
-def test_a_copy_of_a_copy_collapses_onto_the_first():
-    copies = [
-        Chunk("one", "A", "First text.", metadata={"content_hash": "h"}),
-        Chunk("two", "B", "Second text.", metadata={"content_hash": "h"}),
-        Chunk("three", "C", "Second text."),
-    ]
-    context = assemble(hits_of(copies))
+def test_another_text_is_no_copy_though_its_id_and_index_are_the_same():
+    context = assemble(hits_of([ONE, replace(ONE, text="Another text.")]))
+    assert SAME in context.text
+    assert "Another text." in context.text
+    assert [each.outcome for each in context.trace.decisions] == ["kept", "kept"]
+
+
+def test_copies_of_one_text_collapse_onto_the_first():
+    context = assemble(hits_of([replace(ONE, id=each) for each in ("one", "two", "three")]))
     assert standing(context) == ["one"]
     assert decision(context, "one").replaced == ("two", "three")
     assert decision(context, "three").because_of == "one"
-
-
-def test_the_key_of_the_hash_can_be_set():
-    chunks = [Chunk(name, name, f"Text {name}.", metadata={"etag": {"md5": "h"}}) for name in ("one", "two")]
-    keys = MetadataKeys(content_hash="etag.md5")
-    assert standing(assemble(hits_of(chunks), AssemblyConfig(keys=keys))) == ["one"]
-    assert standing(assemble(hits_of(chunks))) == ["one", "two"]
 
 
 def test_dedup_none_keeps_copies():
@@ -111,12 +95,12 @@ def test_a_copy_of_a_hit_that_the_budget_drops_is_dropped_as_well():
 
 
 def test_no_candidates():
-    assert collapse_exact([], MetadataKeys()) == {}
+    assert collapse_exact([]) == {}
     assert inherit([], {}) == {}
 
 
 def test_inputs_keep_their_order():
     candidates = [Candidate(chunk, rank) for rank, chunk in enumerate((A[3], A[1], A[3], A[2]))]
-    stands_for = collapse_exact(candidates, MetadataKeys())
+    stands_for = collapse_exact(candidates)
     assert stands_for == {id(candidates[2]): candidates[0]}
     assert tuple(inherit(candidates, stands_for).values()) == (candidates[0], candidates[1], candidates[3])
