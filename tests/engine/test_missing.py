@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, Hit, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, Hit, MemoryStore, Origin, assemble
 
 UNFILTERED = AssemblyConfig(neighbours="unfiltered")
 
@@ -15,8 +15,11 @@ UNFILTERED = AssemblyConfig(neighbours="unfiltered")
 class Answering:
     """Answers with what it is given, or raises it."""
 
-    def __init__(self, *answer: Any, holds_filter: bool | None = None, **remedies: str) -> None:
+    def __init__(
+        self, *answer: Any, holds_filter: bool | None = None, finds_offsets: bool = False, **remedies: str
+    ) -> None:
         self.answer, self.holds_filter, self.remedies = answer, holds_filter, remedies
+        self.finds_offsets = finds_offsets
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         for each in self.answer:
@@ -38,6 +41,7 @@ def said(*hits: Chunk, store: Any = None, config: AssemblyConfig = UNFILTERED) -
 UNPLACED = Chunk("a", "D", "One text.")
 BESIDE = Chunk("b", "D", "Another text.")
 PLACED = Chunk("D#4", "D", "Text four.", index=4)
+FACTS = Chunk("f", "D", "One -> is -> two", origin=Origin((("facts", "D#4"),)))
 LINKED = Chunk("l", "D", "Linked.", next_id="m")
 
 
@@ -65,6 +69,11 @@ LINKED = Chunk("l", "D", "Linked.", next_id="m")
             "the store answered with none of the chunks next to the hits, but chunk 'l' is linked to",
         ),
         (
+            [Chunk("a", "D", "Text.", start=900)],
+            Answering(finds_offsets=True),
+            "the store answered with none of the chunks next to the hits, but chunk 'a' begins at character 900",
+        ),
+        (
             [PLACED],
             Answering(NotImplementedError("no get")),
             "the store can't be asked for neighbours (NotImplementedEr",
@@ -88,6 +97,11 @@ def test_what_is_missing_is_said(hits: list[Chunk], store: Any, start: str) -> N
         ([PLACED, Chunk("E#3", "E", "Three.", index=3)], MemoryStore([Chunk("E#2", "E", "Two.", index=2)])),
         ([PLACED], Answering(OSError("down"))),  # the trace says that it failed
         ([], Answering()),
+        ([Chunk("a", "D", "Text.", start=900)], Answering(Chunk("b", "D", "On.", start=950), finds_offsets=True)),
+        ([Chunk("a", "D", "Text.", start=0)], Answering(finds_offsets=True)),  # it may be all
+        ([FACTS], Answering()),
+        ([PLACED, FACTS], MemoryStore([Chunk("D#3", "D", "Text three.", index=3)])),
+        ([Chunk("a", "D", "Text.", metadata={"no_neighbours": True})], Answering()),
     ],
 )
 def test_nothing_is_said_where_nothing_is_known_to_be_missing(hits: list[Chunk], store: Any) -> None:
@@ -141,6 +155,16 @@ def test_a_kind_of_reference_that_fails_costs_no_other_its_answer() -> None:
     assert context.citations[0].chunk_ids == ("D#0", "D#1", "D#2")
     assert context.trace.notes == ("store: no neighbours (ValueError: no search), what else was asked for came",)
     assert context.trace.round_trips == len(store.asked) == 3
+
+
+def test_a_document_is_not_known_whole_where_asking_for_it_failed() -> None:
+    """Page 2 begins behind the end of page 1 only if nothing stands between."""
+    end = Chunk("a", "D", "Page one ends.", start=700, origin=Origin((("page", 1),)))
+    begin = Chunk("b", "D", "Page two begins.", start=0, origin=Origin((("page", 2),)))
+    whole = of(end, begin, store=MemoryStore([end, begin]))
+    failed = of(end, begin, CHUNKS[1], store=ByKind([*CHUNKS, end, begin], ValueError("no search")))
+    assert "Page one ends.\nPage two begins." in whole.text
+    assert "Page one ends.\nPage two begins." not in failed.text
 
 
 def test_a_store_that_cannot_be_reached_is_asked_once() -> None:
