@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import io
 from contextlib import ExitStack
 
 from langchain_postgres import PGVectorStore
@@ -13,7 +12,7 @@ from sqlalchemy import URL
 from demo.corpus import load_chunks
 from demo.store import database, vector_store
 
-SILENT = Console(file=io.StringIO())
+SILENT = Console(quiet=True)
 """What a notebook stores is the same wherever it runs: it doesn't say which server was started where."""
 _OPEN = ExitStack()
 atexit.register(_OPEN.close)
