@@ -28,6 +28,8 @@ HEADER = {
     framed: r"=== \d+: [^\n]* ===\n",
 }
 SUMMARY = r"\[(?:Page|Pagina) context: [^\n]*\]\n"
+KEYS = r"(?:(?:source|page): [^\n]*\n)*"
+"""The lines of `header_keys`, as the strategies draw them."""
 BETWEEN = r"(?:\\|\ufffd|&amp;|&lt;|&gt;|[\n ]\[\.\.\.\][\n ]|[\n ])*"
 CUT = r"(?: \[\.\.\.\])?"
 END = {"xml": CUT + r"\n</chunk>", framed: CUT + r"\n---"}
@@ -122,7 +124,8 @@ def test_every_character_of_a_passage_has_its_source_unless_it_is_neutralised(ca
 def test_text_outside_the_provenance_is_our_own_markup_alone(case: Retrieval):
     context = assembled(case)
     form = case.options["format"]
-    allowed = re.compile(f"(?:{HEADER[form]})?(?:{SUMMARY})?{BETWEEN}{END.get(form, CUT)}|{BETWEEN}{CUT}")
+    lead = f"(?:{HEADER[form]})?{KEYS if case.options['header_keys'] else ''}(?:{SUMMARY})?"
+    allowed = re.compile(f"{lead}{BETWEEN}{END.get(form, CUT)}|{BETWEEN}{CUT}")
     spans = {source.span for source in context.provenance}
     for block in context.blocks:
         if block.citation is None:
