@@ -52,6 +52,7 @@ def test_pieces_that_a_splitter_gave_the_index_of_their_node_all_stand() -> None
     assert "[...]" not in text  # their offsets join the pieces of each
 
 
+@pytest.mark.filterwarnings("ignore::ctxassembly.errors.NothingToJoinWarning")  # an ordinary index, without numbers
 def test_two_indexes_that_count_their_ids_from_0_lose_nothing() -> None:
     texts = {"lease": ["The notice period is three months.", "Rent is paid in advance."]}
     texts["gym"] = ["Membership ends after one month.", "Towels are free."]
