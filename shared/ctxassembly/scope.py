@@ -55,7 +55,8 @@ class Scope:
         }
         self._named |= dict.fromkeys((*config.varying_keys, *config.summary_key), "free")
         self._kinds: dict[str, Kind] = {}
-        self._signatures: dict[int, Signature] = {}
+        self._signatures: dict[int, tuple[Chunk, Signature]] = {}
+        """By the `id` of the chunk, which is kept: that of one which is gone would be another one's."""
         self._hits: dict[str, dict[Fixed, set[float | None]]] = {}
         self.differing: dict[str, None] = {}
         """The keys by which chunks were left out, in the order in which they were met."""
@@ -94,8 +95,8 @@ class Scope:
         """What neighbours of `chunk` have to share with it."""
         found = self._signatures.get(id(chunk))
         if found is None:
-            found = self._signatures[id(chunk)] = self._read(chunk)
-        return found
+            found = self._signatures[id(chunk)] = chunk, self._read(chunk)
+        return found[1]
 
     def _leave_out(self, fixed: Fixed, hits: Iterable[Fixed]) -> None:
         self.left_out += 1

@@ -10,7 +10,7 @@ import pytest
 from builders import hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, MemoryStore, MetadataKeys, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.scope import filter_not_seen
+from ctxassembly.scope import Scope, filter_not_seen
 from ctxassembly.stores.filtered import FilteredStore, Scoped
 
 CONFIG = AssemblyConfig(window=2)
@@ -242,3 +242,11 @@ def test_a_foreign_chunk_under_the_id_of_a_neighbour_does_not_keep_it_out():
 
     context = assemble(hits_of([words_of("A", 0, metadata={"t": "a"})]), AssemblyConfig(window=1), store=Both())
     assert standing(context) == ["A0", "A1"]
+
+
+def test_a_chunk_is_not_taken_for_one_that_is_gone():
+    """Chunks from a store go as they come, and their place in memory is another one's then."""
+    scope = Scope(AssemblyConfig())
+    scope.add_hits([Chunk("hit", "A", "text", metadata={"tenant": "a"})])
+    tenants = ["a", "b"] * 200
+    assert [scope.admits(Chunk("x", "A", "text", metadata={"tenant": each})) for each in tenants] == [True, False] * 200
