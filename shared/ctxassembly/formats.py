@@ -109,9 +109,9 @@ def seen_as(headers: Mapping[str, str]) -> str:
 
 
 def _shows(header: str, label: str) -> bool:
-    """Whether `label` is in `header`, and doesn't belong to a name, as in "report[1].pdf"."""
+    """Whether `label` is in `header`, and is no part of a name, as in "report[1].pdf", nor made harmless there."""
     at = header.find(label)
-    return at >= 0 and not header[at - 1 : at].isalnum()
+    return at >= 0 and not header[at - 1 : at].isalnum() and header[at - 1 : at] != "\\"
 
 
 def _quoted(value: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from builders import count, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, assemble
 from ctxassembly.errors import ConfigError
+from ctxassembly.formats import seen_as
 
 
 def chunk(text: str = "Text.", n: int = 0, document_id: str = "A", **metadata: Any) -> Chunk:
@@ -142,3 +143,11 @@ def test_a_tiny_budget_takes_summary_then_particulars_then_label(form: Any, head
         if not seen or header != seen[-1]:
             seen.append(header)
     assert [each for each in seen if not each.startswith("[Page")] == headers
+
+
+@pytest.mark.parametrize(
+    ("header", "seen"),
+    [("[1] lease.pdf", "numbered"), ("About [1]", "numbered"), ("lease[1].pdf", "custom"), (r"1: \[1] (x)", "custom")],
+)
+def test_what_a_function_writes_is_seen_as_a_label_unless_it_is_a_name_or_made_harmless(header: str, seen: str):
+    assert seen_as({"1": header}) == seen
