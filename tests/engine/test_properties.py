@@ -333,8 +333,10 @@ def test_an_item_is_dropped_only_if_it_does_not_fit_beside_everything_ranked_abo
         if assemble([*kept, hit], free).token_count <= limit:
             kept.append(hit)
             assert decided[rank].outcome in ("kept", "contained")
-        elif decided[rank].outcome in ("kept", "contained"):
-            return  # it fits with what comes after it: a chunk that fills a gap may cost less than the gap's marker
+        elif decided[rank].stands or decided[rank].outcome == "contained":
+            # The best one is cut to what fits. Any other fits with what comes after it: a chunk that fills a gap may
+            # cost less than the gap's marker.
+            return
     if kept:
         assert context.text == assemble(kept, free).text
 
