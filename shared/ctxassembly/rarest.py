@@ -92,7 +92,8 @@ class Rarest:
         found = 0
         if not passed:
             return found
-        for other in range(least(self._threshold, size), int(size / self._threshold + ROUNDING) + 1):
+        most = int(min(size / self._threshold, max(self._of_size)) + ROUNDING)  # of a tiny threshold it is infinite
+        for other in range(least(self._threshold, size), most + 1):
             if places := self._of_size.get(other, 0) & passed:
                 found |= places & tally.at_least(math.ceil(of_both * (size + other) - ROUNDING) - beyond)
         return found

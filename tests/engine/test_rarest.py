@@ -57,3 +57,9 @@ def test_among_many_no_more_are_compared_than_among_few(kind: Callable[[random.R
             kept.add(place)
         met = sum(1 for place in range(number) for _ in kept.met(place))
         assert met <= MOST * number
+
+
+def test_a_threshold_next_to_0_is_one():
+    index = NearIndex([f"word{n} common" for n in range(200)], 5e-324)
+    index.add(0)
+    assert [match.place for match in index.find(1)] == [0]
