@@ -110,10 +110,8 @@ def fill(
                 found = {id(each): rest_of[key] for each in item if (key := (id(each.chunk), each.rank)) in rest_of}
                 shortened |= {id(each): found[id(each)] for each in item if found.get(id(each), each) is not each}
                 taken |= found.keys()
-            elif (
-                none_yet and not taken and not full
-            ):  # nothing lesser stands in the place of the best one: its parts are next
-                break
+            elif none_yet and not taken and not full:
+                break  # nothing lesser stands in the place of the best one: its parts are next
             full = full or at_edge != "skip" or grain == "document"
         if taken:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
             return Filled({key: why for key, why in left_out.items() if key not in taken}, shortened)
@@ -169,8 +167,8 @@ def _rest_of(
     What is `worth_a_header` has at least as many tokens as are written around it.
     """
     room = (scale.max_tokens - scale.token_count) * MOST_CHARS_PER_TOKEN
-    within = candidate.text[:room].rstrip()
-    ends = [end for end in sentence_ends(candidate.text[:room]) if end < len(within)]  # the room ends no sentence
+    within = candidate.text[:room]
+    ends = [end for end in sentence_ends(within) if end < len(within.rstrip())]  # the room ends no sentence
     end = last_fitting(ends, lambda end: scale.fits([beginning(candidate, end, "budget")]))
     if not candidate.text[:end].strip():
         return ()
