@@ -13,7 +13,7 @@ from ctxassembly.near import NearIndex
 from ctxassembly.requests import EmbedTexts
 from ctxassembly.semantic import Vector, VectorIndex, unit
 from ctxassembly.shown import failure, shown
-from ctxassembly.types import Candidate
+from ctxassembly.types import Candidate, Chunk
 
 NEAR = "near duplicate"
 SEMANTIC = "semantic duplicate"
@@ -31,6 +31,8 @@ class Duplicates:
         # Both by the id of the chunk, which stays the same whatever becomes of its candidate.
         self._dates: dict[int, float | None] = {}
         self._vectors: dict[int, Vector] = {}
+        self._read: list[Chunk] = []
+        """Those whose dates and vectors are kept by `id`: that of one which is gone would be another one's."""
 
     def exact(self, candidates: Candidates) -> Candidates:
         """Those that are no copies."""
@@ -93,6 +95,7 @@ class Duplicates:
             if id(chunk) not in self._dates:
                 value = self._config.keys.read(chunk.metadata, "updated_at")
                 self._dates[id(chunk)] = moment(value)
+                self._read.append(chunk)
                 if value is not None and moment(value) is None:
                     self._note(f"{_named(candidate)}: updated_at {shown(value, 50)} is not a date, left out")
 
@@ -127,6 +130,7 @@ class Duplicates:
     def _keep_vector(self, candidate: Candidate, value: Any) -> None:
         if (vector := unit(value)) is not None:
             self._vectors[id(candidate.chunk)] = vector
+            self._read.append(candidate.chunk)
 
 
 def check_vectors(candidates: Sequence[Candidate]) -> None:
