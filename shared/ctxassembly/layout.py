@@ -127,7 +127,7 @@ class Layout:
     def fits(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
         """Whether the whole context keeps within `max_tokens` and `max_characters` if `candidates` join it."""
         long = any(len(each.chunk.text) > self._longest or each.read_from is not None for each in candidates)
-        if long and not self.may_fit(candidates):
+        if (long or len(candidates) > MANY) and not self.may_fit(candidates):
             return False
         tried = self._try(candidates, level, exact=False)
         return tried.tokens <= self.max_tokens and tried.characters <= self._max_characters

@@ -97,6 +97,13 @@ def test_a_hit_among_thousands_costs_what_it_costs_among_a_hundred(documents: in
     assert growth(few, many, AssemblyConfig(max_tokens=1_500), query) <= MOST
 
 
+@pytest.mark.parametrize("documents", [1, 5])
+def test_many_that_are_sure_not_to_fit_are_not_rendered_to_find_that_out(documents: int):
+    """All of the few fit; the many are chosen from, which costs more but not by what rendering all of them would."""
+    few, many = rows(100, documents, "indexed"), rows(4_000, documents, "indexed")
+    assert growth(few, many, AssemblyConfig(max_tokens=8_000), QUESTION) <= 1.25
+
+
 @pytest.mark.parametrize("cite", ["document", "passage", "chunk"])
 @pytest.mark.parametrize("granularity", ["chunk", "passage", "document"])
 def test_whatever_is_cited_and_kept_whole(granularity: str, cite: str):
