@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -10,8 +11,8 @@ from ctxassembly.keys import MetadataKeys
 from ctxassembly.shown import as_name
 from ctxassembly.types import Candidate, Match
 
-IsNewer = Callable[[Candidate, Candidate], bool]
-
+DateOf = Callable[[Candidate], float | None]
+"""When a candidate was updated, where that is known and decides which of two copies stays."""
 
 LONG_CHARS = 1_000_000
 """Of a text that is first told from others by its beginning: hashing all of it takes longer than all the rest."""
@@ -27,18 +28,17 @@ class _LongText(NamedTuple):
         return hash((len(self.text), self.text[:_BEGINNING]))
 
 
-def never(_first: Candidate, _second: Candidate) -> bool:
-    """False: what was found first stays."""
-    return False
+def undated(_candidate: Candidate) -> None:
+    """Of copies the better-ranked one stays."""
 
 
-def collapse_exact(candidates: Sequence[Candidate], is_newer: IsNewer = never) -> dict[int, Candidate]:
+def collapse_exact(candidates: Sequence[Candidate], date_of: DateOf = undated) -> dict[int, Candidate]:
     """For each copy (by `id(copy)`) the candidate that stands for it.
 
     A copy has the whole text (outer white space apart) of one that comes before it in `candidates`, which are best
     first. Never less than the whole text: chunks that begin alike both stay, and so do those that share an id or a
-    hash, which splitters copy and stores count anew. Of all copies of one chunk the first one stands, unless there
-    `is_newer` one.
+    hash, which splitters copy and stores count anew. Of all copies of one chunk the first one stands, or by `date_of` a
+    newer one.
     """
     groups: list[list[Candidate]] = []
     by_text: dict[str | _LongText, list[Candidate]] = {}
@@ -52,7 +52,7 @@ def collapse_exact(candidates: Sequence[Candidate], is_newer: IsNewer = never) -
     for group in groups:
         stands = group[0]
         for candidate in group[1:]:
-            stands = candidate if is_newer(candidate, stands) else stands
+            stands = candidate if _is_newer(date_of(candidate), date_of(stands)) else stands
         stands_for |= {id(candidate): stands for candidate in group if candidate is not stands}
     return stands_for
 
@@ -84,32 +84,43 @@ class Index(Protocol):
         """Keep it no longer."""
 
 
-def collapse_similar(candidates: Sequence[Candidate], index: Index, is_newer: IsNewer = never) -> dict[int, Candidate]:
+def collapse_similar(candidates: Sequence[Candidate], index: Index, date_of: DateOf = undated) -> dict[int, Candidate]:
     """For each candidate that another one stands for (by `id`) that other one.
 
     `candidates` are best first: a match among those kept before it drops a candidate, and one that was dropped drops no
-    other. Where it `is_newer` than every match, it is kept and they are dropped; what they had dropped is tried again.
-    A newer text does not displace one of which it is only a part.
+    other. Where by `date_of` it is newer than every match, it is kept and they are dropped. A newer text does not
+    displace one of which it is only a part.
+
+    What a displaced one had dropped is tried again at the end, newest first: then what was kept last is met first, and
+    of a thousand versions of a page each is tried twice, not once for each version after it.
     """
+    dates = [date_of(candidate) for candidate in candidates]
     stands_for: dict[int, int] = {}
-    for place in range(len(candidates)):
-        waiting = [place]
-        while waiting:
-            at = heapq.heappop(waiting)
-            candidate = candidates[at]
-            matches = [match for match in index.find(at) if not overlap(candidate, candidates[match.place])]
-            standing = [m for m in matches if m.is_part or not is_newer(candidate, candidates[m.place])]
+    dropped_for: dict[int, list[int]] = defaultdict(list)
+    waiting: Sequence[int] = range(len(candidates))
+    while waiting:
+        again: list[int] = []
+        for at in waiting:
+            matches = [match for match in index.find(at) if not overlap(candidates[at], candidates[match.place])]
+            standing = [place for place, is_part in matches if is_part or not _is_newer(dates[at], dates[place])]
             if standing:
-                stands_for[at] = standing[0].place
+                stands_for[at] = standing[0]
+                dropped_for[standing[0]].append(at)
                 continue
             index.add(at)
             for displaced, _ in matches:
                 index.discard(displaced)
-                for copy in [copy for copy, original in stands_for.items() if original == displaced]:
-                    del stands_for[copy]
-                    heapq.heappush(waiting, copy)
+                again += dropped_for.pop(displaced, [])
                 stands_for[displaced] = at
+                dropped_for[at].append(displaced)
+        for at in again:
+            del stands_for[at]
+        waiting = sorted(again, key=lambda at: (-math.inf if (date := dates[at]) is None else date, -at), reverse=True)
     return {id(candidates[copy]): candidates[original] for copy, original in stands_for.items()}
+
+
+def _is_newer(first: float | None, second: float | None) -> bool:
+    return first is not None and second is not None and first > second
 
 
 def overlap(first: Candidate, second: Candidate) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from typing import Any
 
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.dedup import IsNewer, collapse_exact, collapse_similar, never, shared_hashes
+from ctxassembly.dedup import DateOf, collapse_exact, collapse_similar, shared_hashes, undated
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.lineage import EXACT, Lineage
 from ctxassembly.near import NearIndex
@@ -38,7 +38,7 @@ class Duplicates:
         """Those that are no copies."""
         if self._config.prefer == "newest":
             self._read_dates(candidates)
-        return self._lineage.collapse(candidates, collapse_exact(candidates, self._is_newer), EXACT)
+        return self._lineage.collapse(candidates, collapse_exact(candidates, self._date_of), EXACT)
 
     def note_hashes(self, candidates: Candidates) -> None:
         """Say of how many the content hash is no sign of the text: a file has one for all its chunks."""
@@ -50,10 +50,10 @@ class Duplicates:
         self, candidates: Candidates, *, can_embed: bool
     ) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
         """Those that are not near to a better one, nor close to one in meaning if that is asked for."""
-        kept = self._lineage.collapse(candidates, self._near(candidates, self._is_newer), NEAR)
+        kept = self._lineage.collapse(candidates, self._near(candidates, self._date_of), NEAR)
         if self._config.dedup == "semantic" and len(kept) > 1:
             yield from self._find_vectors(kept, can_embed)
-            kept = self._lineage.collapse(kept, self._semantic(kept, self._is_newer), SEMANTIC)
+            kept = self._lineage.collapse(kept, self._semantic(kept, self._date_of), SEMANTIC)
         return kept
 
     def second_chances(
@@ -70,22 +70,21 @@ class Duplicates:
         rules = [(self._near, NEAR)] + ([(self._semantic, SEMANTIC)] if self._config.dedup == "semantic" else [])
         for rule, why in rules:
             # What was taken comes first and is in the text already: only what waits can be dropped.
-            found = rule((*taken, *waiting), never)
+            found = rule((*taken, *waiting), undated)
             self._lineage.drop(waiting, found, why)
             waiting = tuple(candidate for candidate in waiting if id(candidate) not in found)
         return waiting
 
-    def _near(self, candidates: Candidates, is_newer: IsNewer) -> dict[int, Candidate]:
+    def _near(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
         index = NearIndex([candidate.chunk.text for candidate in candidates], self._config.near_threshold)
-        return collapse_similar(candidates, index, is_newer)
+        return collapse_similar(candidates, index, date_of)
 
-    def _semantic(self, candidates: Candidates, is_newer: IsNewer) -> dict[int, Candidate]:
+    def _semantic(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
         vectors = [self._vectors.get(id(candidate.chunk)) for candidate in candidates]
-        return collapse_similar(candidates, VectorIndex(vectors, self._config.semantic_threshold), is_newer)
+        return collapse_similar(candidates, VectorIndex(vectors, self._config.semantic_threshold), date_of)
 
-    def _is_newer(self, first: Candidate, second: Candidate) -> bool:
-        mine, other = self._dates.get(id(first.chunk)), self._dates.get(id(second.chunk))
-        return mine is not None and other is not None and mine > other
+    def _date_of(self, candidate: Candidate) -> float | None:
+        return self._dates.get(id(candidate.chunk))
 
     def _read_dates(self, candidates: Iterable[Candidate]) -> None:
         from ctxassembly.dates import moment  # here, so that importing the engine stays light
