@@ -5,13 +5,12 @@ What is done with an answer loads when it is first asked for: who only assembles
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.keys import MetadataKeys
-from ctxassembly.types import Block, Citation, Fragment, Passage, Source, Trace
+from ctxassembly.assembled import Assembled
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -20,36 +19,10 @@ if TYPE_CHECKING:
     from ctxassembly.quotes import Quote
     from ctxassembly.references import Reference
 
-LABELLED = frozenset({"numbered", "source", "xml"})
-"""The formats in which a reader sees labels."""
-
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Context(Assembled):
     """What the language model reads, with the way back to its sources and the reasons for everything left out."""
-
-    text: str
-    """Never over the budget."""
-    token_count: int
-    """Exactly the tokens of `text` in the configured encoding."""
-    passages: tuple[Passage, ...] = ()
-    """In rendered order."""
-    citations: tuple[Citation, ...] = ()
-    """One per label, in the order in which they are read."""
-    blocks: tuple[Block, ...] = ()
-    provenance: tuple[Source, ...] = ()
-    """Ascending and disjoint: every verbatim character is in exactly one."""
-    trace: Trace = field(default_factory=Trace)
-    query: str | None = None
-    format: str = "numbered"
-    """What the text looks like: "minimal" if no header has room. Of headers that a function wrote the format whose
-    labels they show, "custom" if none."""
-    language: str = "en"
-    keys: MetadataKeys = field(default_factory=MetadataKeys)
-    hits: tuple[Fragment, ...] = field(default=(), repr=False, compare=False)
-    """Of the hits what the views of what became of them show, by rank: most of those that are left out are not kept."""
-    encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
-    """What `token_count` was counted with. None if that isn't known: a function is left behind by pickling."""
 
     def __post_init__(self) -> None:
         # A checkpoint makes an object anew of what its constructor takes: here that is what `to_dict` gave.
@@ -83,16 +56,6 @@ class Context:
 
     _asdict = to_dict
     """What LangGraph writes into a checkpoint in place of the object, whose parts it would have to know one by one."""
-
-    @property
-    def labelled(self) -> bool:
-        """Whether a reader sees the labels."""
-        return self.format in LABELLED
-
-    @property
-    def supplement(self) -> str:
-        """The block of supplementary text, as it stands in `text`; nothing if there is none."""
-        return next((block.text for block in self.blocks if block.citation is None), "")
 
     def to_messages(
         self,

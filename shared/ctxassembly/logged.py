@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.shown import shown
 from ctxassembly.types import Decision
 
@@ -15,7 +15,7 @@ NAME = "ctxassembly"
 _ID_CHARS = 80
 
 
-def log(context: Context) -> None:
+def log(context: Assembled) -> None:
     """Log the summary of the trace and the reasons for what was left out; then what became of each chunk."""
     logging = sys.modules.get("logging")  # who hasn't loaded it doesn't listen
     if logging is None or not (logger := logging.getLogger(NAME)).isEnabledFor(logging.INFO):

@@ -18,12 +18,12 @@ from ctxassembly.shown import shown
 from ctxassembly.types import Block, Candidate, Chunk, Citation, Fragment, Passage, Piece, Source, Trace
 
 if TYPE_CHECKING:
-    from ctxassembly.context import Context
+    from ctxassembly.assembled import Assembled
 
 _VALUES = ("token_count", "query", "format", "language")
 
 
-def saved(context: Context) -> dict[str, Any]:
+def saved(context: Assembled) -> dict[str, Any]:
     """`context` as plain data, by the names of its fields. Vectors stay behind, and so does a function that counts."""
     chunks: dict[tuple[Any, ...], tuple[int, Chunk]] = {}
     candidates: dict[int, tuple[int, list[Any]]] = {}

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ctxassembly.assembled import LABELLED
 from ctxassembly.config import AssemblyConfig
-from ctxassembly.context import LABELLED
 from ctxassembly.groups import Group, Page, Size, Sized, best_of, by_merit, labels_of
 from ctxassembly.join import Stretch
 from ctxassembly.render import MARKER, SEPARATORS, Renderer

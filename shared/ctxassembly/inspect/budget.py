@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.lede import counted
 from ctxassembly.inspect.limits import DOCUMENTS
@@ -25,7 +25,7 @@ class _Part(NamedTuple):
     look: str = ""
 
 
-def budget(context: Context, names: Names) -> Html:
+def budget(context: Assembled, names: Names) -> Html:
     """The bar, and its parts by name and number."""
     spending = spent(context)
     parts = list(_parts(spending, names))

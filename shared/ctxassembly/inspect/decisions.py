@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import DECISIONS, DECISIONS_BYTES, ID_CHARS, NOTE_CHARS, NOTES_BYTES, VALUE_CHARS
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
@@ -15,7 +15,7 @@ _COLUMNS = ("chunk", "document", "rank", "distance", "score", "outcome", "reason
 _NUMBERS = (2, 3, 4, 8)
 
 
-def decisions(context: Context, names: Names) -> Html:
+def decisions(context: Assembled, names: Names) -> Html:
     """The table, folded; `names` then leads to the rows that have room in it."""
     found = context.trace.decisions
     rows = within(_rows(found[:DECISIONS], names), DECISIONS_BYTES)
@@ -24,7 +24,7 @@ def decisions(context: Context, names: Names) -> Html:
     return fold(f"All {len(found):,} decisions", whole, more(len(found) - len(rows), "decisions"))
 
 
-def notes(context: Context) -> Html:
+def notes(context: Assembled) -> Html:
     """The fallbacks taken, nothing if there were none."""
     found = context.trace.notes
     if not found:

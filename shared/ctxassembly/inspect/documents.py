@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ctxassembly.admit import mended_chunk
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.limits import ID_CHARS, VALUE_CHARS
 from ctxassembly.inspect.look import document_class, letter
 from ctxassembly.inspect.markup import Html, joined, shortened, tag
@@ -33,7 +33,7 @@ class Named(NamedTuple):
 class Names:
     """The documents of one context, those in it first, and where its decisions are to be found on the page."""
 
-    def __init__(self, context: Context, anchor: str) -> None:
+    def __init__(self, context: Assembled, anchor: str) -> None:
         self.anchor = anchor
         self._particulars = Particulars(context.keys)
         self._keys = context.keys
@@ -107,7 +107,7 @@ class Names:
         return self._particulars.line(chunk, name)
 
 
-def _chunks(context: Context) -> Iterator[tuple[str, Chunk | None]]:
+def _chunks(context: Assembled) -> Iterator[tuple[str, Chunk | None]]:
     """Each chunk with the id that its document goes by; those left out are at hand only if they were kept hits."""
     for passage in context.passages:
         for piece in passage.pieces:

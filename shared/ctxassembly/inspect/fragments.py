@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ctxassembly.admit import mended_chunk, mended_score
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.held import COMPARED_CHARS, FRAGMENTS
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import FRAGMENT_CHARS, FRAGMENTS_BYTES, HIDDEN_CHARS, ID_CHARS
@@ -17,7 +17,7 @@ LEAST_SHARED_CHARS = 21
 """From where the engine takes shared text for an overlap, unless it is told otherwise."""
 
 
-def fragments(context: Context, names: Names) -> Html:
+def fragments(context: Assembled, names: Names) -> Html:
     """The hits in the order in which they came."""
     decisions = {each.rank: each for each in context.trace.decisions if not each.distance}
     found = [each for each in context.hits if each.rank < FRAGMENTS]

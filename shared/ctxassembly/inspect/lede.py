@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.types import Trace
 
 
-def lede(context: Context) -> tuple[str, str]:
+def lede(context: Assembled) -> tuple[str, str]:
     """What became of the hits, and what was done for it: a phrase and a sentence; the latter may be empty."""
     trace = context.trace
     hits, passages = counted(trace.hits, "retrieved chunk"), len(context.passages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.budget import budget
 from ctxassembly.inspect.decisions import decisions, notes
 from ctxassembly.inspect.documents import Names
@@ -22,7 +22,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 _TOGGLE = Html('<input type="checkbox" class="cxa-toggle">')
 
 
-def page(context: Context) -> str:
+def page(context: Assembled) -> str:
     """A whole page, to be written to a file."""
     return framed(view(context))
 
@@ -36,7 +36,7 @@ def framed(inside: str) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body class="cxa-page">{inside}</body></html>\n'
 
 
-def view(context: Context) -> str:
+def view(context: Assembled) -> str:
     """The same without a page around it. Its style applies to nothing else."""
     anchor = "cxa-" + blake2b(f"{context.trace!r}{context.text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     names = Names(context, anchor)
@@ -65,7 +65,7 @@ def style() -> Html:
     return Html(f"<style>{STYLE}</style>")
 
 
-def _facts(context: Context) -> Html:
+def _facts(context: Assembled) -> Html:
     trace = context.trace
     elapsed = sum(each.elapsed_ms for each in trace.stages)
     labels = len(context.citations)
@@ -91,7 +91,7 @@ def _facts(context: Context) -> Html:
     return joined(tag("h2", "What the model reads"), asked, said, tag("ul", *items, class_="cxa-facts"))
 
 
-def _before_and_after(context: Context, names: Names) -> Html:
+def _before_and_after(context: Assembled, names: Names) -> Html:
     toggle = tag("label", _TOGGLE, "Show what was stripped or cut, in its place")
     columns = tag(
         "div",

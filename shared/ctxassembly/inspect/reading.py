@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.lede import counted
 from ctxassembly.inspect.limits import DETAILED_CHUNKS, GONE_CHARS, ID_CHARS, NOTE_CHARS, READING_BYTES, VALUE_CHARS
@@ -14,7 +14,7 @@ from ctxassembly.inspect.tables import fold, score
 from ctxassembly.types import GAP, Block, Candidate, Citation, Decision, Source, Span
 
 
-def reading(context: Context, names: Names) -> Html:
+def reading(context: Assembled, names: Names) -> Html:
     """The context's blocks, as many as have room; what has none is counted."""
     decisions = {(each.chunk_id, each.rank, each.distance): each for each in context.trace.decisions}
     parts = dict(shares(context))

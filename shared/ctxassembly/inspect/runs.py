@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.forms import WORDINGS
 from ctxassembly.types import Block, Candidate, Piece, Source
 
@@ -42,7 +42,7 @@ class Share(NamedTuple):
     pieces: tuple[Piece, ...]
 
 
-def shares(context: Context) -> Iterator[tuple[Block, Share]]:
+def shares(context: Assembled) -> Iterator[tuple[Block, Share]]:
     """Each block of a label with its parts."""
     passages = sorted(context.passages, key=attrgetter("span"))
     begins = [passage.span[0] for passage in passages]
@@ -65,7 +65,7 @@ def shares(context: Context) -> Iterator[tuple[Block, Share]]:
         yield block, Share(header, summary, runs, pieces)
 
 
-def _origins(context: Context) -> Callable[[Candidate], Candidate]:
+def _origins(context: Assembled) -> Callable[[Candidate], Candidate]:
     """What gives a candidate the rank and distance with which it came, as the trace has them.
 
     A newer version stands in the place of the one that it displaced: its candidate has the place of that one.
@@ -87,7 +87,7 @@ def _origins(context: Context) -> Callable[[Candidate], Candidate]:
     return came_as
 
 
-def _lead(context: Context, block: Block) -> tuple[str, str]:
+def _lead(context: Assembled, block: Block) -> tuple[str, str]:
     """Header and summary, each with the line break after it. A document's own line can't pass for either."""
     assert block.citation is not None  # noqa: S101 - the caller has looked
     before = block.text[: block.citation.span[0] - block.span[0]]

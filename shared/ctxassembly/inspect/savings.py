@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.duplicates import NEAR, SEMANTIC
 from ctxassembly.inspect.limits import COUNTED_CHUNKS
 from ctxassembly.inspect.tally import counting
@@ -51,7 +51,7 @@ def left_out(trace: Trace) -> list[LeftOut]:
     return sorted(found, key=lambda each: (-each.tokens, -each.chunks, each.reason))
 
 
-def saved(context: Context) -> list[Saved]:
+def saved(context: Assembled) -> list[Saved]:
     """What each rule kept out, stage by stage. Of neighbours that were left out the text is no longer at hand."""
     stages = context.trace.stages
     expand = next((place for place, stage in enumerate(stages) if stage.name == "expand"), len(stages))
@@ -71,7 +71,7 @@ def saved(context: Context) -> list[Saved]:
     return [row for row in rows if row.chunks]
 
 
-def _duplicates(context: Context, place: int, of_neighbours: bool) -> Iterator[Saved]:
+def _duplicates(context: Assembled, place: int, of_neighbours: bool) -> Iterator[Saved]:
     copies = [each for each in context.trace.decisions if each.outcome == "duplicate"]
     if context.trace.stages[place].name == "dedup":
         found = [each for each in copies if each.reason == EXACT and (each.distance > 0) is of_neighbours]
@@ -89,7 +89,7 @@ def _for_budget(trace: Trace, place: int) -> Iterator[Saved]:
     yield Saved(place, LEFT_OUT, len(dropped), trace.left_out_tokens, len(dropped))
 
 
-def _joined(context: Context, place: int) -> Iterator[Saved]:
+def _joined(context: Assembled, place: int) -> Iterator[Saved]:
     contained = [each for each in context.trace.decisions if each.outcome == "contained"]
     yield _row(context, place, "contained in another", len(contained), _at_hand(context, contained))
     overlaps = [
@@ -103,13 +103,13 @@ def _joined(context: Context, place: int) -> Iterator[Saved]:
     yield Saved(place, "overlap stripped", len(overlaps), tokens, len(overlaps))
 
 
-def _at_hand(context: Context, found: Iterable[Decision]) -> list[Fragment]:
+def _at_hand(context: Assembled, found: Iterable[Decision]) -> list[Fragment]:
     fragments = {each.rank: each for each in context.hits}
     kept = (fragments[each.rank] for each in found if not each.distance and each.rank in fragments)
     return list(islice((each for each in kept if each.chunk.text), COUNTED_CHUNKS))
 
 
-def _row(context: Context, place: int, rule: str, chunks: int, texts: Sequence[Fragment]) -> Saved:
+def _row(context: Assembled, place: int, rule: str, chunks: int, texts: Sequence[Fragment]) -> Saved:
     count, unit = counting(context)
     # Of a long text the ends stand for the whole.
     tokens = sum(round(count(each.chunk.text) * each.characters / len(each.chunk.text)) for each in texts)

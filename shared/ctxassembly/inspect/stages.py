@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.markup import Html, joined, tag
 from ctxassembly.inspect.savings import LEFT_OUT, Saved, left_out, saved
 from ctxassembly.inspect.tables import meter, number, row, table
@@ -20,7 +20,7 @@ DOES = {
 """What each stage is for."""
 
 
-def stages(context: Context) -> Html:
+def stages(context: Assembled) -> Html:
     """The number of chunks, stage by stage, with what it saved and its time; and by which rule."""
     trace = context.trace
     most = max((max(each.chunks_in, each.chunks_out) for each in trace.stages), default=0) or 1
@@ -63,7 +63,7 @@ def _saved(savings: list[Saved]) -> Html:
     return table("What the model needn’t read", ("rule", "chunks", "tokens saved"), rows, (1, 2))
 
 
-def _left_out(context: Context) -> Html:
+def _left_out(context: Assembled) -> Html:
     found = left_out(context.trace)
     if not found:
         return tag("p", "Nothing was left out.", class_="cxa-soft")

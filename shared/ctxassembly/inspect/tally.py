@@ -6,7 +6,7 @@ from collections import Counter as Tally
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.runs import shares
 from ctxassembly.tokens import counter_for
 from ctxassembly.types import Trace
@@ -31,7 +31,7 @@ class Spent(NamedTuple):
         return sum(self.documents.values()) + self.headers + self.summaries + self.supplement + self.joints
 
 
-def spent(context: Context) -> Spent:
+def spent(context: Assembled) -> Spent:
     """What the text of `context` consists of; together exactly its tokens."""
     count, unit = counting(context)
     documents: Tally[str] = Tally()
@@ -59,7 +59,7 @@ def funnel(trace: Trace) -> list[int]:
     return numbers
 
 
-def counting(context: Context) -> tuple[Callable[[str], int], str]:
+def counting(context: Assembled) -> tuple[Callable[[str], int], str]:
     """What counts a text of `context`, and the unit that it counts in."""
     if context.encoding is None:
         return len, "characters"

@@ -9,7 +9,7 @@ from rich.rule import Rule
 from rich.table import Column, Table
 from rich.text import Text
 
-from ctxassembly.context import Context
+from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.compared import Compared, sources, titles
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.lede import counted, lede
@@ -32,7 +32,7 @@ _NUMBERS = ("tokens", "chunks", "documents", "passages", "mean run", "evidence")
 _COLOURS = ("blue", "green", "magenta", "yellow", "red", "cyan")
 
 
-def shown(context: Context) -> Iterator[Rule | Text | Table]:
+def shown(context: Assembled) -> Iterator[Rule | Text | Table]:
     """What the model reads, what it costs, and what became of the rest."""
     names = Names(context, "")
     colours = {document_id: _COLOURS[place % len(_COLOURS)] for place, document_id in enumerate(names.ids)}
@@ -91,7 +91,7 @@ def _right(names: Iterable[str]) -> Iterator[Column]:
     return (Column(name, justify="right") for name in names)
 
 
-def _stages(context: Context) -> Iterator[Table | Text]:
+def _stages(context: Assembled) -> Iterator[Table | Text]:
     table = _table("stage", *_right(("chunks", "", "ms")), "saved")
     savings = saved(context)
     for place, stage in enumerate(context.trace.stages):
@@ -110,7 +110,7 @@ def _stages(context: Context) -> Iterator[Table | Text]:
         yield Text(f"Left out ({reason.reason}): {counted(reason.chunks, 'chunk')}{cost}")
 
 
-def _text(context: Context, names: Names, colours: dict[str, str]) -> Iterator[Text]:
+def _text(context: Assembled, names: Names, colours: dict[str, str]) -> Iterator[Text]:
     room = SHOWN_CHARS
     parts = dict(shares(context))
     for block in context.blocks:
@@ -147,7 +147,7 @@ def _styled(share: Share, colour: str) -> Iterator[tuple[str, str, str]]:
         yield "", run.text, colour if hit else "not bold"
 
 
-def _bar(context: Context, names: Names, colours: dict[str, str]) -> Iterator[Text]:
+def _bar(context: Assembled, names: Names, colours: dict[str, str]) -> Iterator[Text]:
     spending = spent(context)
     room = max(spending.total + spending.free, 1)
     own = [(names.document(each).letter, tokens, colours[each]) for each, tokens in spending.documents.items()]
@@ -171,7 +171,7 @@ def _bar(context: Context, names: Names, colours: dict[str, str]) -> Iterator[Te
     yield legend.append(f"free {spending.free:,} of {room:,} {spending.unit}")
 
 
-def _dropped(context: Context) -> Iterator[Table | Text]:
+def _dropped(context: Assembled) -> Iterator[Table | Text]:
     found = [each for each in context.trace.decisions if not each.stands]
     if not found:
         return
