@@ -5,17 +5,24 @@ LangChain's own would hand out that of the default, and a filter given in the co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
 from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
 
 from ctxassembly.context import Context
 
-if TYPE_CHECKING:
-    from langchain_ctxassembly.assembler import ContextAssembler
-
 NAME = "ContextAssembler.as_context"
+
+
+class Assembler(Protocol):
+    """A `ContextAssembler`, which makes itself configurable by the classes here."""
+
+    def assembled(self, given: Any, config: RunnableConfig) -> Context:
+        """The context of `given`, in the run that `config` belongs to."""
+
+    async def aassembled(self, given: Any, config: RunnableConfig) -> Context:
+        """The same."""
 
 
 # With type arguments pydantic would take none but the very class of runnables of those arguments as the default.
@@ -60,10 +67,10 @@ def configured(runnable: Runnable[Any, Context], config: RunnableConfig | None) 
 def _as_context(configurable: ConfigurableFields | ConfigurableAlternatives) -> Runnable[Any, Context]:
     def run(given: Any, config: RunnableConfig) -> Context:
         assembler, config = configurable.prepare(config)
-        return cast("ContextAssembler", assembler).assembled(given, config)
+        return cast(Assembler, assembler).assembled(given, config)
 
     async def arun(given: Any, config: RunnableConfig) -> Context:
         assembler, config = configurable.prepare(config)
-        return await cast("ContextAssembler", assembler).aassembled(given, config)
+        return await cast(Assembler, assembler).aassembled(given, config)
 
     return RunnableLambda(run, arun, name=NAME)

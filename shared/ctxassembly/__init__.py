@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ctxassembly import presets
     from ctxassembly.answer import AnswerReader, Resolved
+    from ctxassembly.comparing.compared import Compared
+    from ctxassembly.comparing.comparison import Comparison, compare
     from ctxassembly.config import AssemblyConfig
     from ctxassembly.context import Context
     from ctxassembly.conversation import resolve
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
     from ctxassembly.formats import Heading
     from ctxassembly.history import History, trim_history
-    from ctxassembly.inspect.compared import Compared
-    from ctxassembly.inspect.comparing import Comparison, compare
     from ctxassembly.keys import MetadataKeys
     from ctxassembly.labels import Labels
     from ctxassembly.numbering import number_chunks, uuid_of
@@ -94,8 +94,8 @@ _HOMES = {
     "Chunk": "types",
     "ChunkRef": "types",
     "Citation": "types",
-    "Compared": "inspect.compared",
-    "Comparison": "inspect.comparing",
+    "Compared": "comparing.compared",
+    "Comparison": "comparing.comparison",
     "Context": "context",
     "Decision": "types",
     "FilterNotSeenWarning": "errors",
@@ -115,7 +115,7 @@ _HOMES = {
     "Trace": "types",
     "aassemble": "drive",
     "assemble": "drive",
-    "compare": "inspect.comparing",
+    "compare": "comparing.comparison",
     "number_chunks": "numbering",
     "resolve": "conversation",
     "trim_history": "history",

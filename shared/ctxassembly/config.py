@@ -13,6 +13,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.formats import FORMATS, Heading
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.token_budget import TokenBudget
+from ctxassembly.uses import PUBLISHED_RULES, USES
 
 Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
 ChooseBy = Literal["query", "rank"]
@@ -312,13 +313,11 @@ class AssemblyConfig:
         Raises:
             ConfigError: `use` is none of these.
         """
-        from ctxassembly.presets import BY_USE, PUBLISHED  # they are made of this class
-
-        if use not in BY_USE:
+        if use not in USES:
             rule = use.upper() if isinstance(use, str) else ""
-            instead = f": write presets.{rule} for the published rule" if rule in PUBLISHED else ""
-            raise ConfigError("use", _one_of(tuple(BY_USE)), use, instead)
-        return BY_USE[use]
+            instead = f": write presets.{rule} for the published rule" if rule in PUBLISHED_RULES else ""
+            raise ConfigError("use", _one_of(tuple(USES)), use, instead)
+        return cls(**USES[use])
 
     def grain(self, query: str | None) -> Granularity:
         """The granularity that `query` and the other settings leave."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from ctxassembly.keys import MetadataKeys
@@ -138,22 +138,3 @@ def overlap(first: Candidate, second: Candidate) -> bool:
     before = late.start - early.start
     shared = len(early.text) - before
     return 0 < shared < len(late.text) and before > 0 and early.text.endswith(late.text[:shared])
-
-
-def inherit(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]) -> dict[int, Candidate]:
-    """What each candidate that stands has become, by its `id`; best first.
-
-    It has the best score and the place (rank and distance) of the best among itself and those that it stands for.
-    `candidates` are all of them, best first.
-    """
-    groups: dict[int, list[Candidate]] = {}
-    for candidate in candidates:
-        groups.setdefault(id(stands_for.get(id(candidate), candidate)), []).append(candidate)
-    became: dict[int, Candidate] = {}
-    for key, group in groups.items():
-        first, stands = group[0], next(candidate for candidate in group if id(candidate) == key)
-        score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
-        place = (first.rank, first.distance, score)
-        same = place == (stands.rank, stands.distance, stands.score)
-        became[key] = stands if same else stands._replace(rank=first.rank, distance=first.distance, score=score)
-    return became

@@ -8,15 +8,12 @@ from typing import Any
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.dedup import DateOf, collapse_exact, collapse_similar, shared_hashes, undated
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.lineage import EXACT, Lineage
+from ctxassembly.lineage import Lineage
 from ctxassembly.near import NearIndex
 from ctxassembly.requests import EmbedTexts
 from ctxassembly.semantic import Vector, VectorIndex, unit
 from ctxassembly.shown import failure, shown
-from ctxassembly.types import Candidate, Chunk
-
-NEAR = "near duplicate"
-SEMANTIC = "semantic duplicate"
+from ctxassembly.types import EXACT, NEAR, SEMANTIC, Candidate, Chunk
 
 Candidates = tuple[Candidate, ...]
 

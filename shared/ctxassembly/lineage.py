@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from ctxassembly.dedup import inherit
-from ctxassembly.types import Candidate
-
-EXACT = "duplicate"
-"""The reason of an exact copy. It fits where its original fits, so there is no use in trying it for itself."""
+from ctxassembly.types import EXACT, Candidate
 
 
 class Lineage:
@@ -82,3 +78,22 @@ class Lineage:
 
     def _came_as(self, candidate: Candidate) -> Candidate:
         return self._first.get(id(candidate), candidate)
+
+
+def inherit(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]) -> dict[int, Candidate]:
+    """What each candidate that stands has become, by its `id`; best first.
+
+    It has the best score and the place (rank and distance) of the best among itself and those that it stands for.
+    `candidates` are all of them, best first.
+    """
+    groups: dict[int, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(id(stands_for.get(id(candidate), candidate)), []).append(candidate)
+    became: dict[int, Candidate] = {}
+    for key, group in groups.items():
+        first, stands = group[0], next(candidate for candidate in group if id(candidate) == key)
+        score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
+        place = (first.rank, first.distance, score)
+        same = place == (stands.rank, stands.distance, stands.score)
+        became[key] = stands if same else stands._replace(rank=first.rank, distance=first.distance, score=score)
+    return became

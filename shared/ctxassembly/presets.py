@@ -8,42 +8,36 @@ here as they were published, to compare with and to come from: under pressure th
 from dataclasses import replace
 
 from ctxassembly.config import AssemblyConfig
+from ctxassembly.uses import PUBLISHED_RULES, USES
 
-FACTUAL_QA = AssemblyConfig(order="interleaved")
+FACTUAL_QA = AssemblyConfig.for_use("factual_qa")
 """Questions with a short answer: the best documents stand at both ends, each under a label."""
 
-SUMMARISATION = AssemblyConfig(format="grouped", order="document_order")
+SUMMARISATION = AssemblyConfig.for_use("summarisation")
 """Summaries: every document under its name, in reading order. No labels are shown."""
 
-CITATION_HEAVY = AssemblyConfig(order="relevance")
+CITATION_HEAVY = AssemblyConfig.for_use("citation_heavy")
 """Answers that cite each claim: a label for each document, with its pages, the best one is [1].
 
 With `cite="passage"` each passage has its own, whose headers take room: measured, up to .004 of the evidence.
 """
 
-CONVERSATIONAL = AssemblyConfig(format="minimal", order="relevance", cite="passage")
+CONVERSATIONAL = AssemblyConfig.for_use("conversational")
 """Chat: the text alone, the best passage first. No labels are shown; `context.sources()` names the documents."""
 
-VOICE = AssemblyConfig(format="minimal")
+VOICE = AssemblyConfig.for_use("voice")
 """Answers that are spoken: the text alone, by document, and the prompt asks for no reference marks.
 
 `context.sources()` names the documents; `context.resolve(answer, mode="remove")` takes out marks that a model makes up.
 """
 
-TIGHT_BUDGET = AssemblyConfig(format="minimal")
+TIGHT_BUDGET = AssemblyConfig.for_use("tight_budget")
 """Small windows, with `max_tokens` set to what there is: no token goes to headers.
 
 `context.sources()` names the documents.
 """
 
-BY_USE = {
-    "factual_qa": FACTUAL_QA,
-    "summarisation": SUMMARISATION,
-    "citation_heavy": CITATION_HEAVY,
-    "conversational": CONVERSATIONAL,
-    "voice": VOICE,
-    "tight_budget": TIGHT_BUDGET,
-}
+BY_USE = {use: AssemblyConfig.for_use(use) for use in USES}
 
 FIVE_STAGE = AssemblyConfig(
     window=1,
@@ -125,15 +119,5 @@ PUBLISHED_CONVERSATIONAL = replace(_PIPELINE, format="minimal", order="relevance
 PUBLISHED_TIGHT_BUDGET = replace(_PIPELINE, format="xml", order="interleaved", compress="extractive")
 """The same for small windows: what doesn't fit whole stands in its best sentences."""
 
-PUBLISHED = {
-    "FIVE_STAGE": FIVE_STAGE,
-    "PUBLISHED_VOICE": PUBLISHED_VOICE,
-    "SOURCE_BLOCKS": SOURCE_BLOCKS,
-    "BOOKEND": BOOKEND,
-    "PUBLISHED_FACTUAL_QA": PUBLISHED_FACTUAL_QA,
-    "PUBLISHED_SUMMARISATION": PUBLISHED_SUMMARISATION,
-    "PUBLISHED_CITATION_HEAVY": PUBLISHED_CITATION_HEAVY,
-    "PUBLISHED_CONVERSATIONAL": PUBLISHED_CONVERSATIONAL,
-    "PUBLISHED_TIGHT_BUDGET": PUBLISHED_TIGHT_BUDGET,
-}
+PUBLISHED: dict[str, AssemblyConfig] = {rule: globals()[rule] for rule in PUBLISHED_RULES}
 """The published rules by their names here."""

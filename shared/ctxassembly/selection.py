@@ -12,7 +12,7 @@ from ctxassembly.compress import Extracted
 from ctxassembly.config import AssemblyConfig, Granularity
 from ctxassembly.keys import look_up
 from ctxassembly.layout import Layout
-from ctxassembly.marks import is_marked, take_whole
+from ctxassembly.marks import is_marked
 from ctxassembly.pressure import relieve
 from ctxassembly.relevance import best_sentences
 from ctxassembly.scale import TYPICAL_CHARS_PER_TOKEN, BestSentences, Filled
@@ -22,6 +22,7 @@ from ctxassembly.tokens import Counter
 from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
 from ctxassembly.units import units_of
 from ctxassembly.weigh import hold, weigh
+from ctxassembly.whole import take_whole
 
 
 @dataclass(frozen=True)

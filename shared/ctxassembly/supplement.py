@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ctxassembly.admit import mended_score
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.cut import last_fitting
 from ctxassembly.errors import InputError
 from ctxassembly.lower_bound import MOST_CHARS_PER_TOKEN
+from ctxassembly.mended import mended_score
 from ctxassembly.render import Renderer
 from ctxassembly.sentences import sentence_ends
 from ctxassembly.shown import shown

@@ -6,7 +6,8 @@ import pytest
 
 from builders import decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.dedup import collapse_exact, inherit
+from ctxassembly.dedup import collapse_exact
+from ctxassembly.lineage import inherit
 from ctxassembly.types import Candidate
 
 A = [words_of("A", n) for n in range(5)]

@@ -186,7 +186,7 @@ def test_voice_shows_no_labels_and_asks_for_none():
 
 def test_for_use_finds_each_by_its_name_and_an_unknown_one_names_the_choices():
     for use, preset in BY_USE.items():
-        assert AssemblyConfig.for_use(use) is preset is getattr(presets, use.upper())
+        assert AssemblyConfig.for_use(use) == preset == getattr(presets, use.upper())
     with pytest.raises(ConfigError, match=r"use must be one of 'factual_qa', .*'tight_budget', got 'qa'$"):
         AssemblyConfig.for_use("qa")
 

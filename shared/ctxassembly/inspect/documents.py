@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ctxassembly.admit import mended_chunk
 from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.limits import ID_CHARS, VALUE_CHARS
 from ctxassembly.inspect.look import document_class, letter
 from ctxassembly.inspect.markup import Html, joined, shortened, tag
+from ctxassembly.mended import mended_chunk
 from ctxassembly.particulars import Particulars
 from ctxassembly.shown import as_text
 from ctxassembly.types import Candidate, Chunk, Decision

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxassembly.admit import mended_chunk, mended_score
 from ctxassembly.assembled import Assembled
 from ctxassembly.held import COMPARED_CHARS, FRAGMENTS
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import FRAGMENT_CHARS, FRAGMENTS_BYTES, HIDDEN_CHARS, ID_CHARS
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
 from ctxassembly.inspect.tables import score, share
+from ctxassembly.mended import mended_chunk, mended_score
 from ctxassembly.types import Decision, Fragment, Span
 
 LEAST_SHARED_CHARS = 21

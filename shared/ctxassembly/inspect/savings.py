@@ -8,11 +8,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from ctxassembly.assembled import Assembled
-from ctxassembly.duplicates import NEAR, SEMANTIC
 from ctxassembly.inspect.limits import COUNTED_CHUNKS
 from ctxassembly.inspect.tally import counting
-from ctxassembly.lineage import EXACT
-from ctxassembly.types import Decision, Fragment, Trace
+from ctxassembly.types import EXACT, NEAR, SEMANTIC, Decision, Fragment, Trace
 
 LEFT_OUT = "left out"
 """The rule of the budget whose chunks have their reasons in `left_out`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.rule import Rule
@@ -10,11 +10,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ctxassembly.assembled import Assembled
-from ctxassembly.inspect.compared import Compared, sources, titles
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.lede import counted, lede
-from ctxassembly.inspect.limits import ID_CHARS, NOTE_CHARS, ORDER_LABELS, VALUE_CHARS
-from ctxassembly.inspect.look import letter
+from ctxassembly.inspect.limits import ID_CHARS, NOTE_CHARS, VALUE_CHARS
 from ctxassembly.inspect.markup import shortened, visible
 from ctxassembly.inspect.runs import Share, shares
 from ctxassembly.inspect.savings import left_out, saved
@@ -28,7 +26,6 @@ SHOWN_ROWS = 40
 BAR = 60
 """Characters of the bar."""
 _PLAIN = {ord("●"): "*", ord("○"): "o", ord("–"): "-"}
-_NUMBERS = ("tokens", "chunks", "documents", "passages", "mean run", "evidence")
 _COLOURS = ("blue", "green", "magenta", "yellow", "red", "cyan")
 
 
@@ -52,21 +49,6 @@ def shown(context: Assembled) -> Iterator[Rule | Text | Table]:
     yield from _more(len(notes) - SHOWN_ROWS, "notes")
 
 
-def contrasted(rows: Sequence[Compared]) -> Iterator[Table | Text]:
-    """A comparison: one row for each configuration, the documents by letters, and what those stand for."""
-    documents = {each: (letter(place), source) for place, (each, source) in enumerate(sources(rows).items())}
-    table = _table("configuration", *_right(_NUMBERS), "order of labels")
-    for title, each in zip(titles(rows, VALUE_CHARS), rows, strict=True):
-        rest = len(each.order) - ORDER_LABELS
-        numbers = (number(each.tokens), number(each.chunks), number(each.documents), number(each.passages))
-        cells = (title, *numbers, number(each.mean_run_chars, 0), number(each.evidence, 2))
-        order = " ".join(documents[document_id][0] for document_id, _ in each.order[:ORDER_LABELS])
-        table.add_row(*(Text(visible(cell)) for cell in cells), order + (f" and {rest:,} more" if rest > 0 else ""))
-    yield table
-    for sign, source in documents.values():
-        yield Text(f"{sign} {visible(shortened(source, ID_CHARS))}", style="dim")
-
-
 def printed(shown: Iterable[RenderableType], console: Console, options: ConsoleOptions) -> RenderResult:
     """What is `shown`, in characters that the console's file can hold: a file of Windows has no dots, say."""
     if options.encoding.startswith("utf"):
@@ -78,7 +60,7 @@ def printed(shown: Iterable[RenderableType], console: Console, options: ConsoleO
             yield segment._replace(text=text)
 
 
-def _table(*columns: str | Column) -> Table:
+def ruled(*columns: str | Column) -> Table:
     """A table that cuts nothing off on a narrow terminal: what is too wide goes on in the next line."""
     table = Table(*columns, box=None)
     for column in table.columns:
@@ -86,13 +68,13 @@ def _table(*columns: str | Column) -> Table:
     return table
 
 
-def _right(names: Iterable[str]) -> Iterator[Column]:
+def right(names: Iterable[str]) -> Iterator[Column]:
     """Columns of numbers; new ones, since a column keeps the cells of its table."""
     return (Column(name, justify="right") for name in names)
 
 
 def _stages(context: Assembled) -> Iterator[Table | Text]:
-    table = _table("stage", *_right(("chunks", "", "ms")), "saved")
+    table = ruled("stage", *right(("chunks", "", "ms")), "saved")
     savings = saved(context)
     for place, stage in enumerate(context.trace.stages):
         rules = "; ".join(
@@ -175,7 +157,7 @@ def _dropped(context: Assembled) -> Iterator[Table | Text]:
     found = [each for each in context.trace.decisions if not each.stands]
     if not found:
         return
-    table = _table("chunk", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
+    table = ruled("chunk", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
     for each in found[:SHOWN_ROWS]:
         cells = (
             shortened(each.chunk_id, ID_CHARS),

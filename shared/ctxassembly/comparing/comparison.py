@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ctxassembly.comparing.compared import Compared
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import assemble
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.inspect.compared import Compared
 from ctxassembly.requests import Embeddings, LanguageModel, Store
 from ctxassembly.shown import shown
 from ctxassembly.supplement import Supplement
@@ -37,12 +37,12 @@ class Comparison:
         Raises:
             MissingExtraError: matplotlib is not installed.
         """
-        from ctxassembly.inspect.plot import plotted
+        from ctxassembly.comparing.plot import plotted
 
         return plotted(self.rows)
 
     def _repr_html_(self) -> str:
-        from ctxassembly.inspect.contrast import contrast
+        from ctxassembly.comparing.contrast import contrast
 
         return contrast(self.rows)
 
@@ -53,7 +53,8 @@ class Comparison:
         return framed(self._repr_html_())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.inspect.terminal import contrasted, printed
+        from ctxassembly.comparing.terminal import contrasted
+        from ctxassembly.inspect.terminal import printed
 
         yield from printed(contrasted(self.rows), console, options)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ctxassembly.inspect.compared import Compared, sources, titles
+from ctxassembly.comparing.compared import Compared, sources, titles
 from ctxassembly.inspect.documents import Named
 from ctxassembly.inspect.limits import ID_CHARS, ORDER_LABELS, VALUE_CHARS
 from ctxassembly.inspect.look import document_class, letter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ctxassembly.comparing.compared import Compared, sources, titles
 from ctxassembly.errors import MissingExtraError
-from ctxassembly.inspect.compared import Compared, sources, titles
 from ctxassembly.inspect.limits import ID_CHARS, ORDER_LABELS
 from ctxassembly.inspect.look import COLOURS, LIGHT, letter
 from ctxassembly.inspect.markup import visible

@@ -1,0 +1,1 @@
+"""Several configurations side by side, over the same hits."""
