@@ -1,18 +1,14 @@
-"""The two drivers of the flow: they do what it asks for and differ by `await`."""
+"""Hits in, the context out: the flow of assembly, with those whom it asks."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
 from ctxassembly.ask import asking, awaitable_asking
-from ctxassembly.calls import in_turn
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.flow import assemble_flow
+from ctxassembly.flow import Flow, assemble_flow
 from ctxassembly.labels import Labels
 from ctxassembly.logged import log
 from ctxassembly.requests import (
@@ -23,9 +19,9 @@ from ctxassembly.requests import (
     Embeddings,
     LanguageModel,
     OnFetched,
-    Request,
     Store,
 )
+from ctxassembly.run import arun, run
 from ctxassembly.supplement import Supplement
 from ctxassembly.types import Hit
 
@@ -63,29 +59,7 @@ def assemble(
         VocabularyError: the tokenizer's vocabulary can't be had.
     """
     ask = asking(store, embeddings, llm, on_fetched)
-    flow = assemble_flow(
-        hits,
-        config,
-        query=query,
-        can_fetch=store is not None,
-        holds_filter=getattr(store, "holds_filter", None),
-        remedies=getattr(store, "remedies", None),
-        finds_offsets=getattr(store, "finds_offsets", False) is True,
-        can_embed=embeddings is not None,
-        can_compress=llm is not None,
-        supplement=supplement,
-        labels=labels,
-        clock=time.perf_counter,
-    )
-    step = _resumed(flow.send, None)
-    while not isinstance(step, _Ended):
-        try:
-            reply = ask(step)
-        except Exception as error:  # noqa: BLE001 - what a failure means is the flow's to decide
-            step = _resumed(flow.throw, error)
-        else:
-            step = _resumed(flow.send, reply)
-    return step.context
+    return run(_flow(hits, config, query, store, embeddings, llm, supplement, labels), ask)
 
 
 async def aassemble(
@@ -108,7 +82,21 @@ async def aassemble(
     Of an async `llm` too at most 8 calls run at once; those that are late are cancelled.
     """
     ask = awaitable_asking(store, embeddings, llm, on_fetched)
-    flow = assemble_flow(
+    return await arun(_flow(hits, config, query, store, embeddings, llm, supplement, labels), ask)
+
+
+def _flow(
+    hits: Sequence[Hit],
+    config: AssemblyConfig | None,
+    query: str | None,
+    store: object,
+    embeddings: object,
+    llm: object,
+    supplement: str | Supplement | None,
+    labels: Labels | None,
+) -> Flow:
+    """The flow, told who can be asked and what the store promises; what it comes to is logged."""
+    context = yield from assemble_flow(
         hits,
         config,
         query=query,
@@ -122,26 +110,5 @@ async def aassemble(
         labels=labels,
         clock=time.perf_counter,
     )
-    step = await in_turn(partial(_resumed, flow.send, None))
-    while not isinstance(step, _Ended):
-        try:
-            reply = await ask(step)
-        except Exception as error:  # noqa: BLE001 - see above
-            step = await in_turn(partial(_resumed, flow.throw, error))
-        else:
-            step = await in_turn(partial(_resumed, flow.send, reply))
-    return step.context
-
-
-@dataclass(frozen=True)
-class _Ended:
-    context: Context
-
-
-def _resumed(resume: Callable[[Any], Request], given: Any) -> Request | _Ended:
-    """What the flow asks for next, or the context that it ends with: no future takes a StopIteration."""
-    try:
-        return resume(given)
-    except StopIteration as end:
-        log(end.value)
-        return _Ended(end.value)
+    log(context)
+    return context
