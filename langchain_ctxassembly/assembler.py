@@ -11,7 +11,7 @@ from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
 from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
 from langchain_core.runnables.utils import AnyConfigurableField
-from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
+from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
 from ctxassembly.ask import asking, check_llm
@@ -23,6 +23,7 @@ from ctxassembly.keys import keyed
 from ctxassembly.labels import check_labels, labels_of_call
 from ctxassembly.misuse import check_parameters, check_store, not_a_document
 from ctxassembly.models import too_small
+from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.shown import shown
 from ctxassembly.told import Told
@@ -71,7 +72,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """
 
     config: InstanceOf[AssemblyConfig] = Field(default_factory=AssemblyConfig)
-    store: Any = None
+    store: SkipValidation[Store | AsyncStore | None] = None
     """Where neighbours come from: any object with `fetch(refs)` or `afetch(refs)`; None fetches none."""
     embeddings: Any = None
     """For `dedup="semantic"`, which needs it: an `Embeddings`, or a function from texts to vectors."""

@@ -19,6 +19,7 @@ from ctxassembly.config import AssemblyConfig, Neighbours
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.labels import OfCall
 from ctxassembly.misuse import check_parameters
+from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.supplement import Given, supplement_for
 from ctxassembly.types import Chunk
 from langchain_ctxassembly.assembler import ContextAssembler
@@ -60,7 +61,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         *,
         assembler: ContextAssembler | None = None,
         config: AssemblyConfig | None = None,
-        store: Any = None,
+        store: Store | AsyncStore | None = None,
         search_type: SearchType = "similarity",
         search_kwargs: Mapping[str, Any] | None = None,
         hits: int = 8,

@@ -14,7 +14,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 from llama_index_instrumentation import get_dispatcher
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.ask import check_llm
 from ctxassembly.calls import is_async
@@ -25,6 +25,7 @@ from ctxassembly.errors import ConfigError, FilterNotSeenWarning, NothingToJoinW
 from ctxassembly.labels import check_labels, labels_of_call
 from ctxassembly.misuse import check_parameters, wrong_store
 from ctxassembly.models import too_small
+from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.supplement import Given, supplement_for
 from ctxassembly.told import Told
@@ -113,7 +114,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     filter: MetadataFilters | FilterOfCall | None = Field(default=None, frozen=True)
     docstore: BaseDocumentStore | None = Field(default=None, exclude=True, frozen=True)
     vector_store: BasePydanticVectorStore | None = Field(default=None, exclude=True, frozen=True)
-    store: Any = Field(default=None, exclude=True, frozen=True)
+    store: SkipValidation[Store | AsyncStore | None] = Field(default=None, exclude=True, frozen=True)
     embeddings: Any = Field(default=None, exclude=True, frozen=True)
     llm: Any = Field(default=None, exclude=True, frozen=True)
     supplement: Given = Field(default=None, exclude=True, frozen=True)

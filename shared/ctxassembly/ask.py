@@ -12,7 +12,8 @@ from ctxassembly.calls import await_all, call_all, in_thread, is_async
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.misuse import wrong_store
-from ctxassembly.requests import CompressTexts, EmbedTexts, FetchChunks, Request, Store
+from ctxassembly.protocols import Store
+from ctxassembly.requests import CompressTexts, EmbedTexts, FetchChunks, Request
 from ctxassembly.shown import shown
 
 Ask = Callable[[Any], Any]

@@ -11,7 +11,7 @@ from ctxassembly.context import Context
 from ctxassembly.flow import Flow, assemble_flow
 from ctxassembly.labels import Labels
 from ctxassembly.logged import log
-from ctxassembly.requests import (
+from ctxassembly.protocols import (
     AsyncEmbeddings,
     AsyncLanguageModel,
     AsyncOnFetched,

@@ -10,8 +10,8 @@ from typing import Any, get_args
 from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
 from ctxassembly import config as settings
-from ctxassembly.requests import ChunkRef
 from ctxassembly.supplement import Situation
+from ctxassembly.types import ChunkRef
 from fuzz.odd import ODD, UnprintableError
 from strategies import (
     FRAGMENTS,

@@ -12,7 +12,7 @@ from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.drive import assemble
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.requests import Embeddings, LanguageModel, Store
+from ctxassembly.protocols import Embeddings, LanguageModel, Store
 from ctxassembly.shown import shown
 from ctxassembly.supplement import Supplement
 from ctxassembly.types import Hit

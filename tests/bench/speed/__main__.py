@@ -14,7 +14,7 @@ from contextlib import ExitStack
 
 from tqdm import tqdm
 
-from ctxassembly.requests import Store
+from ctxassembly.protocols import Store
 from scenario import BUDGET, Scenario, scenario
 from speed.contestants import contestants
 from speed.database import is_installed, postgres

