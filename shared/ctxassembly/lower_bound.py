@@ -3,6 +3,9 @@
 The patterns by which cl100k and o200k split a text before they merge anything begin a new token wherever certain kinds
 of characters meet. Such places are counted: of three bytes in a row each rule names what the first, the second and the
 third may be. A rule is a bit, so that all of them are looked for at once, in the whole text as one number.
+
+Most chunks that don't fit are found so. If they were counted, an assembly of texts that are new would take a tenth
+(with a query) to a third (without) more instructions: `make bench-instructions`, 20 hits.
 """
 
 from __future__ import annotations
