@@ -10,9 +10,8 @@ joined, cited and traced like any other.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
-from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -113,9 +112,10 @@ def greedy(
     documents: set[str] = set()
     texts: set[str] = set()
     all_had_room = True
-    queue = [(float(rank), place) for rank, place in enumerate(order)]  # ascending, so it is a heap
+    queue: list[tuple[float, int]] = [(-rank, place) for rank, place in enumerate(order)]
+    queue.reverse()  # the best comes last, where it is taken from
     while queue:
-        _, place = heappop(queue)
+        _, place = queue.pop()
         if left < LEAST_CHARS:
             return Taken(taken, room - left, False)
         if place in taken:
@@ -138,7 +138,7 @@ def greedy(
             texts.add(text)
             for beside in (min(new) - 1, max(new) + 1):
                 if beside in sooner and _linked(units, beside, taken):
-                    heappush(queue, (sooner[beside], beside))
+                    insort(queue, (-sooner[beside], beside))
         else:
             all_had_room = False
     return Taken(taken, room - left, all_had_room)

@@ -73,7 +73,7 @@ def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: G
 
     A neighbour that repeats the words of the query would else take the place of a hit that answers in others. All of
     each hit first is no cure, since much of the evidence is beside them: with 5, 8, 10 and 20 hits that finds .012 less
-    on four sets, and this .002 more (`tests/bench/README.md`).
+    on four sets, where this finds as much (`tests/bench/README.md`).
     """
     chars_per_token = _chars_per_token(layout, candidates)
     ranked, hits = units.by_value(candidates), _hits(candidates)
