@@ -1,15 +1,18 @@
 """Sentences packed into the budget: the best ones for the query, in contiguous passages.
 
 The sentences of all candidates are weighed against each other, wherever they stand. They are taken by value as long as
-an estimate of the whole fits; a gap of one sentence is closed. Then the whole is rendered and counted, and the estimate
-corrected until it hits the budget from below. What comes out is candidates of which only these sentences are kept: from
-there on they are joined, cited and traced like any other.
+an estimate of the whole fits; a gap of one sentence is closed, and where there is room for long runs a sentence that
+continues what is taken comes sooner. Then the whole is rendered and counted, and the estimate corrected until it hits
+the budget from below. What comes out is candidates of which only these sentences are kept: from there on they are
+joined, cited and traced like any other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.cut import merged
@@ -52,19 +55,21 @@ def pack(
     chars_per_token: float,
     first: Collection[int] = frozenset(),
     without: Collection[int] = frozenset(),
+    linked: float = 0.0,
 ) -> Packed | None:
     """The units that fit best, those at `first` before all others and none `without`; None if not even one fits.
 
-    `chars_per_token` is a guess to begin with.
+    `chars_per_token` is a guess to begin with. A unit is worth `linked` more beside one that is taken.
     """
     best: Packed | None = None
     worth = (place for place, value in enumerate(units.values) if value >= units.least and place not in without)
     order = sorted(worth, key=lambda place: (place not in first, -units.values[place]))
+    sooner = _ranks(order, units.values, first, linked) if linked else {}
     tokens = scale.max_tokens - scale.token_count
     room = tokens * chars_per_token
     low, high = 0.0, math.inf
     for _ in range(TRIES):
-        chosen = greedy(units.units, order, room)
+        chosen = greedy(units.units, order, room, sooner)
         forms = reduced(units, chosen.places)
         if not forms:
             break
@@ -84,19 +89,33 @@ def pack(
     return best
 
 
-def greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> Taken:
-    """The units that are taken: the best ones that have room, in characters."""
+def _ranks(order: Sequence[int], values: Sequence[float], first: Collection[int], linked: float) -> dict[int, float]:
+    """The rank in `order` that each unit would have if it were worth `linked` more; those at `first` stay before it."""
+    others = [place for place in order if place not in first]
+    ascending = [-values[place] for place in others]
+    before = len(order) - len(others) - 0.5
+    return {place: before + bisect_left(ascending, -values[place] - linked) for place in others}
+
+
+def greedy(
+    units: Sequence[Unit],
+    order: Sequence[int],
+    room: float,
+    sooner: Mapping[int, float] = MappingProxyType({}),
+) -> Taken:
+    """The units that are taken: the best ones that have room, in characters.
+
+    Beside one that is taken a unit has the rank that `sooner` gives it, if any.
+    """
     left = room
     taken: set[int] = set()
     documents: set[str] = set()
     texts: set[str] = set()
     all_had_room = True
-
-    def linked(place: int) -> bool:
-        """Whether the unit there continues one that is taken, or is continued by one."""
-        return (place - 1 in taken and units[place].start > 0) or (place + 1 in taken and units[place + 1].start > 0)
-
-    for place in order:
+    queue: list[tuple[float, int]] = [(-rank, place) for rank, place in enumerate(order)]
+    queue.reverse()  # the best comes last, where it is taken from
+    while queue:
+        _, place = queue.pop()
         if left < LEAST_CHARS:
             return Taken(taken, room - left, False)
         if place in taken:
@@ -105,26 +124,39 @@ def greedy(units: Sequence[Unit], order: Sequence[int], room: float) -> Taken:
         if unit.end - unit.start > left:
             all_had_room = False
             continue
-        text = unit.text.strip()
-        if text in texts or (len(text) <= MARKER_CHARS and not linked(place) and _is_scrap(units, place)):
+        text, linked = unit.text.strip(), _linked(units, place, taken)
+        if text in texts or (len(text) <= MARKER_CHARS and not linked and _is_scrap(units, place)):
             continue
-        new, markers = [place], 1 - linked(place)
-        if unit.start and place - 1 not in taken and place - 2 in taken and units[place - 1].start:
-            new.append(place - 1)
-            markers -= 1
-        if place + 2 in taken and place + 1 not in taken and units[place + 1].start and units[place + 2].start:
-            new.append(place + 1)
-            markers -= 1
-        cost = sum(units[each].end - units[each].start for each in new) + MARKER_CHARS * markers
+        gaps = _gaps(units, place, taken)
+        new = (place, *gaps)
+        cost = sum(units[each].end - units[each].start for each in new) + MARKER_CHARS * (1 - linked - len(gaps))
         cost += 0 if unit.document_id in documents else HEADER_CHARS
         if cost <= left:
             left -= cost
             taken.update(new)
             documents.add(unit.document_id)
             texts.add(text)
+            for beside in (min(new) - 1, max(new) + 1):
+                if beside in sooner and _linked(units, beside, taken):
+                    insort(queue, (-sooner[beside], beside))
         else:
             all_had_room = False
     return Taken(taken, room - left, all_had_room)
+
+
+def _gaps(units: Sequence[Unit], place: int, taken: Collection[int]) -> list[int]:
+    """The unit on each side that alone is between the one there and one that is taken."""
+    gaps: list[int] = []
+    if units[place].start and place - 1 not in taken and place - 2 in taken and units[place - 1].start:
+        gaps.append(place - 1)
+    if place + 2 in taken and place + 1 not in taken and units[place + 1].start and units[place + 2].start:
+        gaps.append(place + 1)
+    return gaps
+
+
+def _linked(units: Sequence[Unit], place: int, taken: Collection[int]) -> bool:
+    """Whether the unit there continues one that is taken, or is continued by one."""
+    return (place - 1 in taken and units[place].start > 0) or (place + 1 in taken and units[place + 1].start > 0)
 
 
 def _is_scrap(units: Sequence[Unit], place: int) -> bool:

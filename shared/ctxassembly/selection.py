@@ -21,7 +21,7 @@ from ctxassembly.supplement import Supplemented
 from ctxassembly.tokens import Counter
 from ctxassembly.types import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
 from ctxassembly.units import units_of
-from ctxassembly.weigh import hold, weigh
+from ctxassembly.weigh import Weighed, hold, weigh
 from ctxassembly.whole import take_whole
 
 
@@ -83,7 +83,7 @@ class Selector:
 
     def go_on(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
         """What stands of more `candidates`, beside all that is in `layout`."""
-        return self._fill(layout, candidates, self._best_sentences(candidates))
+        return self._fill(layout, self._weighed(layout, candidates), self._best_sentences(candidates))
 
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
@@ -128,12 +128,14 @@ class Selector:
             if not each.is_hit and self._has_to_be_whole(each)
         }
         candidates = [each for each in candidates if id(each) not in unwhole]
-        filled = self._fill(layout, candidates, best, forms)
-        if self._loses_hits(candidates, filled.left_out):
+        weighed = self._weighed(layout, candidates)
+        filled = self._fill(layout, weighed, best, forms)
+        hits = [each for each in candidates if each.is_hit]
+        if weighed.held and any(id(each) in filled.left_out for each in hits):
             layout = self._layout(offered.candidates, offered.beside)
-            if layout.fits([each for each in candidates if each.is_hit]):
+            if layout.fits(hits):
                 offered = replace(offered, layout=layout)
-                filled = hold(layout, candidates, self.query or "", self.grain)
+                filled = hold(layout, candidates, weighed.held, self.grain)
         left_out = self._told(offered.candidates, offered.left_out | unwhole | filled.left_out)
         return replace(offered, left_out=left_out, shortened=filled.shortened)
 
@@ -142,36 +144,32 @@ class Selector:
         beyond = {id(each) for each in candidates if each.distance > self.config.window}
         return {key: why._replace(reason=BEYOND) if key in beyond else why for key, why in left_out.items()}
 
+    def _weighed(self, layout: Layout, candidates: Sequence[Candidate]) -> Weighed:
+        if self._by_query and candidates:
+            return weigh(layout, candidates, self.query or "", self.config)
+        return Weighed(None, candidates, {}, None)
+
     def _fill(
         self,
         layout: Layout,
-        candidates: Sequence[Candidate],
+        weighed: Weighed,
         best: BestSentences | None,
         forms: Mapping[int, Candidate] = MappingProxyType({}),
     ) -> Filled:
-        stopped: Mapping[int, LeftOut] = {}
-        if self._by_query and candidates:
-            weighed = weigh(layout, candidates, self.query or "", self.config)
-            if weighed.packed is not None:
-                return weighed.packed
-            candidates, stopped = weighed.ranked, weighed.stopped
+        if weighed.packed is not None:
+            return weighed.packed
         filled = fill(
             layout,
-            candidates,
+            weighed.ranked,
             "chunk" if self.grain == "sentence" else self.grain,
             at_edge=self.config.at_edge,
             min_chunk_tokens=self.config.min_chunk_tokens,
             cut_hits=self.config.cuts_hits,
             forms=forms,
             best_sentences=best,
-            answers=best_sentences(self.query, candidates) if self._by_query else None,
+            answers=best_sentences(self.query, weighed.ranked) if self._by_query else None,
         )
-        return filled._replace(left_out={**stopped, **filled.left_out})
-
-    def _loses_hits(self, candidates: Sequence[Candidate], left_out: Mapping[int, LeftOut]) -> bool:
-        """Whether the words of the query put a neighbour in a hit's place, of which nothing stands then."""
-        by_value = self._by_query and self.config.stop_below is None
-        return by_value and any(each.is_hit and id(each) in left_out for each in candidates)
+        return filled._replace(left_out={**weighed.stopped, **filled.left_out})
 
     @property
     def _by_query(self) -> bool:

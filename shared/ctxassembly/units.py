@@ -58,8 +58,7 @@ WEIGHTS = Weights()
 MARGIN = 0.5
 """What a neighbour has to be worth more by, where all hits fit whole: what it takes there it takes from one of them.
 
-Fitted where the query shares few words with the evidence (see `tests/bench/README.md`): it finds .002 more there, and
-where it shares many, as much as without.
+Without one the hard questions find less; between 0.5 and 0.9 no difference can be told (see `tests/bench/README.md`).
 """
 HELD = WEIGHTS._replace(neighbour=WEIGHTS.neighbour + MARGIN)
 

@@ -13,7 +13,7 @@ from ctxassembly.layout import Layout
 from ctxassembly.pack import pack, reduced
 from ctxassembly.scale import Filled
 from ctxassembly.types import STOPPED, Candidate, LeftOut
-from ctxassembly.units import HELD, WEIGHTS, units_of
+from ctxassembly.units import HELD, WEIGHTS, Units, units_of
 
 PASSAGE_PRESSURE = 1.25
 """All candidates by the room for them. Up to here whole passages find as much as chunks do."""
@@ -21,6 +21,10 @@ CHUNK_PRESSURE = 3.0
 """Up to here whole chunks find as much as sentences do."""
 CHUNK_SHARE = 0.2
 """Of the room that the longest of them takes: where it is more, whole chunks leave too much of the room empty."""
+SURELY = 0.9
+"""Of the room: hits that take less of it by a guess are not counted to see whether they fit whole."""
+LINKED = 2.0
+"""What a sentence is worth more beside one that is taken, where chunks might stand whole but for a hit that is lost."""
 
 
 class Weighed(NamedTuple):
@@ -31,24 +35,26 @@ class Weighed(NamedTuple):
     """Best first, if nothing is taken yet."""
     stopped: Mapping[int, LeftOut]
     """Those that are not worth their room, by `id`."""
+    held: Units | None
+    """Their sentences, if all hits fit whole, so that none is to be lost."""
 
 
 def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: AssemblyConfig) -> Weighed:
     """What `query` makes of `candidates`. Sentences are taken at once: nothing else knows what they are worth."""
     chars_per_token = _chars_per_token(layout, candidates)
+    room = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
     grain = config.grain(query)
     if config.granularity == "auto" and grain == "sentence" and config.stop_below is None:
-        room = (layout.max_tokens - layout.token_count) * chars_per_token
-        lengths = [len(each.text) for each in candidates]
-        grain = under_pressure(lengths, min(room, config.max_characters or math.inf))
-    hits = _hits(candidates) if grain == "sentence" and config.stop_below is None else []
-    held = bool(hits) and layout.fits(hits)
+        grain = under_pressure([len(each.text) for each in candidates], room)
+    hits = _hits(candidates) if config.stop_below is None else []
+    held = bool(hits) and _all_fit(layout, hits, room)
     units = units_of(layout.lines(candidates), query, config.stop_below, HELD if held else WEIGHTS)
     if grain == "sentence":
         best = units.best_of(hits) if held else frozenset[int]()
         if packed := pack(layout, units, chars_per_token, best):
             layout.take(packed.candidates)
-            return Weighed(units.filled(candidates, packed.forms, packed.chars_per_token), (), {})
+            filled = units.filled(candidates, packed.forms, packed.chars_per_token)
+            return Weighed(filled, (), {}, units if held else None)
     poor = units.poor()
     if grain == "passage":  # whole, for the best that it has
         poor = {id(each) for run in runs(candidates) if poor.issuperset(map(id, run)) for each in run}
@@ -56,10 +62,10 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
     ranked = units.by_value(each for each in candidates if id(each) not in poor)
     if grain == "passage":
         ranked = [each for run in runs(ranked) for each in run]
-    return Weighed(None, ranked, stopped)
+    return Weighed(None, ranked, stopped, units if held else None)
 
 
-def hold(layout: Layout, candidates: Sequence[Candidate], query: str, grain: Granularity) -> Filled:
+def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: Granularity) -> Filled:
     """Takes at least the best sentence of each hit, where all hits fit whole.
 
     By sentences it takes the best of all besides. Else it takes the most valuable candidates whole, as many as fit
@@ -67,14 +73,13 @@ def hold(layout: Layout, candidates: Sequence[Candidate], query: str, grain: Gra
 
     A neighbour that repeats the words of the query would else take the place of a hit that answers in others. All of
     each hit first is no cure, since much of the evidence is beside them: with 5, 8, 10 and 20 hits that finds .012 less
-    on four sets, and this .002 more (`tests/bench/README.md`).
+    on four sets, where this finds as much (`tests/bench/README.md`).
     """
-    units = units_of(layout.lines(candidates), query)
     chars_per_token = _chars_per_token(layout, candidates)
     ranked, hits = units.by_value(candidates), _hits(candidates)
     best = units.best_of(hits)
     short = {key: each for key, each in reduced(units, best).items() if each.is_hit}
-    packed = pack(layout, units, chars_per_token, best) if grain == "sentence" else None
+    packed = pack(layout, units, chars_per_token, best, linked=LINKED) if grain == "sentence" else None
     if packed and short.keys() <= packed.forms.keys():
         layout.take(packed.candidates)
         return units.filled(candidates, packed.forms, packed.chars_per_token)
@@ -92,7 +97,7 @@ def hold(layout: Layout, candidates: Sequence[Candidate], query: str, grain: Gra
     layout.take(ranked[:number])
     best = units.best_of(_hits(ranked[number:]))
     whole = {place for share in units.shares if id(share.candidate) in forms for place in share.places}
-    packed = pack(layout, units, chars_per_token, best, whole - best)
+    packed = pack(layout, units, chars_per_token, best, whole - best, LINKED)
     if packed and rest.keys() <= packed.forms.keys():
         rest = {key: form for key, form in packed.forms.items() if key not in forms}
     layout.take(list(rest.values()))
@@ -101,6 +106,14 @@ def hold(layout: Layout, candidates: Sequence[Candidate], query: str, grain: Gra
 
 def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [each for each in candidates if each.is_hit]
+
+
+def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:
+    """Whether `hits` fit whole; by a guess where they leave some of the `room`, in characters.
+
+    Where it is wrong, hits keep a sentence each although not all of them fit. To count them would cost a tenth more.
+    """
+    return sum(layout.lengths(hits)) <= SURELY * room or layout.fits(hits)
 
 
 def _chars_per_token(layout: Layout, candidates: Sequence[Candidate]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import decision, hits_of
-from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.units import Units
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble, weigh
+from ctxassembly.layout import Layout
+from ctxassembly.types import GAP, Candidate
+from ctxassembly.units import WEIGHTS, Units
 from strategies import words
 
 QUERY = "When is the deposit of the tenant paid back?"
@@ -141,3 +144,66 @@ def test_whatever_the_documents(
     context = read(hits, stored, limit, QUERY, granularity=granularity)
     assert lost(context) == []
     assert context.token_count <= limit
+
+
+@pytest.mark.parametrize("granularity", ["chunk", "passage"])
+def test_a_neighbour_has_to_be_worth_more_by_a_margin(granularity: str, monkeypatch: pytest.MonkeyPatch):
+    """All chunks say the same: beside the first hit stands what is worth a little more than the last hit."""
+    book = document("A", [[True] * 4] * 32)
+    hits = [book[place] for place in (2, 10, 18, 26)]
+    limit = read(hits, (), 10_000, None).token_count + 60
+
+    def outcomes() -> list[str]:
+        context = read(hits, book, limit, QUERY, granularity=granularity)
+        return [each.outcome for each in context.trace.decisions if not each.distance]
+
+    assert outcomes() == ["kept"] * 4
+    monkeypatch.setattr(weigh, "HELD", WEIGHTS)
+    assert "cut" in outcomes()
+
+
+def mixed(name: str, draw: random.Random) -> list[Chunk]:
+    """Five chunks of six sentences, each with up to two of the query's words; the one in the middle has none."""
+    asked = [
+        [draw.sample(["deposit", "tenant", "paid", "back"], draw.choice([0, 0, 1, 2])) for _ in range(6)]
+        if number != 2
+        else [["nothing"]] * 6
+        for number in range(5)
+    ]
+    return [
+        Chunk(
+            f"{name}{n}",
+            name,
+            " ".join(
+                f"Rule {name}{n}.{m} is of {' and '.join(['it', *said])}, and so on." for m, said in enumerate(each)
+            ),
+            index=n,
+        )
+        for n, each in enumerate(asked)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_beside_the_hits_that_are_held_sentences_stand_in_long_runs(seed: int, monkeypatch: pytest.MonkeyPatch):
+    draw = random.Random(seed)
+    documents = [mixed(name, draw) for name in "ABCDEFGH"]
+    hits, stored = [each[2] for each in documents], [chunk for each in documents for chunk in each]
+    limit = 2 * read(hits, (), 10_000, None).token_count
+    context = read(hits, stored, limit, QUERY)
+    assert lost(context) == []
+    monkeypatch.setattr(weigh, "LINKED", 0.0)
+    assert context.text.count(GAP) < read(hits, stored, limit, QUERY).text.count(GAP)
+
+
+@pytest.mark.parametrize(("limit", "counted"), [(WHOLE + 5, True), (2 * WHOLE, False)])
+def test_hits_that_leave_much_room_are_not_counted_for_that(limit: int, counted: bool, monkeypatch: pytest.MonkeyPatch):
+    tried: list[list[str]] = []
+    fits = Layout.fits
+
+    def spy(layout: Layout, candidates: Sequence[Candidate], *rest: Any) -> bool:
+        tried.append([each.chunk.id for each in candidates])
+        return fits(layout, candidates, *rest)
+
+    monkeypatch.setattr(Layout, "fits", spy)
+    assert lost(read(HITS, STORED, limit, QUERY, granularity="sentence")) == []
+    assert ([each.id for each in HITS] in tried) == counted

@@ -76,6 +76,23 @@ def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
     assert greedy(units, order, 1_000).places == taken
 
 
+@pytest.mark.parametrize(
+    ("rule", "sooner", "taken"),
+    [
+        ("the best come first", {}, {0, 5}),
+        ("what goes on comes sooner", {1: 0.5, 5: 0.5}, {0, 1}),
+        ("but not before what is better still", {1: 1.5}, {0, 5}),
+        ("and nowhere else", {3: 0.5}, {0, 5}),
+    ],
+)
+def test_what_continues_another_one(rule: str, sooner: dict[int, float], taken: set[int]):
+    line = "\n".join(FILLER[:6])
+    starts = [line.index(text) for text in FILLER[:6]]
+    units = [Unit("A", line, start, end) for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
+    room = len(FILLER[0]) * 2 + 75
+    assert greedy(units, [0, 5, 1, 3], room, sooner).places == taken
+
+
 def test_each_piece_is_cited_and_flagged():
     context = packed([leaflet(3, 20)], 60)
     (citation,) = context.citations
