@@ -6,7 +6,7 @@ The part of the flow that may ask a language model: what it extracts from chunks
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ctxassembly.budget import shorten
@@ -15,11 +15,15 @@ from ctxassembly.duplicates import Duplicates
 from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
+from ctxassembly.repeated import repeats
 from ctxassembly.requests import CompressTexts
 from ctxassembly.selection import Selector
 from ctxassembly.shown import shown
 from ctxassembly.supplement import Supplemented
-from ctxassembly.types import FOR_BUDGET, Candidate, Header, LeftOut
+from ctxassembly.types import FOR_BUDGET, REPEATED, Candidate, Header, LeftOut
+
+TRIES = 3
+"""How often what came into the place of repeated sentences is looked at for such sentences itself."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Chosen:
     """Those of them that stand, as they do."""
     left_out: dict[int, LeftOut]
     """Those that don't, by `id`."""
+    elsewhere: Mapping[int, Candidate]
+    """For those of `taken` that lost sentences because better-ranked passages have them, by `id`: who has the most."""
 
 
 def choose(
@@ -80,7 +86,39 @@ def choose(
                 taken = (lineage.change(hit, short),)
                 log.notes.append(_shortening(short, level, alone=True))
                 break
-    return Chosen(layout, level, selection.beside, usable, taken, left_out)
+    usable = tuple(shortened.get(id(each), each) for each in usable)
+    chosen = Chosen(layout, level, selection.beside, usable, taken, left_out, {})
+    return _said_once(chosen, selector, lineage) if selector.says_once and level is Header.FULL else chosen
+
+
+def _said_once(chosen: Chosen, selector: Selector, lineage: Lineage) -> Chosen:
+    """`chosen` with each run of sentences once, and what has room in the place of the others."""
+    late: set[int] = set()
+    for tries_left in reversed(range(TRIES)):
+        found = repeats(chosen.layout.lines(chosen.taken), selector.has_to_be_whole, late)
+        if found is None:
+            break
+        taken = tuple(found.forms.get(id(each), each) for each in chosen.taken if id(each) not in found.gone)
+        layout = selector.layout_of(taken, chosen.usable, chosen.beside)
+        if layout is None or layout.token_count >= chosen.layout.token_count:
+            break
+        lineage.drop(chosen.taken, found.gone, REPEATED)
+        for before in chosen.taken:
+            lineage.change(before, found.forms.get(id(before), before))
+        elsewhere = {**chosen.elsewhere, **{id(found.forms[key]): who for key, who in found.where.items()}}
+        waiting = _for_budget(chosen.left_out) if tries_left else ()
+        usable = tuple(found.forms.get(id(each), each) for each in chosen.usable if id(each) not in found.gone)
+        came = selector.come_in(layout, [each for each in usable if id(each) in waiting])
+        usable = tuple(lineage.change(each, came.get(id(each), each)) for each in usable)
+        left_out = {key: why for key, why in chosen.left_out.items() if key not in came}
+        taken += tuple(came.values())
+        late = set(map(id, came.values()))
+        chosen = replace(
+            chosen, layout=layout, usable=usable, taken=taken, left_out=left_out, elsewhere=elsewhere
+        )
+        if not came:
+            break
+    return chosen
 
 
 def _for_budget(left_out: Mapping[int, LeftOut]) -> set[int]:

@@ -141,7 +141,15 @@ def assemble_flow(
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(
-        seen, admitted.empty, lineage.copies(), lineage.now, chosen.taken, chosen.left_out, standing, shortened
+        seen,
+        admitted.empty,
+        lineage.copies(),
+        lineage.now,
+        chosen.taken,
+        chosen.left_out,
+        standing,
+        shortened,
+        chosen.elsewhere,
     )
     stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
     documents = {candidate.chunk.document_id for candidate in chosen.usable if id(candidate) not in stopped}
