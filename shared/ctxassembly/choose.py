@@ -6,7 +6,7 @@ The part of the flow that may ask a language model: what it extracts from chunks
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ctxassembly.budget import shorten
@@ -15,6 +15,7 @@ from ctxassembly.duplicates import Duplicates
 from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
+from ctxassembly.prose import Statement
 from ctxassembly.repeated import repeats
 from ctxassembly.requests import CompressTexts
 from ctxassembly.selection import Selector
@@ -86,37 +87,53 @@ def choose(
                 taken = (lineage.change(hit, short),)
                 log.notes.append(_shortening(short, level, alone=True))
                 break
+    log.stage("budget", len(usable), len(taken))
+    cut = {id(form): each for each in usable if (form := shortened.get(id(each))) and form.shortened_by == "budget"}
     usable = tuple(shortened.get(id(each), each) for each in usable)
     chosen = Chosen(layout, level, selection.beside, usable, taken, left_out, {})
-    return _said_once(chosen, selector, lineage) if selector.says_once and level is Header.FULL else chosen
+    if selector.says_once and level is Header.FULL:
+        chosen = _said_once(chosen, cut, selector, lineage)
+    if chosen.layout is not layout:
+        log.stage("repeats", len(taken), len(chosen.taken))
+    return chosen
 
 
-def _said_once(chosen: Chosen, selector: Selector, lineage: Lineage) -> Chosen:
-    """`chosen` with each run of sentences once, and what has room in the place of the others."""
+def _said_once(chosen: Chosen, cut: Mapping[int, Candidate], selector: Selector, lineage: Lineage) -> Chosen:
+    """`chosen` with each run of sentences once; in the place of the others what had no room, or only `cut`, by `id`."""
     late: set[int] = set()
+    known: dict[str, Sequence[Statement]] = {}
     for tries_left in reversed(range(TRIES)):
-        found = repeats(chosen.layout.lines(chosen.taken), selector.has_to_be_whole, late)
+        found = repeats(chosen.layout.lines(chosen.taken), selector.has_to_be_whole, late, known)
         if found is None:
             break
-        taken = tuple(found.forms.get(id(each), each) for each in chosen.taken if id(each) not in found.gone)
+        stand = [each for each in chosen.taken if id(each) not in found.gone]
+        taken = tuple(found.forms.get(id(each), each) for each in stand)
         layout = selector.layout_of(taken, chosen.usable, chosen.beside)
         if layout is None or layout.token_count >= chosen.layout.token_count:
             break
+        late = set()
+        whole = tuple(cut.get(id(each), now) for each, now in zip(stand, taken, strict=True)) if tries_left else taken
+        if whole != taken and (longer := selector.layout_of(whole, chosen.usable, chosen.beside)):
+            late.update(id(each) for each, before in zip(whole, taken, strict=True) if each is not before)
+            taken, layout = whole, longer
+        now = {id(each): form for each, form in zip(stand, taken, strict=True)}
         lineage.drop(chosen.taken, found.gone, REPEATED)
-        for before in chosen.taken:
-            lineage.change(before, found.forms.get(id(before), before))
-        elsewhere = {**chosen.elsewhere, **{id(found.forms[key]): who for key, who in found.where.items()}}
-        waiting = _for_budget(chosen.left_out) if tries_left else ()
-        usable = tuple(found.forms.get(id(each), each) for each in chosen.usable if id(each) not in found.gone)
-        came = selector.come_in(layout, [each for each in usable if id(each) in waiting])
-        usable = tuple(lineage.change(each, came.get(id(each), each)) for each in usable)
-        left_out = {key: why for key, why in chosen.left_out.items() if key not in came}
-        taken += tuple(came.values())
-        late = set(map(id, came.values()))
-        chosen = replace(
-            chosen, layout=layout, usable=usable, taken=taken, left_out=left_out, elsewhere=elsewhere
+        usable = tuple(
+            lineage.change(each, now.get(id(each), each)) for each in chosen.usable if id(each) not in found.gone
         )
-        if not came:
+        waiting = _for_budget(chosen.left_out) if tries_left else ()
+        came = selector.come_in(layout, [each for each in usable if id(each) in waiting])
+        late.update(map(id, came.values()))
+        chosen = Chosen(
+            layout,
+            chosen.level,
+            chosen.beside,
+            tuple(lineage.change(each, came.get(id(each), each)) for each in usable),
+            (*taken, *came.values()),
+            {key: why for key, why in chosen.left_out.items() if key not in came},
+            {**chosen.elsewhere, **{id(now[key]): who for key, who in found.where.items()}},
+        )
+        if not late:
             break
     return chosen
 

@@ -127,7 +127,6 @@ def assemble_flow(
         lambda config: choose(usable, seen, Selector(config, counter, query), beside, duplicates, lineage, log),
     )
     layout, level, beside = chosen.layout, chosen.level, chosen.beside
-    log.stage("budget", len(chosen.usable), len(chosen.taken))
 
     per_token = sum(len(each.text) for each in chosen.taken) / max(layout.token_count, 1)
     shortened = {

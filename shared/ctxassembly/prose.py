@@ -6,12 +6,14 @@ import re
 from typing import NamedTuple
 
 from ctxassembly.goes_on import WRAPPED
-from ctxassembly.sentences import tiles
+from ctxassembly.sentences import CLOSING, STOPS, tiles
 
-_STOPS, _CLOSING = ".!?…。！？｡।॥؟۔።፧៕။།", "\"'”’»)]」』）*_"
-_ITEM = re.compile(r"[ \t]*(?:[-*+•·‣▪◦–—]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s")
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
-_NO_PROSE = re.compile(r"[ \t]*(?:[|+#>]|//|/\*|\"\"\"|'''|\.\. |\.\.\. )")
+# What a line begins with that is an item of a list, that begins or ends a block of code, or that is none of both.
+_FORM = re.compile(
+    r"[ \t]*(?:((?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s)|(```|~~~)"
+    r"|[|+#>]|//|/\*|\"\"\"|'''|\.\. |\.\.\. )"
+)
+_ITEM, _FENCE = 1, 2
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _COLUMNS = re.compile(r"\S(?: *\t|   )[ \t]*\S")
 
@@ -37,27 +39,31 @@ def statements(text: str) -> list[Statement]:
         tile = text[start:end]
         begins_line = not start or text[start - 1] == "\n"
         if begins_line:
-            indent = len(tile) - len(tile.lstrip())
-            fence = _FENCE.match(tile) is not None
-            if _ITEM.match(tile):
-                item = indent
-            elif indent <= item:
+            form = _FORM.match(tile)
+            which = form.lastindex if form else None
+            if form and which == _ITEM:
+                item = form.start(_ITEM)
+            elif item >= 0 and len(tile) - len(tile.lstrip()) <= item:
                 item = -1
-            belongs = fenced or fence or item >= 0 or _NO_PROSE.match(tile) is not None
-            fenced ^= fence
+            belongs = fenced or item >= 0 or form is not None
+            fenced ^= which == _FENCE
         words = " ".join(tile.split())
-        apart = belongs or _COLUMNS.search(tile) is not None
-        goes_on = (not begins_line or len(words) >= WRAPPED) and not _PARAGRAPH.search(tile)
-        found.append(Statement(start, end, words, not apart and (_is_ended(words) or goes_on), apart))
-    # What goes on is prose if that is in which it does.
+        apart = belongs or (("   " in tile or "\t" in tile) and _COLUMNS.search(tile) is not None)
+        is_prose = not apart and (_is_ended(words) or _may_go_on(tile, words, begins_line=begins_line))
+        found.append(Statement(start, end, words, is_prose, apart))
+    after = False
     for at in range(len(found) - 1, -1, -1):
         each = found[at]
-        if each.is_prose and not _is_ended(each.text):
-            after = found[at + 1] if at + 1 < len(found) else None
-            found[at] = each._replace(is_prose=after is not None and after.is_prose)
+        if each.is_prose and not after and not _is_ended(each.text):  # it goes on in what is none
+            found[at] = each._replace(is_prose=False)
+        after = found[at].is_prose
     return found
 
 
 def _is_ended(words: str) -> bool:
     """Whether there is a stop: what ends without one is a heading, a label, a line of code, or goes on."""
-    return words.rstrip(_CLOSING)[-1:] in _STOPS if words else False
+    return words[-1:] in STOPS if words[-1:].isalnum() or words[-1:] in STOPS else words.rstrip(CLOSING)[-1:] in STOPS
+
+
+def _may_go_on(tile: str, words: str, *, begins_line: bool) -> bool:
+    return (not begins_line or len(words) >= WRAPPED) and not _PARAGRAPH.search(tile)

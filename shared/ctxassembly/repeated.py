@@ -1,25 +1,29 @@
 """Sentences that stand in a better-ranked passage already go from the lesser ones: a reader needs them once.
 
-Looked at is what stands, as it is joined, whatever chunks it came in. So nothing is lost to a copy that has no room, and
-nothing to a border of a chunk. Tables, lists, code and headings stay: they say little in parts, and headings tell what
-went.
+Looked at is what stands, as it is joined, whatever chunks it came in. So nothing is lost to a copy that has no room,
+and borders of chunks hide nothing. Tables, lists and code stay, since they say little in parts, and so do headings,
+which tell what went. What one passage says twice, its author says twice.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 from ctxassembly.cut import merged
 from ctxassembly.excerpt import Line, without
 from ctxassembly.groups import by_merit
 from ctxassembly.prose import Statement, statements
-from ctxassembly.types import Candidate, Span
+from ctxassembly.types import REPEATED, Candidate, Span
 
 LEAST_CHARS = 100
 """Of sentences in a row that are taken out: two of them, or a long one. A shorter one is rather said twice than that
 a reader is sent elsewhere for it."""
+GLANCED_CHARS = 25
+"""Of a sentence or line from which it tells that a text may have something of another one."""
 
 
 class Repeats(NamedTuple):
@@ -28,42 +32,61 @@ class Repeats(NamedTuple):
     forms: dict[int, Candidate]
     """What is left of those of which something is."""
     gone: dict[int, Candidate]
-    """Those of which nothing is, and who has all of it."""
+    """Those of which nothing is, and who has most of it."""
     where: dict[int, Candidate]
-    """For each of `forms` who has the most of what it lost."""
+    """For each of `forms` who has most of what it lost."""
 
 
 class _Text:
     """A line that stands, by its statements."""
 
-    def __init__(
-        self, line: Line, text: str, stays: Callable[[Candidate], bool], late: Collection[int]
-    ) -> None:
+    def __init__(self, line: Line, text: str, statements: Sequence[Statement]) -> None:
         self.line = line
-        self.statements = statements(text)
-        starts, ends = [each.start for each in self.statements], [each.end for each in self.statements]
+        self.statements = statements
         self.merit = min(by_merit(candidate) for _, candidate in line.members)
-        self.writers: list[Candidate | None] = [None] * len(starts)
-        """In whose text it is written: the first one that has it."""
-        self.fixed = [False] * len(starts)
-        self.late = [False] * len(starts)
-        covered: list[list[Span]] = [[] for _ in starts]
-        for begin, candidate in line.members:
-            fixed, is_late = stays(candidate), id(candidate) in late
-            for start, end in candidate.slices:
-                for place in range(bisect_right(ends, begin + start), bisect_left(starts, begin + end)):
-                    self.writers[place] = self.writers[place] or candidate
-                    self.fixed[place] |= fixed
-                    self.late[place] |= is_late
-                    covered[place].append((begin + start, begin + end))
-        self.stands = [_is_covered(text, each, spans) for each, spans in zip(self.statements, covered, strict=True)]
+        self.stands = [bool(each.text) for each in statements]
+        if any(candidate.kept is not None for _, candidate in line.members):
+            covered: list[list[Span]] = [[] for _ in statements]
+            for begin, candidate in line.members:
+                for start, end in candidate.slices:
+                    for place in self._places(begin + start, begin + end):
+                        covered[place].append((begin + start, begin + end))
+            self.stands = [_is_covered(text, each, spans) for each, spans in zip(statements, covered, strict=True)]
+        self.keys = [
+            each.text if each.is_prose and stands else None
+            for each, stands in zip(statements, self.stands, strict=True)
+        ]
+        """What is looked for in other lines: the sentences of prose that stand, by place."""
 
-    def key(self, place: int) -> str | None:
-        """What is looked for in other lines: the text of a sentence of prose that stands."""
-        if not 0 <= place < len(self.statements):
-            return None
-        statement = self.statements[place]
-        return statement.text if self.stands[place] and statement.is_prose else None
+    @cached_property
+    def said(self) -> frozenset[str]:
+        """Of all that stands the texts."""
+        return frozenset(each.text for each, stands in zip(self.statements, self.stands, strict=True) if stands)
+
+    @cached_property
+    def writers(self) -> list[Candidate | None]:
+        """In whose text each statement is written: of those that have it, the first one."""
+        writers: list[Candidate | None] = [None] * len(self.statements)
+        for begin, candidate in self.line.members:
+            for start, end in candidate.slices:
+                for place in self._places(begin + start, begin + end):
+                    writers[place] = writers[place] or candidate
+        return writers
+
+    def of(self, these: Callable[[Candidate], bool]) -> set[int]:
+        """The places of the statements that one of `these` has a part of."""
+        return {
+            place
+            for begin, candidate in self.line.members
+            if these(candidate)
+            for start, end in candidate.slices
+            for place in self._places(begin + start, begin + end)
+        }
+
+    def _places(self, start: int, end: int) -> range:
+        """Of the statements between the two offsets, or partly so."""
+        first = bisect_right(self.statements, start, key=itemgetter(1))
+        return range(first, bisect_left(self.statements, end, lo=first, key=itemgetter(0)))
 
 
 class _Run(NamedTuple):
@@ -91,35 +114,43 @@ class _Cut(NamedTuple):
 
 
 def repeats(
-    lines: Iterable[Line], stays: Callable[[Candidate], bool], late: Collection[int] = frozenset()
+    lines: Iterable[Line],
+    stays: Callable[[Candidate], bool],
+    late: Collection[int],
+    known: dict[str, Sequence[Statement]],
 ) -> Repeats | None:
     """What of `lines` a better-ranked one has; None if nothing. Nothing goes of a candidate that `stays`.
 
-    Those in `late`, by `id`, came in when all others stood already, and are the lesser ones.
+    Those in `late`, by `id`, came in when all others stood already, and are the lesser ones. What was found of a text
+    is kept in `known`.
     """
     standing = [(line, line.text) for line in lines]
-    if len(standing) < 2 or not _may_repeat([text for _, text in standing]):
-        return None
-    texts = [_Text(line, text, stays, late) for line, text in standing]
-    cuts = _cuts(texts)
+    texts: list[_Text] = []
+    for at in _sharing([text for _, text in standing]) if len(standing) > 1 else ():
+        line, text = standing[at]
+        if text not in known:
+            known[text] = statements(text)
+        texts.append(_Text(line, text, known[text]))
+    fixed = [text.of(stays) for text in texts]
+    cuts = _cuts(texts, fixed, late)
     found = Repeats({}, {}, {})
     for at, of_line in cuts.items():
-        _take_out(found, texts, texts[at], sorted(of_line))
+        _take_out(found, texts, texts[at], sorted(of_line), fixed[at])
     return found if cuts else None
 
 
-def _may_repeat(texts: Sequence[str]) -> bool:
-    """False if it is clear at a glance that no two of `texts` share a sentence between two others, or a line."""
-    seen: set[str] = set()
-    for text in texts:
+def _sharing(texts: Sequence[str]) -> list[int]:
+    """The places of those of `texts` that share a line, or a sentence between two others: no other has to be read."""
+    first: dict[str, int] = {}
+    sharing: set[int] = set()
+    for at, text in enumerate(texts):
         flat = text.replace("\n", " ")
         while "  " in flat:
             flat = flat.replace("  ", " ")
-        pieces = {each for each in (*flat.split(". "), *text.split("\n")) if len(each) > LEAST_CHARS // 4}
-        if not seen.isdisjoint(pieces):
-            return True
-        seen |= pieces
-    return False
+        for piece in (*flat.split(". "), *text.split("\n")):
+            if len(piece) > GLANCED_CHARS and first.setdefault(piece, at) != at:
+                sharing.update((first[piece], at))
+    return sorted(sharing)
 
 
 def _is_covered(text: str, statement: Statement, spans: Sequence[Span]) -> bool:
@@ -132,103 +163,103 @@ def _is_covered(text: str, statement: Statement, spans: Sequence[Span]) -> bool:
     return bool(statement.text) and (at >= end or not text[at:end].strip())
 
 
-def _cuts(texts: Sequence[_Text]) -> dict[int, list[_Cut]]:
-    """What goes from each line, by its place."""
+def _cuts(texts: Sequence[_Text], fixed: Sequence[Collection[int]], late: Collection[int]) -> dict[int, list[_Cut]]:
+    """What goes from each line, by its place; nothing of what is `fixed` in it."""
     standing: dict[str, tuple[int, int]] = {}
     cuts: dict[int, list[_Cut]] = {}
-    for run in sorted(_runs(texts)):
+    for run in sorted(_runs(texts, late)):
         text, place = texts[run.at], run.begin
         while place < run.end:
-            there = standing.get(text.statements[place].text)
-            if there is None or there[0] == run.at:
-                standing.setdefault(text.statements[place].text, (run.at, place))
+            key = text.statements[place].text
+            other, there = standing.setdefault(key, (run.at, place))
+            if other == run.at:
                 place += 1
                 continue
-            end, chars = _shared(text, place, run.end, texts[there[0]], there[1])
+            end, chars = _shared(text, place, run.end, texts[other], there, fixed[run.at])
             if chars >= LEAST_CHARS:
-                begin, upto = _to_the_ends(text, place, end, texts[there[0]], there[1])
-                cuts.setdefault(run.at, []).append(_Cut(begin, upto, *there, chars))
+                begin, upto = _to_the_ends(text, place, end, texts[other], there, fixed[run.at])
+                cuts.setdefault(run.at, []).append(_Cut(begin, upto, other, there, chars))
             place = max(end, place + 1)
     return cuts
 
 
-def _runs(texts: Sequence[_Text]) -> Iterator[_Run]:
+def _runs(texts: Sequence[_Text], late: Collection[int]) -> Iterator[_Run]:
     """What may go of each line: the runs of statements that stand in another line."""
     first: dict[str, int] = {}
     several: set[str] = set()
     for at, text in enumerate(texts):
-        for place in range(len(text.statements)):
-            if (key := text.key(place)) is not None and first.setdefault(key, at) != at:
+        for key in text.keys:
+            if key is not None and first.setdefault(key, at) != at:
                 several.add(key)
     for at, text in enumerate(texts):
+        later = text.of(lambda candidate: id(candidate) in late) if late else frozenset[int]()
         begin = 0
-        for place in range(len(text.statements) + 1):
-            if text.key(place) not in several:
+        for place, key in enumerate((*text.keys, None)):
+            if key not in several:
                 if begin < place:
-                    yield _Run(any(text.late[begin:place]), text.merit, at, begin, place)
+                    yield _Run(not later.isdisjoint(range(begin, place)), text.merit, at, begin, place)
                 begin = place + 1
 
 
-def _shared(text: _Text, begin: int, end: int, other: _Text, there: int) -> tuple[int, int]:
+def _shared(text: _Text, begin: int, end: int, other: _Text, there: int, fixed: Collection[int]) -> tuple[int, int]:
     """Where what `text` has from `begin` on and `other` from `there` on is no longer the same, and its characters."""
     place, chars = begin, 0
-    while place < end and not text.fixed[place] and text.key(place) == other.key(there + place - begin):
-        chars += len(text.statements[place].text)
+    for key, same in zip(text.keys[begin:end], other.keys[there : there + end - begin], strict=False):
+        if key is None or key != same or place in fixed:
+            break
+        chars += len(key)
         place += 1
     return place, chars
 
 
-def _to_the_ends(text: _Text, begin: int, end: int, other: _Text, there: int) -> Span:
+def _to_the_ends(text: _Text, begin: int, end: int, other: _Text, there: int, fixed: Collection[int]) -> Span:
     """`begin` and `end` with what the border of a chunk has left of the sentences beside them."""
     last = len(text.statements) - 1
-    goes_on = end == last and _is_part(text, last, other, there + end - begin, str.startswith)
-    goes_back = begin == 1 and _is_part(text, 0, other, there - 1, str.endswith)
+
+    def is_part(place: int, at: int, of: Callable[[str, str], bool]) -> bool:
+        if not 0 <= at < len(other.statements) or not (text.stands[place] and other.stands[at]):
+            return False
+        part, whole = text.statements[place], other.statements[at].text
+        return len(part.text) < len(whole) and of(whole, part.text) and not part.belongs and place not in fixed
+
+    goes_on = end == last and is_part(last, there + end - begin, str.startswith)
+    goes_back = begin == 1 and is_part(0, there - 1, str.endswith)
     return begin - goes_back, end + goes_on
 
 
-def _is_part(text: _Text, place: int, other: _Text, there: int, of: Callable[[str, str], bool]) -> bool:
-    if not 0 <= there < len(other.statements) or not (text.stands[place] and other.stands[there]):
-        return False
-    part, whole = text.statements[place], other.statements[there].text
-    return len(part.text) < len(whole) and of(whole, part.text) and not (part.belongs or text.fixed[place])
-
-
-def _take_out(found: Repeats, texts: Sequence[_Text], text: _Text, cuts: Sequence[_Cut]) -> None:
-    """Enter in `found` what becomes of the candidates of a line without `cuts`."""
+def _take_out(
+    found: Repeats, texts: Sequence[_Text], text: _Text, cuts: Sequence[_Cut], fixed: Collection[int]
+) -> None:
+    """Enter in `found` what becomes of the candidates of a line without `cuts`, which are ascending."""
     spans = [(text.statements[cut.begin].start, text.statements[cut.end - 1].end) for cut in cuts]
-    out = merged(sorted(spans))
-    if _only_headings_are_left(texts, text, cuts):
-        out = ((0, text.statements[-1].end),)
+    out = merged(spans)
     most = max(cuts, key=lambda cut: cut.chars)
+    if not fixed and _is_only_headings(texts[most.other], text, cuts):
+        out = ((0, text.statements[-1].end),)
     for begin, candidate in text.line.members:
-        slices = [(begin + start, begin + end) for start, end in candidate.slices]
-        kept = [each for span in slices for each in without(span, out)]
+        slices = tuple((begin + start, begin + end) for start, end in candidate.slices)
+        kept = tuple(each for span in slices for each in without(span, out))
         if kept == slices:
             continue
-        of_it = [cut for cut, span in zip(cuts, spans, strict=True) if any(_meet(span, each) for each in slices)]
-        cut = max(of_it, key=lambda cut: cut.chars, default=most)
+        first = bisect_right(spans, slices[0][0], key=itemgetter(1))
+        last = bisect_left(spans, slices[-1][1], key=itemgetter(0))
+        cut = max(cuts[first:last], key=lambda cut: cut.chars, default=most)
         writer = texts[cut.other].writers[cut.there]
         assert writer is not None  # noqa: S101 - what stands is written by someone
         left = tuple((start - begin, end - begin) for start, end in kept)
         if any(candidate.chunk.text[start:end].strip() for start, end in left):
-            by = candidate.shortened_by or "repeated"
+            by = candidate.shortened_by or REPEATED
             found.forms[id(candidate)] = candidate._replace(kept=left, shortened_by=by)
             found.where[id(candidate)] = writer
         else:
             found.gone[id(candidate)] = writer
 
 
-def _only_headings_are_left(texts: Sequence[_Text], text: _Text, cuts: Sequence[_Cut]) -> bool:
-    """Whether all that is left of a line without `cuts` are headings that stand where they do."""
+def _is_only_headings(other: _Text, text: _Text, cuts: Sequence[_Cut]) -> bool:
+    """Whether all that is left of `text` without `cuts` are headings that stand in `other`, which has most of them."""
     gone = {place for cut in cuts for place in range(cut.begin, cut.end)}
-    left = [place for place in range(len(text.statements)) if text.stands[place] and place not in gone]
-    if any(text.statements[place].belongs or text.fixed[place] or text.key(place) for place in left):
+    left = [place for place, stands in enumerate(text.stands) if stands and place not in gone]
+    if any(text.statements[place].belongs or text.keys[place] is not None for place in left):
         return False
-    others = [texts[other] for other in {cut.other for cut in cuts}] if left else []
-    there = {each.text for other in others for each, stands in zip(other.statements, other.stands, strict=True) if stands}
-    texts_left = (text.statements[place].text for place in left)
-    return all(each in there or not any(map(str.isalnum, each)) for each in texts_left)
-
-
-def _meet(first: Span, second: Span) -> bool:
-    return first[0] < second[1] and second[0] < first[1]
+    said = (text.statements[place].text for place in left)
+    return all(each in other.said or not any(map(str.isalnum, each)) for each in said)

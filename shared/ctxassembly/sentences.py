@@ -15,7 +15,8 @@ from ctxassembly.types import Span
 # Those of other scripts end a sentence whatever comes after them: Chinese and Japanese, Devanagari and its neighbours,
 # Arabic and Urdu, Ethiopic, Khmer, Burmese, Tibetan.
 _FULL = "。！？｡।॥؟۔።፧។៕။།"
-_STOPS, _CLOSING = f".!?…{_FULL}", "\"'”’»)\\]」』）"
+STOPS, CLOSING = f".!?…{_FULL}", "\"'”’»)]」』）"
+_STOPS, _CLOSING = STOPS, re.escape(CLOSING)
 # It begins with one character of a set, which is what a search can skip to. A run of stops is tried from its first one
 # only: from each of them, a long run would take quadratic time.
 _BREAK = re.compile(
