@@ -6,43 +6,19 @@ The part of the flow that may ask a language model: what it extracts from chunks
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ctxassembly.budget import shorten
 from ctxassembly.compress import extract
 from ctxassembly.duplicates import Duplicates
-from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
-from ctxassembly.prose import Statement
-from ctxassembly.repeated import repeats
 from ctxassembly.requests import CompressTexts
+from ctxassembly.said_once import Chosen, said_once
 from ctxassembly.selection import Selector
 from ctxassembly.shown import shown
 from ctxassembly.supplement import Supplemented
-from ctxassembly.types import FOR_BUDGET, REPEATED, Candidate, Header, LeftOut
-
-TRIES = 3
-"""How often what came into the place of repeated sentences is looked at for such sentences itself."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What stands."""
-
-    layout: Layout
-    level: Header
-    """How much is written around the text."""
-    beside: Supplemented
-    usable: tuple[Candidate, ...]
-    """All that there was to choose from, in its present form."""
-    taken: tuple[Candidate, ...]
-    """Those of them that stand, as they do."""
-    left_out: dict[int, LeftOut]
-    """Those that don't, by `id`."""
-    elsewhere: Mapping[int, Candidate]
-    """For those of `taken` that lost sentences because better-ranked passages have them, by `id`: who has the most."""
+from ctxassembly.types import FOR_BUDGET, Candidate, Header, LeftOut
 
 
 def choose(
@@ -88,53 +64,13 @@ def choose(
                 log.notes.append(_shortening(short, level, alone=True))
                 break
     log.stage("budget", len(usable), len(taken))
-    cut = {id(form): each for each in usable if (form := shortened.get(id(each))) and form.shortened_by == "budget"}
+    whole = {id(shortened[id(each)]): each for each in usable if id(each) in shortened}
     usable = tuple(shortened.get(id(each), each) for each in usable)
     chosen = Chosen(layout, level, selection.beside, usable, taken, left_out, {})
     if selector.says_once and level is Header.FULL:
-        chosen = _said_once(chosen, cut, selector, lineage)
+        chosen = said_once(chosen, whole, selector, lineage)
     if chosen.layout is not layout:
         log.stage("repeats", len(taken), len(chosen.taken))
-    return chosen
-
-
-def _said_once(chosen: Chosen, cut: Mapping[int, Candidate], selector: Selector, lineage: Lineage) -> Chosen:
-    """`chosen` with each run of sentences once; in the place of the others what had no room, or only `cut`, by `id`."""
-    late: set[int] = set()
-    known: dict[str, Sequence[Statement]] = {}
-    for tries_left in reversed(range(TRIES)):
-        found = repeats(chosen.layout.lines(chosen.taken), selector.has_to_be_whole, late, known)
-        if found is None:
-            break
-        stand = [each for each in chosen.taken if id(each) not in found.gone]
-        taken = tuple(found.forms.get(id(each), each) for each in stand)
-        layout = selector.layout_of(taken, chosen.usable, chosen.beside)
-        if layout is None or layout.token_count >= chosen.layout.token_count:
-            break
-        late = set()
-        whole = tuple(cut.get(id(each), now) for each, now in zip(stand, taken, strict=True)) if tries_left else taken
-        if whole != taken and (longer := selector.layout_of(whole, chosen.usable, chosen.beside)):
-            late.update(id(each) for each, before in zip(whole, taken, strict=True) if each is not before)
-            taken, layout = whole, longer
-        now = {id(each): form for each, form in zip(stand, taken, strict=True)}
-        lineage.drop(chosen.taken, found.gone, REPEATED)
-        usable = tuple(
-            lineage.change(each, now.get(id(each), each)) for each in chosen.usable if id(each) not in found.gone
-        )
-        waiting = _for_budget(chosen.left_out) if tries_left else ()
-        came = selector.come_in(layout, [each for each in usable if id(each) in waiting])
-        late.update(map(id, came.values()))
-        chosen = Chosen(
-            layout,
-            chosen.level,
-            chosen.beside,
-            tuple(lineage.change(each, came.get(id(each), each)) for each in usable),
-            (*taken, *came.values()),
-            {key: why for key, why in chosen.left_out.items() if key not in came},
-            {**chosen.elsewhere, **{id(now[key]): who for key, who in found.where.items()}},
-        )
-        if not late:
-            break
     return chosen
 
 

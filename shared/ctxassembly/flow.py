@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ctxassembly.admit import admit
-from ctxassembly.choose import Chosen, choose
+from ctxassembly.choose import choose
 from ctxassembly.cite import Cited, cite
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
@@ -30,6 +30,7 @@ from ctxassembly.long_chunks import LongChunks
 from ctxassembly.missing import Lack, under_filter
 from ctxassembly.render import SEPARATORS
 from ctxassembly.requests import Request
+from ctxassembly.said_once import Chosen
 from ctxassembly.scope import Scope
 from ctxassembly.selection import Selector
 from ctxassembly.shown import shown

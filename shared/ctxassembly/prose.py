@@ -8,12 +8,12 @@ from typing import NamedTuple
 from ctxassembly.goes_on import WRAPPED
 from ctxassembly.sentences import CLOSING, STOPS, tiles
 
-# What a line begins with that is an item of a list, that begins or ends a block of code, or that is none of both.
+# What a line begins with that is an item of a list, a fence around code, a heading, or no prose for another reason.
 _FORM = re.compile(
     r"[ \t]*(?:((?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s)|(```|~~~)"
-    r"|[|+#>]|//|/\*|\"\"\"|'''|\.\. |\.\.\. )"
+    r"|(#{1,6}[ \t])|[|+#>]|//|/\*|\"\"\"|'''|\.\. |\.\.\. )"
 )
-_ITEM, _FENCE = 1, 2
+_ITEM, _FENCE, _HEADING = 1, 2, 3
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _COLUMNS = re.compile(r"\S(?: *\t|   )[ \t]*\S")
 
@@ -33,7 +33,7 @@ class Statement(NamedTuple):
 def statements(text: str) -> list[Statement]:
     """All of `text` in order."""
     found: list[Statement] = []
-    fenced = belongs = False
+    fenced = belongs = is_heading = False
     item = -1  # the indentation of the list that the line belongs to
     for start, end in tiles(text):
         tile = text[start:end]
@@ -45,11 +45,12 @@ def statements(text: str) -> list[Statement]:
                 item = form.start(_ITEM)
             elif item >= 0 and len(tile) - len(tile.lstrip()) <= item:
                 item = -1
-            belongs = fenced or item >= 0 or form is not None
+            is_heading = which == _HEADING
+            belongs = fenced or item >= 0 or (form is not None and not is_heading)
             fenced ^= which == _FENCE
         words = " ".join(tile.split())
         apart = belongs or (("   " in tile or "\t" in tile) and _COLUMNS.search(tile) is not None)
-        is_prose = not apart and (_is_ended(words) or _may_go_on(tile, words, begins_line=begins_line))
+        is_prose = not (apart or is_heading) and (_is_ended(words) or _may_go_on(tile, words, begins_line=begins_line))
         found.append(Statement(start, end, words, is_prose, apart))
     after = False
     for at in range(len(found) - 1, -1, -1):
@@ -62,7 +63,8 @@ def statements(text: str) -> list[Statement]:
 
 def _is_ended(words: str) -> bool:
     """Whether there is a stop: what ends without one is a heading, a label, a line of code, or goes on."""
-    return words[-1:] in STOPS if words[-1:].isalnum() or words[-1:] in STOPS else words.rstrip(CLOSING)[-1:] in STOPS
+    last = words[-1:]
+    return bool(last) and not last.isalnum() and (last in STOPS or words.rstrip(CLOSING)[-1:] in STOPS)
 
 
 def _may_go_on(tile: str, words: str, *, begins_line: bool) -> bool:

@@ -25,6 +25,9 @@ a reader is sent elsewhere for it."""
 GLANCED_CHARS = 25
 """Of a sentence or line from which it tells that a text may have something of another one."""
 
+_CODE = frozenset("=(){}[];<>")
+"""Signs that no heading has."""
+
 
 class Repeats(NamedTuple):
     """What is to go, by the `id` of the candidates as they stand."""
@@ -35,6 +38,8 @@ class Repeats(NamedTuple):
     """Those of which nothing is, and who has most of it."""
     where: dict[int, Candidate]
     """For each of `forms` who has most of what it lost."""
+    lost: dict[int, tuple[Span, ...]]
+    """What goes, in the text of the chunk."""
 
 
 class _Text:
@@ -133,7 +138,7 @@ def repeats(
         texts.append(_Text(line, text, known[text]))
     fixed = [text.of(stays) for text in texts]
     cuts = _cuts(texts, fixed, late)
-    found = Repeats({}, {}, {})
+    found = Repeats({}, {}, {}, {})
     for at, of_line in cuts.items():
         _take_out(found, texts, texts[at], sorted(of_line), fixed[at])
     return found if cuts else None
@@ -175,9 +180,10 @@ def _cuts(texts: Sequence[_Text], fixed: Sequence[Collection[int]], late: Collec
             if other == run.at:
                 place += 1
                 continue
-            end, chars = _shared(text, place, run.end, texts[other], there, fixed[run.at])
-            if chars >= LEAST_CHARS:
-                begin, upto = _to_the_ends(text, place, end, texts[other], there, fixed[run.at])
+            end = _shared(text, place, run.end, texts[other], there, fixed[run.at])
+            begin, upto = _to_the_ends(text, place, end, texts[other], there, fixed[run.at])
+            chars = sum([len(each.text) for each in text.statements[begin:upto]])
+            if end > place and chars >= LEAST_CHARS:
                 cuts.setdefault(run.at, []).append(_Cut(begin, upto, other, there, chars))
             place = max(end, place + 1)
     return cuts
@@ -201,15 +207,14 @@ def _runs(texts: Sequence[_Text], late: Collection[int]) -> Iterator[_Run]:
                 begin = place + 1
 
 
-def _shared(text: _Text, begin: int, end: int, other: _Text, there: int, fixed: Collection[int]) -> tuple[int, int]:
-    """Where what `text` has from `begin` on and `other` from `there` on is no longer the same, and its characters."""
-    place, chars = begin, 0
+def _shared(text: _Text, begin: int, end: int, other: _Text, there: int, fixed: Collection[int]) -> int:
+    """Where what `text` has from `begin` on and `other` from `there` on is no longer the same."""
+    place = begin
     for key, same in zip(text.keys[begin:end], other.keys[there : there + end - begin], strict=False):
         if key is None or key != same or place in fixed:
             break
-        chars += len(key)
         place += 1
-    return place, chars
+    return place
 
 
 def _to_the_ends(text: _Text, begin: int, end: int, other: _Text, there: int, fixed: Collection[int]) -> Span:
@@ -247,6 +252,8 @@ def _take_out(
         writer = texts[cut.other].writers[cut.there]
         assert writer is not None  # noqa: S101 - what stands is written by someone
         left = tuple((start - begin, end - begin) for start, end in kept)
+        lost = (each for span in slices for each in without(span, kept))
+        found.lost[id(candidate)] = tuple((start - begin, end - begin) for start, end in lost)
         if any(candidate.chunk.text[start:end].strip() for start, end in left):
             by = candidate.shortened_by or REPEATED
             found.forms[id(candidate)] = candidate._replace(kept=left, shortened_by=by)
@@ -262,4 +269,4 @@ def _is_only_headings(other: _Text, text: _Text, cuts: Sequence[_Cut]) -> bool:
     if any(text.statements[place].belongs or text.keys[place] is not None for place in left):
         return False
     said = (text.statements[place].text for place in left)
-    return all(each in other.said or not any(map(str.isalnum, each)) for each in said)
+    return all((each in other.said and _CODE.isdisjoint(each)) or not any(map(str.isalnum, each)) for each in said)
