@@ -27,7 +27,7 @@ SENTENCES = [
 SECTION = "## Klachten\n\n" + " ".join(SENTENCES)
 OWN = {
     "zwembad.md": "# Zwembad\n\nHet bad is open van zeven tot tien. Kinderen zwemmen onder toezicht.\n\n",
-    "museum.md": "# Museum\n\nMaandag is het museum dicht. Tassen gaan in de kluis, paraplu's ook. Fotograferen mag.\n\n",
+    "museum.md": "# Museum\n\nMaandag is het museum dicht. Tassen gaan in de kluis. Fotograferen mag.\n\n",
 }
 AFTER = {"zwembad.md": "\n\n## Kleding\n\nZonder badmuts geen toegang.", "museum.md": "\n\n## Winkel\n\nVol kaarten."}
 
