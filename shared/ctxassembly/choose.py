@@ -6,36 +6,19 @@ The part of the flow that may ask a language model: what it extracts from chunks
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ctxassembly.budget import shorten
 from ctxassembly.compress import extract
 from ctxassembly.duplicates import Duplicates
-from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.requests import CompressTexts
+from ctxassembly.said_once import Chosen, said_once
 from ctxassembly.selection import Selector
 from ctxassembly.shown import shown
 from ctxassembly.supplement import Supplemented
 from ctxassembly.types import FOR_BUDGET, Candidate, Header, LeftOut
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What stands."""
-
-    layout: Layout
-    level: Header
-    """How much is written around the text."""
-    beside: Supplemented
-    usable: tuple[Candidate, ...]
-    """All that there was to choose from, in its present form."""
-    taken: tuple[Candidate, ...]
-    """Those of them that stand, as they do."""
-    left_out: dict[int, LeftOut]
-    """Those that don't, by `id`."""
 
 
 def choose(
@@ -80,7 +63,15 @@ def choose(
                 taken = (lineage.change(hit, short),)
                 log.notes.append(_shortening(short, level, alone=True))
                 break
-    return Chosen(layout, level, selection.beside, usable, taken, left_out)
+    log.stage("budget", len(usable), len(taken))
+    whole = {id(shortened[id(each)]): each for each in usable if id(each) in shortened}
+    usable = tuple(shortened.get(id(each), each) for each in usable)
+    chosen = Chosen(layout, level, selection.beside, usable, taken, left_out, {})
+    if selector.says_once and level is Header.FULL:
+        chosen = said_once(chosen, whole, selector, lineage)
+    if chosen.layout is not layout:
+        log.stage("repeats", len(taken), len(chosen.taken))
+    return chosen
 
 
 def _for_budget(left_out: Mapping[int, LeftOut]) -> set[int]:

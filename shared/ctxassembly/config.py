@@ -129,6 +129,11 @@ class AssemblyConfig:
     Exact: the same text apart from outer white space, whatever ids and hashes say. Near: nearly the same words, or a
     chunk that stands inside a longer one. Semantic: nearly the same meaning by embeddings, which come with the chunks
     or from `embeddings`. Adjacent chunks of a document never collapse by the last two: their overlap is stripped.
+
+    With each of the three, sentences in a row that stand in a better-ranked passage, too, are taken out of the others
+    from 100 characters on, whatever chunks they came in: `[...]` stands there, the trace names the chunk that has them,
+    and what had no room takes theirs. Tables, lists, code, headings and chunks marked `keep_whole` lose nothing, nor do
+    whole documents, as `granularity="document"` has them.
     """
     near_threshold: float = 0.9
     """Shared words by all words of both chunks (Jaccard), above 0 and at most 1; also the share of a chunk's runs of

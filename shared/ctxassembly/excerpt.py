@@ -82,7 +82,7 @@ def _slices(line: Line) -> list[_Slice]:
     slices: list[_Slice] = []
     for origin, candidate in line.members:
         spans = [(origin + start, origin + end) for start, end in candidate.slices]
-        free = [span for each in spans for span in _without(each, taken)]
+        free = [span for each in spans for span in without(each, taken)]
         shared = sum(end - start for start, end in spans) - sum(end - start for start, end in free)
         for start, end in free:
             insort(taken, (start, end))
@@ -91,7 +91,7 @@ def _slices(line: Line) -> list[_Slice]:
     return sorted(slices, key=lambda each: each.start)
 
 
-def _without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
+def without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
     """What is left of `span` outside the spans that are taken, which are ascending and apart."""
     start, end = span
     for at in range(max(bisect_left(taken, (start, start)) - 1, 0), len(taken)):

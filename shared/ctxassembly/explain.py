@@ -13,6 +13,7 @@ _OUTCOME_OF: Mapping[Shortening, Outcome] = {
     "sentence": "cut",
     "extractive": "compressed",
     "llm": "compressed",
+    "repeated": "cut",
 }
 
 
@@ -25,13 +26,14 @@ def decide(
     left_out: Mapping[int, tuple[str, int]],
     labels: Sequence[Label],
     shortened: Mapping[int, Shortened],
+    elsewhere: Mapping[int, Candidate],
 ) -> tuple[Decision, ...]:
     """One decision per candidate, in the order given, the empty ones last.
 
     `copies` names the original of each copy and why it is one, by `id(copy)`; `present` says what a candidate has
     become on its way to the budget, `left_out` why this was left out and what it would have added, by its `id`; `taken`
     are those that the budget took, of which only the ones in `labels` have text of their own; `shortened` says which of
-    them stand in part.
+    them stand in part, and `elsewhere` who has the sentences taken out of some, by the `id` of what they have become.
     """
     stripped, container = _placed(taken, labels)
     replaced: dict[int, list[str]] = defaultdict(list)
@@ -49,6 +51,7 @@ def decide(
             outcome, reason = "kept", "neighbour" if candidate.distance else "hit"
             if part := shortened.get(key):
                 outcome, reason = _OUTCOME_OF[part.by], part.by
+                because_of = elsewhere[key].chunk.id if key in elsewhere else None
             chars = stripped[key]
         elif key in container:
             outcome, reason = "contained", CONTAINED

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ctxassembly.admit import admit
-from ctxassembly.choose import Chosen, choose
+from ctxassembly.choose import choose
 from ctxassembly.cite import Cited, cite
 from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
@@ -30,6 +30,7 @@ from ctxassembly.long_chunks import LongChunks
 from ctxassembly.missing import Lack, under_filter
 from ctxassembly.render import SEPARATORS
 from ctxassembly.requests import Request
+from ctxassembly.said_once import Chosen
 from ctxassembly.scope import Scope
 from ctxassembly.selection import Selector
 from ctxassembly.shown import shown
@@ -127,7 +128,6 @@ def assemble_flow(
         lambda config: choose(usable, seen, Selector(config, counter, query), beside, duplicates, lineage, log),
     )
     layout, level, beside = chosen.layout, chosen.level, chosen.beside
-    log.stage("budget", len(chosen.usable), len(chosen.taken))
 
     per_token = sum(len(each.text) for each in chosen.taken) / max(layout.token_count, 1)
     shortened = {
@@ -141,7 +141,15 @@ def assemble_flow(
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(
-        seen, admitted.empty, lineage.copies(), lineage.now, chosen.taken, chosen.left_out, standing, shortened
+        seen,
+        admitted.empty,
+        lineage.copies(),
+        lineage.now,
+        chosen.taken,
+        chosen.left_out,
+        standing,
+        shortened,
+        chosen.elsewhere,
     )
     stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
     documents = {candidate.chunk.document_id for candidate in chosen.usable if id(candidate) not in stopped}

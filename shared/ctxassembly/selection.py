@@ -43,6 +43,15 @@ class Selector:
         """Whether there may be room left for what was not looked at."""
         return self.config.at_edge == "skip" and self.grain in ("passage", "chunk")
 
+    @property
+    def says_once(self) -> bool:
+        """Whether what one passage says isn't said again in another."""
+        return self.config.enabled and self.config.dedup != "none" and self.grain != "document"
+
+    def has_to_be_whole(self, candidate: Candidate) -> bool:
+        """Whether nothing may be taken from `candidate`: its metadata say so."""
+        return self.config.enabled and is_marked(candidate.chunk, "keep_whole", self.config.keys)
+
     def select(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         """What stands of `candidates`, best first, beside a supplement.
 
@@ -85,6 +94,24 @@ class Selector:
         """What stands of more `candidates`, beside all that is in `layout`."""
         return self._fill(layout, self._weighed(layout, candidates), self._best_sentences(candidates))
 
+    def come_in(self, layout: Layout, waiting: Sequence[Candidate]) -> dict[int, Candidate]:
+        """What of those that the budget left out stands now that there is more room in `layout`, by their `id`."""
+        offered = [each for each in waiting if not self.has_to_be_whole(each)]
+        if not offered or self.config.at_edge != "skip" or self.config.stop_below is not None:
+            return {}
+        filled = self.go_on(layout, offered)
+        return {id(each): filled.shortened.get(id(each), each) for each in offered if id(each) not in filled.left_out}
+
+    def layout_of(
+        self, taken: Sequence[Candidate], candidates: Sequence[Candidate], beside: Supplemented
+    ) -> Layout | None:
+        """The layout of `taken` out of `candidates`, beside a supplement; None if they don't fit."""
+        layout = Layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
+        if not layout.fits(taken):
+            return None
+        layout.take(taken)
+        return layout
+
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
         near = [each for each in candidates if each.distance <= self.config.window and not layout.holds(each)]
@@ -125,7 +152,7 @@ class Selector:
         unwhole = {
             id(each): LeftOut(FOR_BUDGET, layout.text_tokens(each))
             for each in candidates
-            if not each.is_hit and self._has_to_be_whole(each)
+            if not each.is_hit and self.has_to_be_whole(each)
         }
         candidates = [each for each in candidates if id(each) not in unwhole]
         weighed = self._weighed(layout, candidates)
@@ -178,15 +205,12 @@ class Selector:
 
     def _misses(self, selection: Selection) -> bool:
         """Whether a hit that has to stand whole doesn't."""
-        hits = (each for each in selection.candidates if each.is_hit and self._has_to_be_whole(each))
+        hits = (each for each in selection.candidates if each.is_hit and self.has_to_be_whole(each))
         return not all(selection.stands(each, whole=True) for each in hits)
-
-    def _has_to_be_whole(self, candidate: Candidate) -> bool:
-        return self.config.enabled and is_marked(candidate.chunk, "keep_whole", self.config.keys)
 
     def _unkept(self, candidates: Sequence[Candidate]) -> list[str]:
         """A note on each hit that has to stand whole and can't."""
-        hits = (each for each in candidates if each.is_hit and self._has_to_be_whole(each))
+        hits = (each for each in candidates if each.is_hit and self.has_to_be_whole(each))
         return [f"keep_whole: {shown(each.chunk.id, 80)} does not fit whole, treated as any other" for each in hits]
 
     def _layout(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:

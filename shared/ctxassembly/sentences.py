@@ -14,13 +14,14 @@ from ctxassembly.types import Span
 
 # Those of other scripts end a sentence whatever comes after them: Chinese and Japanese, Devanagari and its neighbours,
 # Arabic and Urdu, Ethiopic, Khmer, Burmese, Tibetan.
-_FULL = "。！？｡।॥؟۔።፧។៕။།"
-_STOPS, _CLOSING = f".!?…{_FULL}", "\"'”’»)\\]」』）"
+FULL_STOPS = "。！？｡।॥؟۔።፧។៕။།"
+STOPS, CLOSING = f".!?…{FULL_STOPS}", "\"'”’»)]」』）"
+_STOPS, _CLOSING = STOPS, re.escape(CLOSING)
 # It begins with one character of a set, which is what a search can skip to. A run of stops is tried from its first one
 # only: from each of them, a long run would take quadratic time.
 _BREAK = re.compile(
     rf"[\n{_STOPS}](?:(?<=\n)(?:\s*\n)?|(?<!\n)(?<![.!?…].)[{_STOPS}]*"
-    rf"(?:[{_CLOSING}]*(?:\s*\n|\s+)|(?<=[{_FULL}])[{_CLOSING}]*))",
+    rf"(?:[{_CLOSING}]*(?:\s*\n|\s+)|(?<=[{FULL_STOPS}])[{_CLOSING}]*))",
     re.DOTALL,
 )
 # Thai and Lao have no stops: a blank parts sentences, and phrases as well. One of their vowels tells them at a glance.

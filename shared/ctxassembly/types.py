@@ -24,13 +24,16 @@ NEAR = "near duplicate"
 SEMANTIC = "semantic duplicate"
 CONTAINED = "contained"
 """The reason of a chunk all of whose text stands in a larger one."""
+REPEATED: Literal["repeated"] = "repeated"
+"""The reason of a chunk whose sentences stand in a better-ranked passage: of all of it, or of what isn't there."""
 _LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
 """The reasons for which a chunk that was to be read isn't."""
 GAP = "[...]"
 """Stands where text of the same document is missing, and at the end of text that was shortened."""
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
-Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm"]
-"""Why only a part of a chunk stands: cut to what fits or to that limit, chosen by sentences, or compressed."""
+Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated"]
+"""Why only a part of a chunk stands: cut to what fits or to that limit, chosen by sentences, compressed, or because a
+better-ranked passage has the rest."""
 
 
 PartName = tuple[tuple[str, "str | int | float"], ...]
@@ -348,7 +351,7 @@ class Decision:
     outcome: Outcome
     reason: str
     because_of: str | None = None
-    """The kept chunk that made this one unnecessary."""
+    """The kept chunk that made this one unnecessary, or that has the sentences taken out of it."""
     replaced: tuple[str, ...] = ()
     """The chunks that collapsed onto this one."""
     stripped_chars: int = 0

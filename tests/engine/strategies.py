@@ -25,6 +25,7 @@ FRAGMENTS = (
         "| a | b |\n",
         "2024-01-01 INFO ok\n",
         "the same line of a log\n",
+        "What stands in one document stands in another, too. Who has read it in the first needs not read it again. ",
         " " * 9,
         "\n" * 4,
     ),

@@ -223,7 +223,7 @@ def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, op
         Chunk(f"{name}0", name, f"{name}: {ANSWER.replace('five', name)} " + " ".join(FILLER[n : n + 4]))
         for n, name in enumerate("ABCDEFGHIJ")
     ]
-    context = packed(chunks, limit, **{"granularity": "auto"} | options)
+    context = packed(chunks, limit, **{"granularity": "auto", "dedup": "none"} | options)
     outcomes = [each.outcome for each in context.trace.decisions]
     assert "dropped" in outcomes or not whole
     assert (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.limits import COUNTED_CHUNKS
 from ctxassembly.inspect.tally import counting
-from ctxassembly.types import EXACT, NEAR, SEMANTIC, Decision, Fragment, Trace
+from ctxassembly.types import EXACT, NEAR, REPEATED, SEMANTIC, Decision, Fragment, Shortened, Trace
 
 LEFT_OUT = "left out"
 """The rule of the budget whose chunks have their reasons in `left_out`."""
@@ -61,6 +61,8 @@ def saved(context: Assembled) -> list[Saved]:
             if stage.name.endswith("dedup")
             else _for_budget(context.trace, place)
             if stage.name == "budget"
+            else _repeated(context, place)
+            if stage.name == "repeats"
             else _joined(context, place)
             if stage.name == "render"
             else ()
@@ -81,10 +83,19 @@ def _duplicates(context: Assembled, place: int, of_neighbours: bool) -> Iterator
 
 
 def _for_budget(trace: Trace, place: int) -> Iterator[Saved]:
-    shortened, dropped = trace.shortened, trace.left_out
-    shorter = sum(each.tokens_before - each.tokens_after for each in shortened)
-    yield Saved(place, "cut or compressed", len(shortened), shorter, len(shortened))
+    dropped = trace.left_out
+    yield _shortened(place, "cut or compressed", [each for each in trace.shortened if each.by != REPEATED])
     yield Saved(place, LEFT_OUT, len(dropped), trace.left_out_tokens, len(dropped))
+
+
+def _repeated(context: Assembled, place: int) -> Iterator[Saved]:
+    yield _shortened(place, "without sentences repeated", [e for e in context.trace.shortened if e.by == REPEATED])
+    gone = [each for each in context.trace.decisions if each.outcome == "duplicate" and each.reason == REPEATED]
+    yield _row(context, place, "repeated sentences alone", len(gone), _at_hand(context, gone))
+
+
+def _shortened(place: int, rule: str, found: Sequence[Shortened]) -> Saved:
+    return Saved(place, rule, len(found), sum(each.tokens_before - each.tokens_after for each in found), len(found))
 
 
 def _joined(context: Assembled, place: int) -> Iterator[Saved]:

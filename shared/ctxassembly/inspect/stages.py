@@ -15,6 +15,7 @@ DOES = {
     "near dedup": "removes what is nearly the same",
     "semantic dedup": "removes what means the same",
     "budget": "keeps what has room",
+    "repeats": "says once what passages share",
     "render": "joins, labels, writes",
 }
 """What each stage is for."""

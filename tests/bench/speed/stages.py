@@ -25,7 +25,7 @@ class Group(NamedTuple):
 GROUPS = (
     Group("fetch neighbours", 40, frozenset({"expand"})),
     Group("deduplicate", 5, frozenset({"dedup"})),
-    Group("group, join, count tokens", 2 + 15, frozenset({"budget"})),
+    Group("group, join, count tokens", 2 + 15, frozenset({"budget", "repeats"})),
     Group("check, render, cite", None, frozenset({"admit", "render"})),
 )
 """Ours joins and counts in one stage: what a chunk costs depends on what it joins."""
