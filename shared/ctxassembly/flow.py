@@ -21,7 +21,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.explain import decide
 from ctxassembly.formats import seen_as
 from ctxassembly.gather import gather
-from ctxassembly.held import held
+from ctxassembly.held import held, keeps
 from ctxassembly.labels import Labels
 from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
@@ -141,7 +141,17 @@ def assemble_flow(
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(
-        seen, admitted.empty, lineage.copies(), lineage.now, chosen.taken, chosen.left_out, standing, shortened
+        seen,
+        admitted.empty,
+        lineage.copies(),
+        lineage.now,
+        chosen.taken,
+        chosen.left_out,
+        standing,
+        shortened,
+        layout.particulars,
+        query,
+        keeps,
     )
     stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
     documents = {candidate.chunk.document_id for candidate in chosen.usable if id(candidate) not in stopped}

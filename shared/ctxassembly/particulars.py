@@ -41,6 +41,17 @@ class Particulars:
             self._lines[key] = (chunk, line or None)
         return self._lines[key][1]
 
+    def said(self, chunk: Chunk, name: str) -> str | None:
+        """The same; of several values all of them."""
+        value = self._keys.read(chunk.metadata, name)
+        if value is None:  # so it mostly is, and there may be thousands of chunks
+            return None
+        if isinstance(value, (set, frozenset)):
+            value = sorted(as_text(each) or "" for each in value)
+        if isinstance(value, (list, tuple)):
+            return one_line(", ".join(said for each in value if (said := as_text(each)))) or None
+        return self.line(chunk, name)
+
     def number(self, chunk: Chunk, name: str) -> int | str | None:
         """The same, as a number if it is a whole one; a page counted from 1."""
         key = (id(chunk), name)

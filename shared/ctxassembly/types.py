@@ -25,6 +25,8 @@ _LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
 GAP = "[...]"
 """Stands where text of the same document is missing, and at the end of text that was shortened."""
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
+STANDS: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
+"""The outcomes of a chunk that has text of its own in the context."""
 Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm"]
 """Why only a part of a chunk stands: cut to what fits or to that limit, chosen by sentences, or compressed."""
 
@@ -354,11 +356,16 @@ class Decision:
     needed no counting."""
     shortened: Shortened | None = None
     """How much shorter it is, for one that was cut or compressed."""
+    search_method: str | None = None
+    """How the retriever found it, if the hit's metadata say so (`MetadataKeys.search_method`)."""
+    matches: Sequence[str] | None = None
+    """The words of the query that the chunk has, in any form, in the order of the query: looked up when they are first
+    read. None without a query, and of what doesn't stand, but for the hits whose text a context keeps."""
 
     @property
     def stands(self) -> bool:
         """Whether text of its own is in the context, all of it or a part."""
-        return self.outcome in ("kept", "cut", "compressed")
+        return self.outcome in STANDS
 
 
 @dataclass(frozen=True, slots=True)
