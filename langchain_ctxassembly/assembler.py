@@ -137,7 +137,11 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """A runnable with the same inputs that gives the `Context`, whose `str()` is its text.
 
-        In the state of a LangGraph graph a context stands as `as_context() | Context.to_dict`.
+        In the state of a LangGraph graph a context stands as `as_context() | Context.to_dict`, and is made again by
+        `Context.from_dict(state["context"])`. Left as it is, it comes back whole from a checkpoint, too, but LangGraph
+        warns once of a type that it doesn't know. A library can't register one: the checkpointer can,
+        `InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[Context]))`, and under
+        LANGGRAPH_STRICT_MSGPACK the annotation `context: Context` of the state does.
 
         `config` is for its runs: a `with_config` before `as_context` gives its own.
         """
