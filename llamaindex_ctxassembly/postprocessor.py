@@ -86,6 +86,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     `supplement` is what no node holds, facts from a graph or a database: text, a `Supplement`, or a function from the
     query (None if there is none) to one of them or None.
 
+    What a node keeps from the LLM by `excluded_llm_metadata_keys` stands in no header, neither under `header_keys` nor
+    as a summary, a section or a page; a label names the next source that it may, else "unknown". Citations, which the
+    LLM doesn't read, have it all. `file_name` is named although SimpleDirectoryReader excludes it from all its
+    documents, together with sizes and dates: for a label without it there is `MetadataKeys(source="title")`.
+
     Nodes with an image, audio or video and no text follow the labelled ones, with their metadata kept out of the
     prompt; of an image with a caption the caption is read.
 

@@ -28,6 +28,7 @@ from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.long_chunks import LongChunks
 from ctxassembly.missing import Lack, under_filter
+from ctxassembly.particulars import Particulars
 from ctxassembly.render import SEPARATORS
 from ctxassembly.requests import Request
 from ctxassembly.scope import Scope
@@ -137,7 +138,10 @@ def assemble_flow(
     }
     standing = layout.labels()
     rows = _placed(standing, layout.blocks(level), beside, config)
-    cited = cite(rows, SEPARATORS[config.separator], layout.particulars, shortened, config.first_label)
+    # A header leaves out what the model is not to read; whoever reads a citation may.
+    hides = any(each.chunk.unnamed for each in chosen.taken)
+    read = Particulars(config.keys, config.language) if hides else layout.particulars
+    cited = cite(rows, SEPARATORS[config.separator], read, shortened, config.first_label)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(
@@ -149,7 +153,7 @@ def assemble_flow(
         chosen.left_out,
         standing,
         shortened,
-        layout.particulars,
+        read,
         query,
         keeps,
     )

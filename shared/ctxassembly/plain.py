@@ -72,7 +72,8 @@ def revived(kind: Any, value: Any) -> Any:
         return value
     if origin in (Union, UnionType):
         made = [each for each in arguments if is_dataclass(each) or get_origin(each) in (tuple, Sequence)]
-        made += [float] if float in arguments and isinstance(value, str) else []
+        # A float that isn't finite was written as its text; where text may stand as well, it is that.
+        made += [float] if float in arguments and isinstance(value, str) and str not in arguments else []
         return revived(made[0], value) if made else value
     if origin is Sequence:
         return tuple(revived(arguments[0], item) for item in value)

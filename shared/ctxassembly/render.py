@@ -35,7 +35,7 @@ class Renderer:
         self._form = config.format if isinstance(config.format, str) else "custom"
         self._guard = guard_of(self._form, config.supplement_separator)
         self._wording = WORDINGS[config.language]
-        self.particulars = Particulars(config.keys, config.language)
+        self.particulars = Particulars(config.keys, config.language, named=True)
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int, bool, bool], tuple[Candidate, list[Part], bool]] = {}
         self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
@@ -65,7 +65,7 @@ class Renderer:
         """What `header_keys` say of `chunk`, in our own lines: no value can begin one."""
         lines: list[str] = []
         for key in self._config.header_keys:
-            value = None if key in chunk.unread else as_text(look_up(chunk.metadata, key))
+            value = None if chunk.is_unread(key) else as_text(look_up(chunk.metadata, key))
             if value is not None and (line := one_line(value)):
                 lines.append(neutralised(f"{one_line(key)}: {line}", self._form, self._guard))
         return lines

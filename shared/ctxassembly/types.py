@@ -75,8 +75,14 @@ class Chunk:
     """The embedding of `text`, if it is at hand: semantic deduplication then needs not compute it."""
     origin: Origin | None = None
     unread: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    """Metadata keys that the model is not to read, in a summary or under `header_keys`: as LlamaIndex's nodes say. What
-    a label names, the source and its place, stands all the same."""
+    """Metadata keys that the model is not to read, in a summary or under `header_keys`: as LlamaIndex's nodes say."""
+    unnamed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Those of them that no header names either, as a source, a page or a section: the next key does that holds one. A
+    citation, which the model doesn't read, has them all the same."""
+
+    def is_unread(self, key: str) -> bool:
+        """Whether the model is not to read what stands under `key`, which may be a dotted path."""
+        return key in self.unread or ("." in key and key.partition(".")[0] in self.unread)
 
     @property
     def lookup_id(self) -> str:

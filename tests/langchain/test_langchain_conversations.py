@@ -269,6 +269,16 @@ def test_a_context_goes_through_a_checkpoint_as_plain_data(unregistered: Callabl
     assert unregistered() == []
 
 
+def test_so_does_one_of_pages_and_sections_without_an_index() -> None:
+    """As PDF loaders and Markdown splitters leave them: what their offsets count in has a name."""
+    pages = [
+        Document("The desk opens.", metadata={"source": "a.pdf", "start_index": 0, "page": 3, "page_label": "iv"}),
+        Document("At nine.", metadata={"source": "a.md", "start_index": 0, "Header 1": "Hours", "Header 2": "Sunday"}),
+    ]
+    context = ContextAssembler().as_context().invoke(pages)
+    assert Context.from_dict(json.loads(json.dumps(context.to_dict()))) == context
+
+
 def test_a_context_itself_comes_back_whole_and_is_the_one_type_to_register(
     unregistered: Callable[[], list[str]],
 ) -> None:
