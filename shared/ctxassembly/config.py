@@ -31,7 +31,14 @@ SupplementDefault = Literal["add", "suppress"]
 OnStoreError = Literal["degrade", "raise"]
 Neighbours = Literal["auto", "filtered", "unfiltered"]
 
-DEFAULT_ENCODING = "cl100k_base"
+
+class _Unsaid(str):
+    """A setting that nobody has given, and that another one may therefore bring along."""
+
+    __slots__ = ()
+
+
+DEFAULT_ENCODING = _Unsaid("cl100k_base")
 MAX_WINDOW = 3
 """The widest window of the published five-stage rule."""
 MAX_POOL_WINDOW = 16
@@ -302,7 +309,7 @@ class AssemblyConfig:
         if not isinstance(self.max_tokens, TokenBudget):
             check_int("max_tokens", self.max_tokens, 1)
         elif (own := self.max_tokens.encoding) and self.encoding != own:
-            if self.encoding != DEFAULT_ENCODING:
+            if not isinstance(self.encoding, _Unsaid):
                 raise ConfigError("encoding", f"left out beside a TokenBudget, whose own is {own!r}", self.encoding)
             object.__setattr__(self, "encoding", own)
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):

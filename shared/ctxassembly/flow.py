@@ -187,7 +187,7 @@ def assemble_flow(
         language=config.language,
         keys=config.keys,
         hits=held(admitted.hits, decisions, chosen.taken),
-        encoding=config.encoding,
+        encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
     )
 
 
