@@ -21,7 +21,7 @@ from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, NothingToJoinWarning
 from ctxassembly.keys import keyed
 from ctxassembly.labels import check_labels, labels_of_call
-from ctxassembly.misuse import check_parameters, check_store, not_a_document
+from ctxassembly.misuse import check_parameters, check_store, not_a_document, wrong_config
 from ctxassembly.models import too_small
 from ctxassembly.scope import filter_not_seen
 from ctxassembly.shown import shown
@@ -103,6 +103,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     def _knows(cls, given: Any) -> Any:
         if isinstance(given, Mapping):
             check_parameters(cls.__name__, given, cls.model_fields, "config={}")
+            config = given.get("config")
+            if not (config is None or isinstance(config, AssemblyConfig)):
+                raise ConfigError("config", "an AssemblyConfig", config, wrong_config(config))
         return given
 
     @model_validator(mode="after")

@@ -28,6 +28,7 @@ from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.long_chunks import LongChunks
 from ctxassembly.missing import Lack, under_filter
+from ctxassembly.misuse import wrong_config
 from ctxassembly.particulars import Particulars
 from ctxassembly.render import SEPARATORS
 from ctxassembly.requests import Request
@@ -73,7 +74,7 @@ def assemble_flow(
     """
     config = AssemblyConfig() if config is None else config
     if not isinstance(config, AssemblyConfig):
-        raise InputError(f"config must be an AssemblyConfig or None, got {shown(config)}")
+        raise InputError(f"config must be an AssemblyConfig or None, got {shown(config)}{wrong_config(config)}")
     if query is not None and not isinstance(query, str):
         raise InputError(f"query must be a string or None, got {shown(query)}")
     query = query if query is None else str.__str__(query)
