@@ -12,6 +12,7 @@ import pytest
 from builders import count
 from ctxassembly import AssemblyConfig, TokenBudget
 from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.tokens import counter_for
 
 PROMPT, QUESTION = "Answer from the context alone.", "How long do I fast before a gastroscopy?"
 HISTORY = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good morning"}]
@@ -124,6 +125,7 @@ def test_a_config_whose_encoding_nobody_gave_takes_that_of_a_budget_given_later(
         assert config.encoding == "cl100k_base"
         assert repr(config.encoding) == "'cl100k_base'"
         assert replace(config, max_tokens=budget).encoding == "o200k_base"
+        assert counter_for(config.encoding) is counter_for("cl100k_base")
 
 
 def test_a_model_at_hand_is_counted_in_its_own_encoding():
