@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from ctxassembly.terms import ENDING_CHARS, LONG_CHARS, STEM_CHARS
-from ctxassembly.words import words
+from ctxassembly.words import is_spaced, parted, plain, words
 
 
 class Wanted:
@@ -17,8 +17,9 @@ class Wanted:
         self._query = query
 
     @cached_property
-    def _words(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(words(self._query)))
+    def _forms(self) -> tuple[tuple[str, str], ...]:
+        """Each word, and what a text of words between blanks has if it has that word in any form."""
+        return tuple((word, _form(word)) for word in dict.fromkeys(words(self._query)))
 
     def found_in(self, text: str) -> tuple[str, ...]:
         """The words of the query that `text` has, in any form, each once, in the order of the query.
@@ -26,17 +27,17 @@ class Wanted:
         A form of a word is what begins like it, as sentences are chosen: by six letters, of a long word by all but its
         ending. A word of fewer letters is only itself.
         """
-        known = set(words(text))
-        stems = {word[:STEM_CHARS] for word in known}
-        return tuple(word for word in self._words if _is_in(word, known, stems))
+        same = plain(text)
+        # Adapters write every trace, so this is as fast as looking for a few words in a text can be.
+        spaced = parted(same) if is_spaced(same) else " ".join(words(text))
+        between = f" {spaced} "
+        return tuple(word for word, form in self._forms if form in between)
 
 
-def _is_in(word: str, known: set[str], stems: set[str]) -> bool:
-    if word in known:
-        return True
-    if len(word) < STEM_CHARS or word[:STEM_CHARS] not in stems:
-        return False
-    return len(word) < LONG_CHARS or any(each.startswith(word[:-ENDING_CHARS]) for each in known)
+def _form(word: str) -> str:
+    if len(word) < STEM_CHARS:
+        return f" {word} "
+    return f" {word[:STEM_CHARS]}" if len(word) < LONG_CHARS else f" {word[:-ENDING_CHARS]}"
 
 
 class Matches(Sequence[str]):
