@@ -75,7 +75,7 @@ def wrong_config(given: Any) -> str:
         return f": write query={shown(given, 40)}"
     if isinstance(given, int):
         return f": write config=AssemblyConfig(max_tokens={shown(given, 40)})"
-    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+    if type(given) is dict and all(type(name) is str for name in [*given][:3]):  # any other may raise, or not end
         settings = ", ".join(f"{name}={shown(value, 40)}" for name, value in [*given.items()][:3])
         return f": write config=AssemblyConfig({settings}{', ...' if len(given) > 3 else ''})"
     return ""
