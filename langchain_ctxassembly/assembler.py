@@ -21,7 +21,7 @@ from ctxassembly.drive import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, NothingToJoinWarning
 from ctxassembly.keys import keyed
 from ctxassembly.labels import check_labels, labels_of_call
-from ctxassembly.misuse import check_parameters, check_store, not_a_document
+from ctxassembly.misuse import check_parameters, check_store, not_a_document, wrong_config
 from ctxassembly.models import too_small
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.scope import filter_not_seen
@@ -104,6 +104,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     def _knows(cls, given: Any) -> Any:
         if isinstance(given, Mapping):
             check_parameters(cls.__name__, given, cls.model_fields, "config={}")
+            config = given.get("config")
+            if not (config is None or isinstance(config, AssemblyConfig)):
+                raise ConfigError("config", "an AssemblyConfig", config, wrong_config(config))
         return given
 
     @model_validator(mode="after")
@@ -138,7 +141,11 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """A runnable with the same inputs that gives the `Context`, whose `str()` is its text.
 
-        In the state of a LangGraph graph a context stands as `as_context() | Context.to_dict`.
+        In the state of a LangGraph graph a context stands as `as_context() | Context.to_dict`, and is made again by
+        `Context.from_dict(state["context"])`. Left as it is, it comes back whole from a checkpoint, too, but LangGraph
+        warns once of a type that it doesn't know. A library can't register one: the checkpointer can,
+        `InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[Context]))`, and under
+        LANGGRAPH_STRICT_MSGPACK the annotation `context: Context` of the state does.
 
         `config` is for its runs: a `with_config` before `as_context` gives its own.
         """

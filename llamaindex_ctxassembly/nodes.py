@@ -23,6 +23,10 @@ from ctxassembly.parts import part_in
 from ctxassembly.shown import as_name, shown
 from ctxassembly.types import Chunk, Hit, Origin
 
+EXCLUDED_BY_READER = frozenset(
+    {"file_name", "file_type", "file_size", "creation_date", "last_modified_date", "last_accessed_date"}
+)
+"""What SimpleDirectoryReader keeps from the LLM in each of its documents, all of them together."""
 _BY_DEFAULT = MetadataKeys().document_id
 _FACTS = "Here are some facts extracted from the provided text:"
 """What PropertyGraphIndex writes before triplets, and these before the text that they come from, unless it is told."""
@@ -46,6 +50,8 @@ def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
         document_id=chunk.document_id,
         text=chunk.text[:at].strip(),
         metadata=chunk.metadata,
+        unread=chunk.unread,
+        unnamed=chunk.unnamed,
         origin=Origin(((FACTS, chunk.id),), lookup_id=plain.lookup_id),
     )
     return [Hit(plain, score), Hit(facts, score)]
@@ -75,8 +81,21 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
         metadata=node.metadata,
         vector=node.embedding,
         origin=_origin(node, document_id, source, near, keys),
-        unread=frozenset(each for each in node.excluded_llm_metadata_keys or () if isinstance(each, str)),
+        unread=(unread := frozenset(each for each in node.excluded_llm_metadata_keys or () if isinstance(each, str))),
+        unnamed=_unnamed(node.metadata, unread, keys),
     )
+
+
+def _unnamed(metadata: Any, unread: frozenset[str], keys: MetadataKeys) -> frozenset[str]:
+    """Those of the keys that are kept from the LLM which aren't to be in a label either.
+
+    What SimpleDirectoryReader excludes by itself, `file_name` among it, says nothing of labels; nor do nodes of ours,
+    which exclude all their metadata since they are written in the text.
+    """
+    if not unread or (type(metadata) is dict and "citation" in metadata and unread >= metadata.keys()):
+        return frozenset()
+    chosen = unread - EXCLUDED_BY_READER if unread >= EXCLUDED_BY_READER else unread
+    return chosen & keys.named if chosen else chosen
 
 
 def _origin(

@@ -87,6 +87,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     `supplement` is what no node holds, facts from a graph or a database: text, a `Supplement`, or a function from the
     query (None if there is none) to one of them or None.
 
+    What a node keeps from the LLM by `excluded_llm_metadata_keys` stands in no header, neither under `header_keys` nor
+    as a summary, a section or a page; a label names the next source that it may, else "unknown". Citations, which the
+    LLM doesn't read, have it all. `file_name` is named although SimpleDirectoryReader excludes it from all its
+    documents, together with sizes and dates: for a label without it there is `MetadataKeys(source="title")`.
+
     Nodes with an image, audio or video and no text follow the labelled ones, with their metadata kept out of the
     prompt; of an image with a caption the caption is read.
 
@@ -98,7 +103,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     arguments that returns those of the conversation that is going on, or None. Without them each run begins with
     `config.first_label`.
 
-    `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer.
+    `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer. A context
+    that may be longer than its window, or without it that of `Settings.llm`, is warned of. An LLM that is handed to the
+    query engine alone can't be seen: say `AssemblyConfig(max_tokens=TokenBudget.for_model(llm))`.
 
     Stores, models, labels, the hook and the supplement are left out of `to_dict` and `to_json`: hand them to
     `from_dict` again. A function as filter can't be written as JSON.
@@ -123,6 +130,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
+    _looked_at: int = PrivateAttr(default=0)
+    """The LLM whose window was last looked at, by its `id`: a copy of ours needn't have it."""
     _warnings: set[type[Warning]] = PrivateAttr(default_factory=set)
 
     def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
@@ -143,8 +152,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self._embeddings = as_embeddings(self.embeddings)
         check_labels(self.labels)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
-        # Asking `Settings.llm` would make one where none is set.
-        if message := too_small(self.llm or getattr(Settings, "_llm", None), self.config.token_limit):
+        if message := self._no_room():
             warnings.warn(message, UserWarning, stacklevel=2)
 
     @classmethod
@@ -172,6 +180,15 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         given = self._given(nodes, _words(query_bundle))
         return _answer(nodes, self._warned(await aassemble(**given, llm=async_model(self.llm))))
 
+    def _no_room(self) -> str | None:
+        """What to warn of if the context may be too long for the LLM, of each that is seen once."""
+        # Asking `Settings.llm` would make one where none is set.
+        llm = self.llm or getattr(Settings, "_llm", None)
+        if id(llm) == self._looked_at:  # what it says of itself may take a while
+            return None
+        self._looked_at = id(llm)
+        return too_small(llm, self.config.token_limit)
+
     def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         return {
             "hits": [hit for each in nodes if not is_media(each) for hit in to_hits(each, self.config.keys)],
@@ -194,6 +211,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return under(filters, self._neighbours)
 
     def _warned(self, context: Context) -> Context:
+        if message := self._no_room():
+            warnings.warn(message, UserWarning, stacklevel=3)
         for message, kind in (
             (filter_not_seen(context.trace, REMEDY), FilterNotSeenWarning),
             (context.trace.missing, NothingToJoinWarning),

@@ -35,7 +35,7 @@ def cite(
 ) -> Cited:
     """The text that `blocks` make with `separator` between them. One without a label is cited as nothing.
 
-    `read` is what the headers were written with; `shortened` says, by `id`, which candidates stand in part.
+    `read` tells what the metadata say, as the headers do; `shortened` says, by `id`, which candidates stand in part.
     """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited: list[Block] = []

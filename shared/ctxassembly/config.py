@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from ctxassembly.checks import check_int
 from ctxassembly.errors import ConfigError
 from ctxassembly.formats import FORMATS, Heading
+from ctxassembly.forms import sayable
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.token_budget import TokenBudget
 from ctxassembly.uses import PUBLISHED_RULES, USES
@@ -31,7 +32,14 @@ SupplementDefault = Literal["add", "suppress"]
 OnStoreError = Literal["degrade", "raise"]
 Neighbours = Literal["auto", "filtered", "unfiltered"]
 
-DEFAULT_ENCODING = "cl100k_base"
+
+class _Unsaid(str):
+    """A setting that nobody has given, and that another one may therefore bring along."""
+
+    __slots__ = ()
+
+
+DEFAULT_ENCODING = _Unsaid("cl100k_base")
 MAX_WINDOW = 3
 """The widest window of the published five-stage rule."""
 MAX_POOL_WINDOW = 16
@@ -179,6 +187,9 @@ class AssemblyConfig:
     labels: `Labels` counts them on."""
     supplement_position: SupplementPosition = "after"
     """Where supplementary text stands: before or after all documents."""
+    supplement_separator: str | None = None
+    """The line above supplementary text, in place of the language's own, `--- SUPPLEMENTARY INFORMATION ---`. No text
+    of a document can forge it, in any case or with other signs around it. Before the documents `---` still ends it."""
     supplement_max_tokens: int = 1_000
     """The most tokens that supplementary text may have, its separator included; at least 1. It is cut at a sentence.
     What it has is taken from `max_tokens`, the documents have the rest: at least half, and all if the best hit would
@@ -262,6 +273,14 @@ class AssemblyConfig:
         if not _is_number(self.llm_timeout_seconds) or self.llm_timeout_seconds <= 0:
             raise ConfigError("llm_timeout_seconds", "a number above 0", self.llm_timeout_seconds)
         self._check_gate()
+        self._check_separator()
+
+    def _check_separator(self) -> None:
+        line = self.supplement_separator
+        if line is not None:
+            if not isinstance(line, str) or len(line.strip().splitlines()) != 1 or not sayable(line):
+                raise ConfigError("supplement_separator", "one line of text without {}, or None", line)
+            object.__setattr__(self, "supplement_separator", str.__str__(line).strip())
 
     def _check_gate(self) -> None:
         if self.supplement_threshold is not None and not callable(self.supplement_threshold):
@@ -296,7 +315,7 @@ class AssemblyConfig:
         if not isinstance(self.max_tokens, TokenBudget):
             check_int("max_tokens", self.max_tokens, 1)
         elif (own := self.max_tokens.encoding) and self.encoding != own:
-            if self.encoding != DEFAULT_ENCODING:
+            if not isinstance(self.encoding, _Unsaid):
                 raise ConfigError("encoding", f"left out beside a TokenBudget, whose own is {own!r}", self.encoding)
             object.__setattr__(self, "encoding", own)
         if not (callable(self.encoding) or (isinstance(self.encoding, str) and self.encoding)):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ctxassembly.types import CONTAINED, Candidate, Decision, Label, Outcome, Shortened, Shortening
+from ctxassembly.matches import Matches, Wanted
+from ctxassembly.particulars import Particulars
+from ctxassembly.types import CONTAINED, STANDS, Candidate, Decision, Label, Outcome, Shortened, Shortening
 
 _OUTCOME_OF: Mapping[Shortening, Outcome] = {
     "budget": "cut",
@@ -27,14 +29,20 @@ def decide(
     labels: Sequence[Label],
     shortened: Mapping[int, Shortened],
     elsewhere: Mapping[int, Candidate],
+    read: Particulars,
+    query: str | None,
+    keeps: Callable[[Candidate], bool],
 ) -> tuple[Decision, ...]:
     """One decision per candidate, in the order given, the empty ones last.
 
     `copies` names the original of each copy and why it is one, by `id(copy)`; `present` says what a candidate has
     become on its way to the budget, `left_out` why this was left out and what it would have added, by its `id`; `taken`
     are those that the budget took, of which only the ones in `labels` have text of their own; `shortened` says which of
-    them stand in part, and `elsewhere` who has the sentences taken out of some, by the `id` of what they have become.
+    them stand in part, and `elsewhere` who has the sentences taken out of some, by the `id` of what they have become;
+    `read` says how the retriever found a hit, and `keeps` whether a candidate's text stays at hand although it doesn't
+    stand.
     """
+    wanted = Wanted(query) if query else None
     stripped, container = _placed(taken, labels)
     replaced: dict[int, list[str]] = defaultdict(list)
     for candidate in candidates if copies else ():
@@ -68,15 +76,18 @@ def decide(
         names = tuple(replaced.get(id(candidate), ()))
         # In the order of the fields, since there may be thousands of them and names take time.
         placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, score)
-        return Decision(*placed, outcome, reason, because_of, names, chars, tokens, part)
+        method = None if candidate.distance else read.said(chunk, "search_method")
+        known = now if outcome in STANDS else candidate if keeps(candidate) else None
+        matches = Matches(wanted, known.chunk.text) if wanted and known else None
+        return Decision(*placed, outcome, reason, because_of, names, chars, tokens, part, method, matches)
 
-    return (*map(decision, candidates), *map(_empty, empty))
+    return (*map(decision, candidates), *(_empty(each, read) for each in empty))
 
 
-def _empty(candidate: Candidate) -> Decision:
+def _empty(candidate: Candidate, read: Particulars) -> Decision:
     chunk = candidate.chunk
     placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score)
-    return Decision(*placed, "dropped", "empty")
+    return Decision(*placed, "dropped", "empty", search_method=read.said(chunk, "search_method"))
 
 
 def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[int, int], dict[int, Candidate]]:

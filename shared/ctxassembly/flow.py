@@ -21,13 +21,15 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.explain import decide
 from ctxassembly.formats import seen_as
 from ctxassembly.gather import gather
-from ctxassembly.held import held
+from ctxassembly.held import held, keeps
 from ctxassembly.labels import Labels
 from ctxassembly.layout import Layout
 from ctxassembly.lineage import Lineage
 from ctxassembly.log import Log
 from ctxassembly.long_chunks import LongChunks
 from ctxassembly.missing import Lack, under_filter
+from ctxassembly.misuse import wrong_config
+from ctxassembly.particulars import Particulars
 from ctxassembly.render import SEPARATORS
 from ctxassembly.requests import Request
 from ctxassembly.said_once import Chosen
@@ -73,7 +75,7 @@ def assemble_flow(
     """
     config = AssemblyConfig() if config is None else config
     if not isinstance(config, AssemblyConfig):
-        raise InputError(f"config must be an AssemblyConfig or None, got {shown(config)}")
+        raise InputError(f"config must be an AssemblyConfig or None, got {shown(config)}{wrong_config(config)}")
     if query is not None and not isinstance(query, str):
         raise InputError(f"query must be a string or None, got {shown(query)}")
     query = query if query is None else str.__str__(query)
@@ -137,7 +139,10 @@ def assemble_flow(
     }
     standing = layout.labels()
     rows = _placed(standing, layout.blocks(level), beside, config)
-    cited = cite(rows, SEPARATORS[config.separator], layout.particulars, shortened, config.first_label)
+    # A header leaves out what the model is not to read; whoever reads a citation may.
+    hides = any(each.chunk.unnamed for each in chosen.taken)
+    read = Particulars(config.keys, config.language) if hides else layout.particulars
+    cited = cite(rows, SEPARATORS[config.separator], read, shortened, config.first_label)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
     decisions = decide(
@@ -150,6 +155,9 @@ def assemble_flow(
         standing,
         shortened,
         chosen.elsewhere,
+        read,
+        query,
+        keeps,
     )
     stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
     documents = {candidate.chunk.document_id for candidate in chosen.usable if id(candidate) not in stopped}
@@ -181,7 +189,7 @@ def assemble_flow(
         language=config.language,
         keys=config.keys,
         hits=held(admitted.hits, decisions, chosen.taken),
-        encoding=config.encoding,
+        encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
     )
 
 

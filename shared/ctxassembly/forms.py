@@ -105,18 +105,32 @@ Wordings = Mapping[str, Wording]
 Frames = Mapping[str, Frame]
 
 
-def line_forms(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES) -> list[str]:
+def sayable(line: str) -> bool:
+    """Whether `line` can be a form of ours: {} stands for numbers, and what can't be seen or sent says nothing."""
+    return "{}" not in line and line.strip().isprintable()
+
+
+def _without_ending(line: str) -> str:
+    """`line` as far as it has to be there; one word alone is all of it, or any word that begins alike would be it."""
+    return (_ENDING.sub("", line) if " " in line else "") or line
+
+
+def line_forms(
+    frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES, separator: str | None = None
+) -> list[str]:
     """How our lines begin, {} standing for a number: what no text may begin a line with in the format `frame`.
 
     Labels of all formats count, since an answer doesn't say which one it has read, and the words of all languages. A
     lead counts in its own format: elsewhere it is a mere heading. Tags are left to the escaping of their format. A
-    separator's last word may end as in another language, or where a chunk was cut: only its stem counts.
+    separator's last word may end as in another language, or where a chunk was cut: only its stem counts. `separator` is
+    the caller's own.
     """
     labels = [each.label for each in frames.values() if not each.markup]
     forms = [*labels, frames[frame].lead if frame in frames else "", GAP, RULE]
     for each in wordings.values():
         forms += (each.numbered.partition("{label}")[0] + FRAMES["numbered"].label, each.summary.partition("{")[0])
         forms += (_ENDING.sub("", each.supplement), each.context, each.nothing, each.question)
+    forms.append(_without_ending(separator or ""))
     return list(dict.fromkeys(filter(None, forms)))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import takewhile
 from string import ascii_letters
 from typing import NamedTuple
@@ -134,20 +134,23 @@ def is_lead(line: str) -> bool:
     return not all(_WORD.search(_ITEMS.sub("", each)) for each in (line, _HIDDEN.sub("", line)))
 
 
-@cache
-def guard_of(frame: str) -> Guard:
-    """The guard of a format, or of a function of the caller's, whose name is no format's."""
-    return made(frame)
+@lru_cache(maxsize=64)
+def guard_of(frame: str, separator: str | None = None) -> Guard:
+    """The guard of a format, or of a function of the caller's, whose name is no format's.
+
+    `separator` is the caller's own line above supplementary text.
+    """
+    return made(frame, separator=separator)
 
 
-def made(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES) -> Guard:
+def made(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES, *, separator: str | None = None) -> Guard:
     """The guard that these languages and formats need."""
     words = marker_words(wordings, frames)
     number = rf"(?:(?i:{'|'.join(map(re.escape, words))})[\s:#]*)?[0-9]+"
     item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
     inside = rf"(?i:[\s0-9{DASHES},;:#{''.join(sorted({*''.join(words)}))}]*)"
     raised = rf"[{SUPERSCRIPTS}]"
-    lines = [_atoms(form) for form in line_forms(frame, wordings, frames)]
+    lines = [_atoms(form) for form in line_forms(frame, wordings, frames, separator)]
     pairs = [(re.escape(left), re.escape(right)) for left, right in BRACKETS]
     markers = [[left, rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MOST}}}\s*{right}"] for left, right in pairs]
     markers.append([raised, rf"{raised}*(?:[,⁻]{raised}+){{0,{_MOST}}}(?!(?i:[0-9A-Z{SUPERSCRIPTS}⁺⁻]))"])

@@ -17,6 +17,11 @@ COUNTED_CHARS = 200_000
 """Of the repeated hits beyond the first, whose tokens are counted as what was saved. The others are counted as hits."""
 
 
+def keeps(candidate: Candidate) -> bool:
+    """Whether all the text of `candidate` stays at hand, whatever becomes of it."""
+    return candidate.is_hit and candidate.rank < FRAGMENTS and len(candidate.chunk.text) <= COMPARED_CHARS
+
+
 def held(hits: Sequence[Hit], decisions: Iterable[Decision], taken: Iterable[Candidate]) -> tuple[Fragment, ...]:
     """The first hits, those that repeat others, and one of each further document, which has its name; by rank."""
     first = tuple([_fragment(rank, hit, shown=True) for rank, hit in enumerate(hits[:FRAGMENTS])])

@@ -98,12 +98,21 @@ class MetadataKeys:
         """All keys by which a store finds a chunk's document, in their order."""
         return tuple(dict.fromkeys((*self.lookup_id, *self.documents)))
 
+    @property
+    def named(self) -> frozenset[str]:
+        """All keys under which a header finds what it names; of a dotted path the first one, too."""
+        keys = {key for each in _NAMED for key in getattr(self, each)}
+        return frozenset(keys | {key.partition(".")[0] for key in keys})
+
     def counted_page(self, metadata: Mapping[str, Any], number: int) -> int | None:
         """The page with that `number` in `metadata`, counted from 1; None if there is none. A label isn't counted."""
         if number and self.page_base:
             return number
         key = next((key for key in self.page if look_up(metadata, key) is not None), "")
         return (number if "label" in key else number + 1 - self.page_base) or None
+
+
+_NAMED = ("source", "title", "url", "section", "sheet", "page", "row_number")
 
 
 def keyed(store: Any, keys: MetadataKeys) -> Any:

@@ -37,5 +37,6 @@ def _line(decision: Decision) -> str:
     which = "neighbour of hit" if decision.distance else "hit"
     because = f", because of {shown(decision.because_of, _ID_CHARS)}" if decision.because_of is not None else ""
     tokens = f", {decision.tokens:,} tokens" if decision.tokens is not None else ""
+    found = f", found by {shown(decision.search_method, _ID_CHARS)}" if decision.search_method else ""
     name = f"{shown(decision.chunk_id, _ID_CHARS)} of {shown(decision.document_id, _ID_CHARS)}"
-    return f"{name}, {which} {decision.rank + 1}: {decision.outcome}, {decision.reason}{because}{tokens}"
+    return f"{name}, {which} {decision.rank + 1}: {decision.outcome}, {decision.reason}{because}{tokens}{found}"

@@ -74,6 +74,7 @@ def mended_chunk(chunk: Chunk, place: int) -> tuple[Chunk, list[Oddity]]:
         _vector(chunk.vector),
         chunk.origin if type(chunk.origin) is Origin else None,
         chunk.unread if type(chunk.unread) is frozenset else frozenset(),
+        chunk.unnamed if type(chunk.unnamed) is frozenset else frozenset(),
     )
     return mended, odd
 

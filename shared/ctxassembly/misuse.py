@@ -69,6 +69,18 @@ def _is_document(given: Any) -> bool:
     return hasattr(given, "page_content") and hasattr(given, "metadata")
 
 
+def wrong_config(given: Any) -> str:
+    """What to write in place of `config=given`, as the end of an error; nothing if that isn't known."""
+    if isinstance(given, str):
+        return f": write query={shown(given, 40)}"
+    if isinstance(given, int):
+        return f": write config=AssemblyConfig(max_tokens={shown(given, 40)})"
+    if type(given) is dict and all(type(name) is str for name in [*given][:3]):  # any other may raise, or not end
+        settings = ", ".join(f"{name}={shown(value, 40)}" for name, value in [*given.items()][:3])
+        return f": write config=AssemblyConfig({settings}{', ...' if len(given) > 3 else ''})"
+    return ""
+
+
 def wrong_store(given: Any) -> str:
     """What to write in place of `store=given`, as the end of an error; nothing if that isn't known."""
     if hasattr(given, "similarity_search") or hasattr(given, "get_by_ids"):

@@ -52,10 +52,10 @@ def replacements(
     return found
 
 
-def neutralised(text: str, form: str) -> str:
-    """`text` with what belongs there instead."""
+def neutralised(text: str, form: str, guard: Guard | None = None) -> str:
+    """`text` with what belongs there instead. The guard is that of the format, if not given."""
     done, parts = 0, []
-    for at, (end, instead) in sorted(replacements(text, form).items()):
+    for at, (end, instead) in sorted(replacements(text, form, guard=guard).items()):
         parts += [text[done:at], instead]
         done = end
     return "".join((*parts, text[done:]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ctxassembly.formats import Heading, reference
 from ctxassembly.forms import WORDINGS
@@ -17,10 +18,14 @@ NUMBER_DIGITS = 9
 
 
 class Particulars:
-    """Reads the metadata of chunks under the configured keys, and remembers what it has looked up."""
+    """Reads the metadata of chunks under the configured keys, and remembers what it has looked up.
 
-    def __init__(self, keys: MetadataKeys, language: str = "") -> None:
+    If `named`, what the model may read of them: without the keys that a chunk says are `unnamed`.
+    """
+
+    def __init__(self, keys: MetadataKeys, language: str = "", *, named: bool = False) -> None:
         self._keys = keys
+        self._named = named
         self._words = WORDINGS[language or "en"]
         self._unknown = self._words.unknown if language else ""
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
@@ -31,7 +36,7 @@ class Particulars:
         """What the metadata say under any of the keys of `name`, on one line; None if that is nothing."""
         key = (id(chunk), name)
         if key not in self._lines:
-            value = self._keys.read(chunk.metadata, name)
+            value = self._keys.read(self._metadata(chunk), name)
             if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
                 value = int(value) if value.is_integer() else value if math.isfinite(value) else None
             text = value if value is None or type(value) is str else as_text(value)  # most are, and calls take time
@@ -41,18 +46,35 @@ class Particulars:
             self._lines[key] = (chunk, line or None)
         return self._lines[key][1]
 
+    def said(self, chunk: Chunk, name: str) -> str | None:
+        """The same; of several values all of them."""
+        value = self._keys.read(chunk.metadata, name)
+        if value is None:  # so it mostly is, and there may be thousands of chunks
+            return None
+        if isinstance(value, (set, frozenset)):
+            value = sorted(as_text(each) or "" for each in value)
+        if isinstance(value, (list, tuple)):
+            return one_line(", ".join(said for each in value if (said := as_text(each)))) or None
+        return self.line(chunk, name)
+
     def number(self, chunk: Chunk, name: str) -> int | str | None:
         """The same, as a number if it is a whole one; a page counted from 1."""
         key = (id(chunk), name)
         if key not in self._numbers:
-            number = self._keys.read(chunk.metadata, name)
+            metadata = self._metadata(chunk)
+            number = self._keys.read(metadata, name)
             if type(number) is not int or not 0 <= number < 10**NUMBER_DIGITS:
                 line = self.line(chunk, name)
                 number = int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
             if name == "page" and type(number) is int:
-                number = self._keys.counted_page(chunk.metadata, number)
+                number = self._keys.counted_page(metadata, number)
             self._numbers[key] = (chunk, number)
         return self._numbers[key][1]
+
+    def _metadata(self, chunk: Chunk) -> Mapping[str, Any]:
+        if not (self._named and chunk.unnamed):
+            return chunk.metadata
+        return {key: value for key, value in chunk.metadata.items() if key not in chunk.unnamed}
 
     def source(self, chunk: Chunk) -> str:
         """The file, else the title, else the URL, else "unknown" in the language, if one was given; on one line."""

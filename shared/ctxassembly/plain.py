@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from ctxassembly.matches import Matches
 from ctxassembly.metadata import readable
 from ctxassembly.neutral import sendable
 from ctxassembly.shown import MOST_BITS, as_text, shown
@@ -25,7 +26,7 @@ def plain(value: Any) -> Any:
     pairs, which can't be sent, stand as U+FFFD. What has no end is cut, as `ctxassembly.metadata` describes it.
     """
     kind = type(value)
-    if kind is tuple:
+    if kind in (tuple, Matches):
         return [plain(item) for item in value]
     if is_dataclass(kind):
         return {each.name: plain(getattr(value, each.name)) for each in fields(kind)}
@@ -70,9 +71,12 @@ def revived(kind: Any, value: Any) -> Any:
     if value is None or kind is Any:
         return value
     if origin in (Union, UnionType):
-        made = [each for each in arguments if is_dataclass(each) or get_origin(each) is tuple]
-        made += [float] if float in arguments and isinstance(value, str) else []
+        made = [each for each in arguments if is_dataclass(each) or get_origin(each) in (tuple, Sequence)]
+        # A float that isn't finite was written as its text; where text may stand as well, it is that.
+        made += [float] if float in arguments and isinstance(value, str) and str not in arguments else []
         return revived(made[0], value) if made else value
+    if origin is Sequence:
+        return tuple(revived(arguments[0], item) for item in value)
     if origin is tuple:
         kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
         return tuple(revived(each, item) for each, item in zip(kinds, value, strict=True))

@@ -15,6 +15,7 @@ from ctxassembly.config import AssemblyConfig, Separator
 from ctxassembly.errors import ConfigError
 from ctxassembly.formats import FORMATS, Heading, Lines
 from ctxassembly.forms import FRAMES, RULE, WORDINGS
+from ctxassembly.guards import guard_of
 from ctxassembly.keys import look_up
 from ctxassembly.neutral import escaped, goes_on, neutralised, one_line, replacements, sendable
 from ctxassembly.particulars import Particulars
@@ -32,8 +33,9 @@ class Renderer:
     def __init__(self, config: AssemblyConfig) -> None:
         self._config = config
         self._form = config.format if isinstance(config.format, str) else "custom"
+        self._guard = guard_of(self._form, config.supplement_separator)
         self._wording = WORDINGS[config.language]
-        self.particulars = Particulars(config.keys, config.language)
+        self.particulars = Particulars(config.keys, config.language, named=True)
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int, bool, bool], tuple[Candidate, list[Part], bool]] = {}
         self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
@@ -63,9 +65,9 @@ class Renderer:
         """What `header_keys` say of `chunk`, in our own lines: no value can begin one."""
         lines: list[str] = []
         for key in self._config.header_keys:
-            value = None if key in chunk.unread else as_text(look_up(chunk.metadata, key))
+            value = None if chunk.is_unread(key) else as_text(look_up(chunk.metadata, key))
             if value is not None and (line := one_line(value)):
-                lines.append(neutralised(f"{one_line(key)}: {line}", self._form))
+                lines.append(neutralised(f"{one_line(key)}: {line}", self._form, self._guard))
         return lines
 
     def passage(self, passage: Sequence[Piece], *, begins: bool) -> list[Part]:
@@ -93,8 +95,8 @@ class Renderer:
 
     def supplement(self, text: str, *, cut: bool) -> list[Part]:
         """The parts of supplementary `text` behind its separator; before documents a line says where it ends."""
-        parts = [Part(self._wording.supplement + "\n")]
-        parts += _altered(text, self._form)
+        parts = [Part((self._config.supplement_separator or self._wording.supplement) + "\n")]
+        parts += self._altered(text)
         if cut:
             parts.append(Part(f" {GAP}"))
         if self._config.supplement_position == "before":
@@ -143,7 +145,7 @@ class Renderer:
     def _stated(self, line: str) -> str:
         """What metadata say, as it may stand where no label of ours is before it in the line."""
         frame = FRAMES.get(self._form)
-        return line if frame and frame.label else neutralised(line, self._form)
+        return line if frame and frame.label else neutralised(line, self._form, self._guard)
 
     def _written_by(self, form: Any, number: int, label: Label) -> Lines:
         """What a function of the caller's writes, asked once per heading: what is counted is what is written."""
@@ -164,38 +166,37 @@ class Renderer:
         key = (id(piece.candidate), piece.start, piece.end, at_line, continued)
         if key not in self._slices:
             text = piece.text
-            parts = _altered(text, self._form, piece.candidate, piece.start, at_line=at_line, continued=continued)
+            parts = self._altered(text, piece.candidate, piece.start, at_line=at_line, continued=continued)
             self._slices[key] = piece.candidate, parts, continued and goes_on(text, at_line=at_line)
         _, parts, leads = self._slices[key]
         return parts, leads
 
+    def _altered(
+        self,
+        text: str,
+        candidate: Candidate | None = None,
+        start: int = 0,
+        *,
+        at_line: bool = True,
+        continued: bool = False,
+    ) -> list[Part]:
+        """The text, which begins at `start` of the candidate's, as parts: verbatim ones, and ours between."""
+        found = replacements(text, self._form, at_line=at_line, continued=continued, guard=self._guard)
+        parts: list[Part] = []
+        done = 0
+        for at in sorted(found):
+            end, instead = found[at]
+            if at > done:
+                parts.append(Part(text[done:at], candidate, start + done, start + at))
+            parts.append(Part(instead))
+            done = end
+        if done < len(text):
+            parts.append(Part(text[done:], candidate, start + done, start + len(text)))
+        return parts
+
     def _clean_line(self, text: str) -> str:
         line = one_line(text)
         return escaped(line) if self._form == "xml" else line
-
-
-def _altered(
-    text: str,
-    form: str,
-    candidate: Candidate | None = None,
-    start: int = 0,
-    *,
-    at_line: bool = True,
-    continued: bool = False,
-) -> list[Part]:
-    """The text, which begins at `start` of the candidate's, as parts: verbatim ones, and ours between."""
-    found = replacements(text, form, at_line=at_line, continued=continued)
-    parts: list[Part] = []
-    done = 0
-    for at in sorted(found):
-        end, instead = found[at]
-        if at > done:
-            parts.append(Part(text[done:at], candidate, start + done, start + at))
-        parts.append(Part(instead))
-        done = end
-    if done < len(text):
-        parts.append(Part(text[done:], candidate, start + done, start + len(text)))
-    return parts
 
 
 def _unindented(piece: Piece) -> Piece:

@@ -259,7 +259,7 @@ def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[
     found: dict[str, tuple[int, str]] = {}
     for candidate in candidates:
         chunk = candidate.chunk
-        said = (look_up(chunk.metadata, key) for key in keys if key not in chunk.unread)
+        said = (look_up(chunk.metadata, key) for key in keys if not chunk.is_unread(key))
         summary = next((str.__str__(each) for each in said if isinstance(each, str) and each.strip()), "")
         if summary:
             document_id, at = candidate.chunk.document_id, candidate.position

@@ -175,7 +175,9 @@ def counter_for(encoding: str | Callable[[str], int]) -> Counter:
     Raises:
         VocabularyError: the encoding is unknown or its vocabulary can't be had.
     """
-    return _tiktoken_counter(encoding) if isinstance(encoding, str) else Counter(_checked(encoding), additive=False)
+    if isinstance(encoding, str):
+        return _tiktoken_counter(str.__str__(encoding))  # of a subclass of str there would be another one
+    return Counter(_checked(encoding), additive=False)
 
 
 @cache

@@ -31,6 +31,8 @@ _LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
 GAP = "[...]"
 """Stands where text of the same document is missing, and at the end of text that was shortened."""
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
+STANDS: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
+"""The outcomes of a chunk that has text of its own in the context."""
 Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated"]
 """Why only a part of a chunk stands: cut to what fits or to that limit, chosen by sentences, compressed, or because a
 better-ranked passage has the rest."""
@@ -80,8 +82,14 @@ class Chunk:
     """The embedding of `text`, if it is at hand: semantic deduplication then needs not compute it."""
     origin: Origin | None = None
     unread: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    """Metadata keys that the model is not to read, in a summary or under `header_keys`: as LlamaIndex's nodes say. What
-    a label names, the source and its place, stands all the same."""
+    """Metadata keys that the model is not to read, in a summary or under `header_keys`: as LlamaIndex's nodes say."""
+    unnamed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Those of them that no header names either, as a source, a page or a section: the next key does that holds one. A
+    citation, which the model doesn't read, has them all the same."""
+
+    def is_unread(self, key: str) -> bool:
+        """Whether the model is not to read what stands under `key`, which may be a dotted path."""
+        return key in self.unread or ("." in key and key.partition(".")[0] in self.unread)
 
     @property
     def lookup_id(self) -> str:
@@ -361,11 +369,16 @@ class Decision:
     needed no counting."""
     shortened: Shortened | None = None
     """How much shorter it is, for one that was cut or compressed."""
+    search_method: str | None = None
+    """How the retriever found it, if the hit's metadata say so (`MetadataKeys.search_method`)."""
+    matches: Sequence[str] | None = None
+    """The words of the query that the chunk has, in any form, in the order of the query: looked up when they are first
+    read. None without a query, and of what doesn't stand, but for the hits whose text a context keeps."""
 
     @property
     def stands(self) -> bool:
         """Whether text of its own is in the context, all of it or a part."""
-        return self.outcome in ("kept", "cut", "compressed")
+        return self.outcome in STANDS
 
 
 @dataclass(frozen=True, slots=True)

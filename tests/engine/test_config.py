@@ -42,6 +42,7 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("language", "one of 'en', 'nl'", ["de", "NL", None]),
         ("separator", "one of 'blank', 'rule'", ["---", None]),
         ("header_keys", "a tuple of metadata keys", [None, 7, ("",), (7,)]),
+        ("supplement_separator", "one line of text without {}, or None", ["", "a\nb", "{}", 3]),
         ("supplement_gate", "a function of a Situation, or None", ["open", 0.5]),
         ("supplement_default", "one of 'add', 'suppress'", ["shut", None]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),

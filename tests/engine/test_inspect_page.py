@@ -275,6 +275,19 @@ def test_every_decision_has_its_row():
     assert len(rows) > 4
 
 
+def test_the_table_says_how_a_hit_was_found_and_what_words_of_the_query_it_has():
+    hits = hits_of([Chunk("A0", "A", "Drink water.", metadata={"search_method": "bm25"}), Chunk("B0", "B", "Eat.")])
+    columns = ("found by", "has of the query")
+
+    def last(query: str | None) -> list[tuple[str, ...]]:
+        tree = view(assemble(hits, query=query))
+        heads = [each.text for each in tree.all("th") if each.text in columns]
+        return [tuple(heads), *(tuple(row[9:]) for row in tree.rows("Hits by rank"))]
+
+    assert last("Drink water?") == [columns, ("bm25", "drink, water"), ("–", "–")]
+    assert last(None) == [columns[:1], ("bm25",), ("–",)]
+
+
 def test_badges_say_how_a_chunk_was_found():
     metadata = {"search_method": "bm25", "matched_terms": ["drink", "eat"], "expanded_query": "fasting"}
     tree = view(assemble(hits_of([words_of("A", 0, metadata=metadata), words_of("B", 0)])))

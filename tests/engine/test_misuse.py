@@ -43,6 +43,20 @@ def test_what_is_no_hit(hits: Any, instead: str):
 
 
 @pytest.mark.parametrize(
+    ("config", "instead"),
+    [
+        ("May I drink?", ": write query='May I drink?'"),
+        (2_000, ": write config=AssemblyConfig(max_tokens=2000)"),
+        ({"window": 2, "format": "xml"}, ": write config=AssemblyConfig(window=2, format='xml')"),
+        (AssemblyConfig, ""),
+    ],
+)
+def test_what_is_no_config(config: Any, instead: str):
+    with pytest.raises(InputError, match=rf"config must be an AssemblyConfig or None, got .*{re.escape(instead)}\Z"):
+        assemble([Hit(CHUNK)], config)
+
+
+@pytest.mark.parametrize(
     ("store", "instead"),
     [
         (SimpleNamespace(similarity_search=str), "write store=VectorStoreNeighbours(vectorstore)"),

@@ -14,7 +14,7 @@ from builders import count, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.errors import InputError
 from ctxassembly.neutral import sendable
-from ctxassembly.types import Trace
+from ctxassembly.types import Origin, Trace
 from strategies import Retrieval, assembled, retrievals
 
 TEXT = "Parking is free on Sundays. The desk opens at nine. Bring a card. " * 6
@@ -45,6 +45,14 @@ def test_a_context_comes_back_whole():
     assert back.to_messages("When?") == CONTEXT.to_messages("When?")
     assert back.blocks[0].citation is back.citations[0]
     assert again(back).to_dict() == CONTEXT.to_dict()
+
+
+@pytest.mark.parametrize("value", ["iv", "/Hours/Sunday/", 7, 7.5, "nan"])
+def test_so_does_one_of_chunks_that_stand_in_a_part_of_their_document(value: str | float):
+    chunk = Chunk("A0", "A", "Text.", start=0, metadata={"page": value}, origin=Origin((("page", value),), near=3))
+    context = assemble([Hit(chunk)])
+    assert again(context).hits[0].chunk.origin == chunk.origin
+    assert again(context) == context
 
 
 @given(retrievals())

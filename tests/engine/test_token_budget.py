@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pickle
 import re
 import sys
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from builders import count
 from ctxassembly import AssemblyConfig, TokenBudget
 from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.tokens import counter_for
 
 PROMPT, QUESTION = "Answer from the context alone.", "How long do I fast before a gastroscopy?"
 HISTORY = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good morning"}]
@@ -79,7 +82,7 @@ def test_a_model_is_counted_in_its_own_encoding():
     assert AssemblyConfig(max_tokens=TokenBudget.for_model("mistral")).encoding == "cl100k_base"
 
 
-@pytest.mark.parametrize("encoding", [len, "o200k_harmony"])
+@pytest.mark.parametrize("encoding", [len, "o200k_harmony", "cl100k_base"])
 def test_another_encoding_beside_that_of_the_model_is_an_error(encoding: Any):
     with pytest.raises(ConfigError, match=r"encoding must be left out beside a TokenBudget, whose own is 'o200k_base'"):
         AssemblyConfig(max_tokens=TokenBudget.for_model("gpt-4o"), encoding=encoding)
@@ -114,6 +117,15 @@ def test_a_model_at_hand_says_what_it_takes(rule: str, model: Any, window: int, 
     budget = TokenBudget.for_model(model)
     assert (budget.window, budget.generation) == (window, generation)
     assert TokenBudget.for_model(model, generation=7).generation == 7
+
+
+def test_a_config_whose_encoding_nobody_gave_takes_that_of_a_budget_given_later():
+    budget = TokenBudget.for_model("gpt-4o")
+    for config in (AssemblyConfig(), pickle.loads(pickle.dumps(AssemblyConfig())), deepcopy(AssemblyConfig())):
+        assert config.encoding == "cl100k_base"
+        assert repr(config.encoding) == "'cl100k_base'"
+        assert replace(config, max_tokens=budget).encoding == "o200k_base"
+        assert counter_for(config.encoding) is counter_for("cl100k_base")
 
 
 def test_a_model_at_hand_is_counted_in_its_own_encoding():

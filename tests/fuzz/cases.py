@@ -110,6 +110,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "min_overlap_chars": (20, 0, 3),
     "max_overlap_chars": (None, 30, 2**63 - 1),
     "format": (*get_args(settings.Format), framed),
+    "supplement_separator": (None, None, "Meer weten", "<facts>", "***"),
     "supplement_max_tokens": (1_000, 1, 12, 40),
     "supplement_threshold": (None, 0.5, -1, chatty),
     "supplement_gate": (None, careful),

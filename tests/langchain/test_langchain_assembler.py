@@ -354,3 +354,16 @@ def test_what_is_told_is_made_once_for_documents_and_event(monkeypatch: pytest.M
     monkeypatch.setattr(told, "plain_trace", lambda trace: made.append(trace) or {"summary": trace.summary})
     ContextAssembler().invoke(documents("A"), {"callbacks": [Recorder()]})
     assert len(made) == 1
+
+
+def test_the_trace_tells_how_a_document_was_found_and_what_words_of_the_query_it_has():
+    corpus = [document("A", place) for place in range(3)]
+    hit = Document(id=corpus[1].id, page_content=corpus[1].page_content)
+    hit.metadata = {**corpus[1].metadata, "retrieval_method": "hybrid"}
+    first, *_ = hit.page_content.lower().removesuffix(".").split()
+    query = f"{first} or unheard-of?"
+    found = ContextAssembler(store=memory_store(corpus)).invoke({"documents": [hit], "query": query})
+    told = {each["chunk_id"]: each for each in found[0].metadata["trace"]["decisions"]}
+    assert (told[hit.id]["search_method"], told[hit.id]["matches"]) == ("hybrid", [first])
+    assert {each["search_method"] for key, each in told.items() if key != hit.id} == {None}
+    assert len(told) == 3

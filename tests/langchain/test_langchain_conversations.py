@@ -226,15 +226,15 @@ class State(TypedDict):
     answer: str
 
 
-def graph(node: Any, saver: Any = None) -> Any:
+def graph(node: Any, saver: Any = None, state: Any = State) -> Any:
     """Assembles, stops, and goes on with what the checkpoint has."""
 
-    def answer(state: Any) -> dict[str, str]:
-        context = Context.from_dict(state["context"])
+    def answer(kept: Any) -> dict[str, str]:
+        context = Context.from_dict(kept["context"])
         assert [each.source for each in context.sources()] == ["A.pdf", "B.pdf", "C.pdf"]
         return {"answer": f"Read {context.resolve('It is [2].').citations[0].source}."}
 
-    made = StateGraph(State)
+    made = StateGraph(state)
     made.add_node("assemble", node)
     made.add_node("answer", answer)
     made.add_edge(START, "assemble")
@@ -269,6 +269,16 @@ def test_a_context_goes_through_a_checkpoint_as_plain_data(unregistered: Callabl
     assert unregistered() == []
 
 
+def test_so_does_one_of_pages_and_sections_without_an_index() -> None:
+    """As PDF loaders and Markdown splitters leave them: what their offsets count in has a name."""
+    pages = [
+        Document("The desk opens.", metadata={"source": "a.pdf", "start_index": 0, "page": 3, "page_label": "iv"}),
+        Document("At nine.", metadata={"source": "a.md", "start_index": 0, "Header 1": "Hours", "Header 2": "Sunday"}),
+    ]
+    context = ContextAssembler().as_context().invoke(pages)
+    assert Context.from_dict(json.loads(json.dumps(context.to_dict()))) == context
+
+
 def test_a_context_itself_comes_back_whole_and_is_the_one_type_to_register(
     unregistered: Callable[[], list[str]],
 ) -> None:
@@ -288,6 +298,23 @@ def test_registered_it_comes_back_without_a_word(unregistered: Callable[[], list
     saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[Context]))
     app = graph(RunnableParallel(context=ContextAssembler().as_context()), saver=saver)
     app.invoke(PUT, THREAD)
+    assert app.invoke(None, THREAD)["answer"] == "Read B.pdf."
+    assert unregistered() == []
+
+
+def test_where_types_have_to_be_known_the_states_annotation_makes_it_so(
+    unregistered: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under LANGGRAPH_STRICT_MSGPACK, which LangGraph says that it will make the default."""
+    monkeypatch.setattr("langgraph._internal._serde.STRICT_MSGPACK_ENABLED", True)
+
+    class Annotated(State):
+        context: Context  # type: ignore[misc]
+
+    saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    app = graph(RunnableParallel(context=ContextAssembler().as_context()), saver=saver, state=Annotated)
+    app.invoke(PUT, THREAD)
+    assert isinstance(app.get_state(THREAD).values["context"], Context)
     assert app.invoke(None, THREAD)["answer"] == "Read B.pdf."
     assert unregistered() == []
 

@@ -35,6 +35,8 @@ def test_documents_are_no_hits(hits: Any, instead: str) -> None:
     ("make", "settings", "instead"),
     [
         (ContextAssembler, {"window": 2}, "write config=AssemblyConfig(window=2)"),
+        (ContextAssembler, {"config": {"window": 2}}, "write config=AssemblyConfig(window=2)"),
+        (ContextAssembler, {"config": 2_000}, "write config=AssemblyConfig(max_tokens=2000)"),
         (ContextAssembler, {"store": VECTORSTORE}, "write store=VectorStoreNeighbours(vectorstore)"),
         (ContextAssembler, {"vectorstore": VECTORSTORE}, "write store=VectorStoreNeighbours(vectorstore)"),
         (ContextAssembler, {"store": SEARCH}, "give its vector store or docstore"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
+import re
 import threading
 from collections.abc import Generator
 from typing import Any
 
 import pytest
-from llama_index.core import Settings
+from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.instrumentation.events.llm import LLMCompletionStartEvent
 from llama_index.core.llms import CustomLLM, MockLLM
@@ -228,3 +230,19 @@ def test_a_window_that_llamaindex_only_supposes_is_not_warned_of(monkeypatch: py
     assert MockLLM().metadata.context_window == NOT_KNOWN
     monkeypatch.setattr(Settings, "_llm", MockLLM())
     ContextAssemblyPostprocessor(llm=MockLLM())
+
+
+def test_nor_has_it_room_if_the_llm_is_set_after_the_postprocessor_was_made(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+):
+    """As in a notebook that sets `Settings.llm` in a later cell: an ordinary query engine then warns, once."""
+    monkeypatch.setattr(Settings, "_llm", None)
+    index = VectorStoreIndex([each.node for each in NODES], embed_model=MockEmbedding(embed_dim=8))
+    ours = ContextAssemblyPostprocessor()
+    monkeypatch.setattr(Settings, "_llm", Small())
+    engine = index.as_query_engine(node_postprocessors=[ours])
+    engine.query("May I drink?")
+    engine.query("May I drink?")
+    (warned,) = [each for each in recwarn if "has no room" in str(each.message)]
+    assert re.match(WARNED, str(warned.message))
+    assert pickle.loads(pickle.dumps(ours)).config == ours.config

@@ -123,7 +123,8 @@ def test_what_a_node_keeps_from_the_llm_is_not_written() -> None:
     kept.excluded_llm_metadata_keys = ["author", "page_summary", "file_name"]
     config = AssemblyConfig(header_keys=("author", "year"))
     context = ContextAssemblyPostprocessor(config=config).context([NodeWithScore(node=kept)])
-    assert context.text == "[1] Source: x.pdf\nyear: 2020\nText."
+    assert context.text == "[1] Source: unknown\nyear: 2020\nText."
+    assert context.citations[0].source == "x.pdf"
     kept.excluded_llm_metadata_keys = []
     context = ContextAssemblyPostprocessor(config=config).context([NodeWithScore(node=kept)])
     assert context.text == "[1] Source: x.pdf\nauthor: J.\nyear: 2020\n[Page context: Sum.]\nText."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import compress
 
 from ctxassembly.assembled import Assembled
 from ctxassembly.inspect.documents import Names
@@ -13,14 +14,18 @@ from ctxassembly.types import Decision
 
 _COLUMNS = ("chunk", "document", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
 _NUMBERS = (2, 3, 4, 8)
+_SEARCHED = ("found by", "has of the query")
+"""Columns of what there is only where a retriever tells it, or where there is a query."""
 
 
 def decisions(context: Assembled, names: Names) -> Html:
     """The table, folded; `names` then leads to the rows that have room in it."""
     found = context.trace.decisions
-    rows = within(_rows(found[:DECISIONS], names), DECISIONS_BYTES)
+    known = (any(each.search_method for each in found[:DECISIONS]), any(each.matches for each in found[:DECISIONS]))
+    columns = (*_COLUMNS, *compress(_SEARCHED, known))
+    rows = within(_rows(found[:DECISIONS], names, known), DECISIONS_BYTES)
     names.lead_to(found[: len(rows)])
-    whole = table("Hits by rank, then what was fetched around them", _COLUMNS, rows, _NUMBERS)
+    whole = table("Hits by rank, then what was fetched around them", columns, rows, _NUMBERS)
     return fold(f"All {len(found):,} decisions", whole, more(len(found) - len(rows), "decisions"))
 
 
@@ -33,9 +38,10 @@ def notes(context: Assembled) -> Html:
     return joined(tag("h4", "Notes"), tag("ul", *lines, class_="cxa-notes"), more(len(found) - len(lines), "notes"))
 
 
-def _rows(found: tuple[Decision, ...], names: Names) -> Iterator[Html]:
+def _rows(found: tuple[Decision, ...], names: Names, known: tuple[bool, bool]) -> Iterator[Html]:
     for place, each in enumerate(found):
         document = names.document(each.document_id)
+        searched = (each.search_method or "–", ", ".join(each.matches or ()) or "–")
         yield row(
             shortened(each.chunk_id, ID_CHARS),
             joined(document.key, " ", document.name),
@@ -47,6 +53,7 @@ def _rows(found: tuple[Decision, ...], names: Names) -> Iterator[Html]:
             + (f", {each.stripped_chars:,} stripped" if each.stripped_chars else ""),
             shortened(each.because_of or "–", ID_CHARS),
             _tokens(each),
+            *(shortened(cell, VALUE_CHARS) for cell in compress(searched, known)),
             numbers=_NUMBERS,
             id_=f"{names.anchor}-r{place}",
         )

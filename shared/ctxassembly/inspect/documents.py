@@ -11,7 +11,6 @@ from ctxassembly.inspect.look import document_class, letter
 from ctxassembly.inspect.markup import Html, joined, shortened, tag
 from ctxassembly.mended import mended_chunk
 from ctxassembly.particulars import Particulars
-from ctxassembly.shown import as_text
 from ctxassembly.types import Candidate, Chunk, Decision
 
 
@@ -36,7 +35,6 @@ class Names:
     def __init__(self, context: Assembled, anchor: str) -> None:
         self.anchor = anchor
         self._particulars = Particulars(context.keys)
-        self._keys = context.keys
         sources: dict[str, str] = {}
         for document_id, chunk in _chunks(context):
             if chunk is not None and not sources.get(document_id):
@@ -95,16 +93,8 @@ class Names:
             ("matches", "keywords", "keywords"),
             ("expanded to", "expansion", "expansion"),
         ):
-            if value := self._said(chunk, name):
+            if value := self._particulars.said(chunk, name):
                 yield tag("span", f"{said} {shortened(value, VALUE_CHARS)}", class_=f"cxa-badge cxa-{look}")
-
-    def _said(self, chunk: Chunk, name: str) -> str | None:
-        value = self._keys.read(chunk.metadata, name)
-        if isinstance(value, (set, frozenset)):
-            value = sorted(as_text(each) or "" for each in value)
-        if isinstance(value, (list, tuple)):
-            return ", ".join(said for each in value if (said := as_text(each)))
-        return self._particulars.line(chunk, name)
 
 
 def _chunks(context: Assembled) -> Iterator[tuple[str, Chunk | None]]:
