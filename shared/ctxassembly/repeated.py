@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
 from ctxassembly.cut import merged
 from ctxassembly.excerpt import Line, without
-from ctxassembly.groups import by_merit
 from ctxassembly.prose import Statement, statements
 from ctxassembly.sentences import FULL_STOPS
+from ctxassembly.standing import Standing
 from ctxassembly.types import REPEATED, Candidate, Span
 
 LEAST_CHARS = 100
@@ -25,6 +24,7 @@ LEAST_CHARS = 100
 a reader is sent elsewhere for it."""
 GLANCED_CHARS = 25
 """Of what two texts share, from which it tells that they may share a sentence."""
+_FULL_STOPS = [stop.encode() for stop in FULL_STOPS]
 _TO_STOPS = bytes.maketrans(b"!?", b"..")
 
 _CODE = frozenset("=(){}[];<>")
@@ -42,58 +42,6 @@ class Repeats(NamedTuple):
     """For each of `forms` who has most of what it lost."""
     lost: dict[int, tuple[Span, ...]]
     """What goes, in the text of the chunk."""
-
-
-class _Text:
-    """A line that stands, by its statements."""
-
-    def __init__(self, line: Line, text: str, statements: Sequence[Statement]) -> None:
-        self.line = line
-        self.statements = statements
-        self.merit = min(by_merit(candidate) for _, candidate in line.members)
-        self.stands = [bool(each.text) for each in statements]
-        if any(candidate.kept is not None for _, candidate in line.members):
-            covered: list[list[Span]] = [[] for _ in statements]
-            for begin, candidate in line.members:
-                for start, end in candidate.slices:
-                    for place in self._places(begin + start, begin + end):
-                        covered[place].append((begin + start, begin + end))
-            self.stands = [_is_covered(text, each, spans) for each, spans in zip(statements, covered, strict=True)]
-        self.keys = [
-            each.text if each.is_prose and stands else None
-            for each, stands in zip(statements, self.stands, strict=True)
-        ]
-        """What is looked for in other lines: the sentences of prose that stand, by place."""
-
-    @cached_property
-    def said(self) -> frozenset[str]:
-        """Of all that stands the texts."""
-        return frozenset(each.text for each, stands in zip(self.statements, self.stands, strict=True) if stands)
-
-    @cached_property
-    def writers(self) -> list[Candidate | None]:
-        """In whose text each statement is written: of those that have it, the first one."""
-        writers: list[Candidate | None] = [None] * len(self.statements)
-        for begin, candidate in self.line.members:
-            for start, end in candidate.slices:
-                for place in self._places(begin + start, begin + end):
-                    writers[place] = writers[place] or candidate
-        return writers
-
-    def of(self, these: Callable[[Candidate], bool]) -> set[int]:
-        """The places of the statements that one of `these` has a part of."""
-        return {
-            place
-            for begin, candidate in self.line.members
-            if these(candidate)
-            for start, end in candidate.slices
-            for place in self._places(begin + start, begin + end)
-        }
-
-    def _places(self, start: int, end: int) -> range:
-        """Of the statements between the two offsets, or partly so."""
-        first = bisect_right(self.statements, start, key=itemgetter(1))
-        return range(first, bisect_left(self.statements, end, lo=first, key=itemgetter(0)))
 
 
 class _Run(NamedTuple):
@@ -132,12 +80,12 @@ def repeats(
     is kept in `known`.
     """
     standing = [(line, line.text) for line in lines]
-    texts: list[_Text] = []
+    texts: list[Standing] = []
     for at in _sharing([text for _, text in standing]) if len(standing) > 1 else ():
         line, text = standing[at]
         if text not in known:
             known[text] = statements(text)
-        texts.append(_Text(line, text, known[text]))
+        texts.append(Standing(line, text, known[text]))
     fixed = [text.of(stays) for text in texts]
     cuts = _cuts(texts, fixed, late)
     found = Repeats({}, {}, {}, {})
@@ -152,29 +100,18 @@ def _sharing(texts: Sequence[str]) -> list[int]:
     common: set[bytes] = set()
     pieces: list[set[bytes]] = []
     for text in texts:
-        if not text.isascii():
-            for stop in FULL_STOPS:
-                if stop in text:
-                    text = text.replace(stop, ".")  # noqa: PLW2901 - only to be looked at
         # As bytes, since that is a fifth of the work, and most contexts share nothing.
         whole = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b".")
+        for stop in _FULL_STOPS:
+            if stop[:1] in whole and stop in whole:
+                whole = whole.replace(stop, b".")
         pieces.append(set(whole.translate(_TO_STOPS, b" \n\t\r\v\f").split(b".")))
         common.update(each for each in seen & pieces[-1] if len(each) > GLANCED_CHARS)
         seen |= pieces[-1]
     return [at for at, each in enumerate(pieces) if not common.isdisjoint(each)]
 
 
-def _is_covered(text: str, statement: Statement, spans: Sequence[Span]) -> bool:
-    """Whether all of the statement but its white space is in `spans`."""
-    at, end = statement.start, statement.end
-    for start, stop in sorted(spans):
-        if start > at and text[at:start].strip():
-            return False
-        at = max(at, stop)
-    return bool(statement.text) and (at >= end or not text[at:end].strip())
-
-
-def _cuts(texts: Sequence[_Text], fixed: Sequence[Collection[int]], late: Collection[int]) -> dict[int, list[_Cut]]:
+def _cuts(texts: Sequence[Standing], fixed: Sequence[Collection[int]], late: Collection[int]) -> dict[int, list[_Cut]]:
     """What goes from each line, by its place; nothing of what is `fixed` in it."""
     standing: dict[str, tuple[int, int]] = {}
     cuts: dict[int, list[_Cut]] = {}
@@ -195,7 +132,7 @@ def _cuts(texts: Sequence[_Text], fixed: Sequence[Collection[int]], late: Collec
     return cuts
 
 
-def _runs(texts: Sequence[_Text], late: Collection[int]) -> Iterator[_Run]:
+def _runs(texts: Sequence[Standing], late: Collection[int]) -> Iterator[_Run]:
     """What may go of each line: the runs of statements that stand in another line."""
     first: dict[str, int] = {}
     several: set[str] = set()
@@ -213,7 +150,7 @@ def _runs(texts: Sequence[_Text], late: Collection[int]) -> Iterator[_Run]:
                 begin = place + 1
 
 
-def _shared(text: _Text, begin: int, end: int, other: _Text, there: int, fixed: Collection[int]) -> int:
+def _shared(text: Standing, begin: int, end: int, other: Standing, there: int, fixed: Collection[int]) -> int:
     """Where what `text` has from `begin` on and `other` from `there` on is no longer the same."""
     place = begin
     for key, same in zip(text.keys[begin:end], other.keys[there : there + end - begin], strict=False):
@@ -223,7 +160,7 @@ def _shared(text: _Text, begin: int, end: int, other: _Text, there: int, fixed: 
     return place
 
 
-def _to_the_ends(text: _Text, begin: int, end: int, other: _Text, there: int, fixed: Collection[int]) -> Span:
+def _to_the_ends(text: Standing, begin: int, end: int, other: Standing, there: int, fixed: Collection[int]) -> Span:
     """`begin` and `end` with what the border of a chunk has left of the sentences beside them."""
     last = len(text.statements) - 1
 
@@ -239,7 +176,7 @@ def _to_the_ends(text: _Text, begin: int, end: int, other: _Text, there: int, fi
 
 
 def _take_out(
-    found: Repeats, texts: Sequence[_Text], text: _Text, cuts: Sequence[_Cut], fixed: Collection[int]
+    found: Repeats, texts: Sequence[Standing], text: Standing, cuts: Sequence[_Cut], fixed: Collection[int]
 ) -> None:
     """Enter in `found` what becomes of the candidates of a line without `cuts`, which are ascending."""
     spans = [(text.statements[cut.begin].start, text.statements[cut.end - 1].end) for cut in cuts]
@@ -268,7 +205,7 @@ def _take_out(
             found.gone[id(candidate)] = writer
 
 
-def _is_only_headings(other: _Text, text: _Text, cuts: Sequence[_Cut]) -> bool:
+def _is_only_headings(other: Standing, text: Standing, cuts: Sequence[_Cut]) -> bool:
     """Whether all that is left of `text` without `cuts` are headings that stand in `other`, which has most of them."""
     gone = {place for cut in cuts for place in range(cut.begin, cut.end)}
     left = [place for place, stands in enumerate(text.stands) if stands and place not in gone]
