@@ -137,11 +137,14 @@ class AssemblyConfig:
     Exact: the same text apart from outer white space, whatever ids and hashes say. Near: nearly the same words, or a
     chunk that stands inside a longer one. Semantic: nearly the same meaning by embeddings, which come with the chunks
     or from `embeddings`. Adjacent chunks of a document never collapse by the last two: their overlap is stripped.
+    """
+    dedup_sentences: bool = True
+    """Whether sentences in a row that stand in a better-ranked passage, too, are taken out of the others, from 100
+    characters on, whatever chunks they came in. Not where `dedup` is "none".
 
-    With each of the three, sentences in a row that stand in a better-ranked passage, too, are taken out of the others
-    from 100 characters on, whatever chunks they came in: `[...]` stands there, the trace names the chunk that has them,
-    and what had no room takes theirs. Tables, lists, code, headings and chunks marked `keep_whole` lose nothing, nor do
-    whole documents, as `granularity="document"` has them.
+    `[...]` stands there, the trace names the chunk that has them, and what had no room takes theirs. Tables, lists,
+    code, headings and chunks marked `keep_whole` lose nothing, nor do whole documents, as `granularity="document"` has
+    them.
     """
     near_threshold: float = 0.9
     """Shared words by all words of both chunks (Jaccard), above 0 and at most 1; also the share of a chunk's runs of
@@ -229,8 +232,9 @@ class AssemblyConfig:
     """What the first page of a document has as its number, 0 or 1, in place of what `keys` say."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.enabled, bool):
-            raise ConfigError("enabled", "True or False", self.enabled)
+        for parameter in ("enabled", "dedup_sentences"):
+            if not isinstance(getattr(self, parameter), bool):
+                raise ConfigError(parameter, "True or False", getattr(self, parameter))
         self._check_budget()
         self._check_numbers()
         self._check_optional_numbers()

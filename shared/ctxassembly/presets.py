@@ -43,6 +43,7 @@ FIVE_STAGE = AssemblyConfig(
     window=1,
     neighbour_decay=0.5,
     max_tokens=8_000,
+    dedup_sentences=False,
     granularity="document",
     choose_by="rank",
     order="documents",
@@ -59,6 +60,7 @@ PUBLISHED_VOICE = replace(FIVE_STAGE, format="minimal")
 
 SOURCE_BLOCKS = AssemblyConfig(
     window=0,
+    dedup_sentences=False,
     granularity="chunk",
     choose_by="rank",
     at_edge="stop",
@@ -76,6 +78,7 @@ BOOKEND = AssemblyConfig(
     choose_by="rank",
     at_edge="skip",
     dedup="semantic",
+    dedup_sentences=False,
     semantic_threshold=0.92,
     relevance_floor=0.0,
     max_chunk_tokens=2_000,
@@ -94,6 +97,7 @@ Semantic deduplication needs `embeddings`, or vectors in the hits.
 _PIPELINE = AssemblyConfig(
     window=0,
     dedup="exact",
+    dedup_sentences=False,
     granularity="chunk",
     choose_by="rank",
     min_chunk_tokens=20,

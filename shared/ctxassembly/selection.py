@@ -46,7 +46,8 @@ class Selector:
     @property
     def says_once(self) -> bool:
         """Whether what one passage says isn't said again in another."""
-        return self.config.enabled and self.config.dedup != "none" and self.grain != "document"
+        config = self.config
+        return config.enabled and config.dedup_sentences and config.dedup != "none" and self.grain != "document"
 
     def has_to_be_whole(self, candidate: Candidate) -> bool:
         """Whether nothing may be taken from `candidate`: its metadata say so."""

@@ -2,14 +2,14 @@
 
 Scenario S is 20 hits of 350 tokens (70 of them overlap) from 6 documents; with a window of 1 that is about 49 chunks,
 of which about half fit a budget of 8,000 tokens. More hits come from proportionally more documents.
-The text is the Python documentation that ships with the interpreter, its paragraphs drawn anew for each document, so
-that no two chunks are equal.
+The text is the Python documentation that ships with the interpreter: its paragraphs, shuffled and dealt to the
+documents one after the other, so that up to some 25 of them share nothing.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pydoc_data.topics import topics
@@ -23,8 +23,6 @@ CHUNK_TOKENS = 350
 OVERLAP_TOKENS = 70
 CHUNKS_A_DOCUMENT = 16
 """So that 20 hits from 6 documents bring about 29 neighbours."""
-PARAGRAPHS = 250
-"""Drawn for a document; a third of them is enough."""
 SEED = 20
 
 
@@ -50,11 +48,12 @@ def scenario(hits: int = 20, seed: int = SEED) -> Scenario:
     """`hits` hits, best first, with scores, pages and no offsets: the overlap must be searched for."""
     draw = random.Random(seed)
     documents = max(1, hits * 6 // 20)
+    dealt = _dealt(draw)
     chunks: dict[tuple[str, int], Chunk] = {}
     starts: dict[str, int] = {}
     for number in range(documents):
         start = 0
-        for index, (chunk, step) in enumerate(_document(f"doc-{number:04}", draw)):
+        for index, (chunk, step) in enumerate(_document(f"doc-{number:04}", dealt)):
             chunks[chunk.document_id, index] = chunk
             starts[chunk.id] = start
             start += step
@@ -63,11 +62,19 @@ def scenario(hits: int = 20, seed: int = SEED) -> Scenario:
     return Scenario(ranked, PlaceStore(chunks), starts)
 
 
-def _document(document_id: str, draw: random.Random) -> list[tuple[Chunk, int]]:
+def _dealt(draw: random.Random) -> Iterator[list[int]]:
+    """The paragraphs in no order, and anew when all are dealt."""
+    while True:
+        yield from draw.sample(_paragraphs(), len(_paragraphs()))
+
+
+def _document(document_id: str, dealt: Iterator[list[int]]) -> list[tuple[Chunk, int]]:
     """The chunks of a document, each with its characters before the next one begins."""
-    tokens = [token for paragraph in draw.sample(_paragraphs(), PARAGRAPHS) for token in paragraph]
     decode = load_encoding(ENCODING).decode
     step = CHUNK_TOKENS - OVERLAP_TOKENS
+    tokens: list[int] = []
+    while len(tokens) < CHUNKS_A_DOCUMENT * step + OVERLAP_TOKENS:
+        tokens += next(dealt)
     return [
         (
             Chunk(
@@ -85,7 +92,7 @@ def _document(document_id: str, draw: random.Random) -> list[tuple[Chunk, int]]:
 
 @cache
 def _paragraphs() -> list[list[int]]:
-    """The paragraphs of the documentation, each as its tokens. Footnotes look like labels and would be escaped."""
+    """Those of the documentation, each once, as its tokens. Footnotes look like labels and would be escaped."""
     encode = load_encoding(ENCODING).encode_ordinary
-    paragraphs = (paragraph for name in sorted(topics) for paragraph in topics[name].split("\n\n"))
+    paragraphs = dict.fromkeys(paragraph for name in sorted(topics) for paragraph in topics[name].split("\n\n"))
     return [encode(f"{paragraph}\n\n") for paragraph in paragraphs if not paragraph.startswith("[")]

@@ -17,6 +17,7 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
     ("parameter", "allowed", "values"),
     [
         ("enabled", "True or False", ["yes", 1, None]),
+        ("dedup_sentences", "True or False", ["no", 1, None]),
         ("window", "an integer from 0 to 3", [-1, 4, 1.0, "1", None, True]),
         ("neighbour_decay", "a number from 0 to 1", [-0.1, 1.1, "0.5", None, float("nan"), float("inf"), True]),
         ("max_tokens", "an integer of at least 1", [0, -8000, 8000.0, "8000", None, True]),

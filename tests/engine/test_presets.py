@@ -206,3 +206,8 @@ def test_none_is_forgotten():
     named = {name for name in vars(presets) if name.isupper() and isinstance(getattr(presets, name), AssemblyConfig)}
     assert {use.upper() for use in BY_USE} | set(PUBLISHED) == named - {"_PIPELINE"}
     assert all(getattr(presets, name) is rule for name, rule in PUBLISHED.items())
+
+
+@pytest.mark.parametrize("rule", PUBLISHED)
+def test_the_published_rules_know_nothing_of_sentences_that_stand_twice(rule: str):
+    assert not PUBLISHED[rule].dedup_sentences

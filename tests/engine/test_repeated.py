@@ -127,7 +127,9 @@ def test_what_has_to_stand_whole_loses_nothing():
     assert decision(context, "west0").reason == "repeated"
 
 
-@pytest.mark.parametrize("options", [{"dedup": "none"}, {"enabled": False}, {"granularity": "document"}])
+@pytest.mark.parametrize(
+    "options", [{"dedup_sentences": False}, {"dedup": "none"}, {"enabled": False}, {"granularity": "document"}]
+)
 def test_where_duplicates_or_documents_stay_as_they_are_so_do_sentences(options: dict[str, Any]):
     assert once([own_and_shared("south"), own_and_shared("north")], **options).text.count(SHARED) == 2
 
@@ -215,9 +217,10 @@ def test_every_sentence_stands_once_and_none_is_lost(seed: int):
         " ".join(f"{' '.join(draw.choices(WORDS, k=9)).capitalize()} {n} {m}." for m in range(draw.randint(1, 5)))
         for n in range(8)
     ]
-    chunks = []
+    chunks, texts = [], ""
     for name in "ABCDE":
         text = "\n\n".join(draw.sample(sections, 4))
+        texts += text
         chunks += split(name, text, size=draw.randint(90, 300), overlap=draw.choice([0, 30]))
     hits = draw.sample(chunks, len(chunks))
     for limit in (150, 300, 8_000):
@@ -231,6 +234,7 @@ def test_every_sentence_stands_once_and_none_is_lost(seed: int):
         each for each in said if any(each in " ".join(h.text for h in hits if h.document_id == d) for d in "ABCDE")
     }
     assert all(context.text.count(each) >= 1 for each in retrieved)
+    assert all(context.text.count(section) == 1 for section in sections if len(section) >= 100 and section in texts)
 
 
 def test_time_grows_with_the_text():

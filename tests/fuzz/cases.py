@@ -94,6 +94,7 @@ def careful(situation: Situation) -> bool:
 OPTIONS: dict[str, tuple[Any, ...]] = {
     **{name: get_args(choices) for name, choices in _CHOICES.items()},
     "enabled": (True, True, True, False),
+    "dedup_sentences": (True, True, False),
     "window": (0, 1, 2, 3),
     "pool_window": (None, 0, 1, 16),
     "neighbour_decay": (0, 0.5, 1, 1e-300),
