@@ -16,7 +16,16 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
 from langchain_ctxassembly.detect import is_langchains
 from langchain_ctxassembly.filters import as_predicate
-from langchain_ctxassembly.places import Asked, chroma_documents, chroma_places, qdrant_documents, qdrant_places
+from langchain_ctxassembly.offsets import Spot
+from langchain_ctxassembly.places import (
+    Asked,
+    chroma_beside,
+    chroma_documents,
+    chroma_places,
+    qdrant_beside,
+    qdrant_documents,
+    qdrant_places,
+)
 
 Test = Callable[[Document], bool]
 
@@ -37,6 +46,8 @@ class Kind:
     find: Callable[[Any, Sequence[Asked], MetadataKeys, Any], list[Document]] | None = None
     """From a vector store, places, the keys of their metadata and a filter or None: the documents at these places that
     pass; None if the vector store can't be asked by metadata."""
+    beside: Callable[[Any, Sequence[Spot], MetadataKeys, Any], list[Any]] | None = None
+    """From the same, with offsets in place of places: the ids of the documents beside these that pass."""
 
 
 def is_filter(condition: Any) -> bool:
@@ -96,6 +107,16 @@ def found(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, conditio
     if kind.in_own_form(condition):
         return kind.find(vectorstore, asked, keys, condition)
     return _passing(vectorstore, kind.find(vectorstore, asked, keys, None), condition)
+
+
+def found_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Document]:
+    """The documents beside the offsets that pass `condition`; none unless the vector store `finds_places`."""
+    kind = kind_of(vectorstore)
+    if kind.beside is None:
+        return []
+    own = condition if is_filter(condition) and kind.in_own_form(condition) else None
+    ids = kind.beside(vectorstore, asked, keys, own)
+    return got(vectorstore, ids, condition) if ids else []
 
 
 def both(first: Any, second: Any) -> Any:
@@ -173,10 +194,13 @@ GENERIC = Kind(_as_predicate)
 """A function Document -> bool, or a mapping as `as_predicate` describes it. `InMemoryVectorStore` takes the first."""
 POSTGRES = Kind(_as_predicate)
 """Held to in SQL by `PGVectorNeighbours`; elsewhere as far as `as_predicate` knows its operators."""
-QDRANT = Kind(_qdrant_passes, _qdrant_select, _is_qdrants, qdrant_places)
+CHROMA = Kind(
+    _as_predicate, _chroma_select, lambda condition: isinstance(condition, Mapping), chroma_places, chroma_beside
+)
+QDRANT = Kind(_qdrant_passes, _qdrant_select, _is_qdrants, qdrant_places, qdrant_beside)
 KINDS: Mapping[str, Kind] = {
     "AsyncPGVectorStore": POSTGRES,
-    "Chroma": Kind(_as_predicate, _chroma_select, lambda condition: isinstance(condition, Mapping), chroma_places),
+    "Chroma": CHROMA,
     "FAISS": Kind(_faiss_passes),
     "PGVector": POSTGRES,
     "PGVectorStore": POSTGRES,

@@ -13,24 +13,25 @@ from langchain_core.documents import Document
 
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.types import ChunkRef
+from langchain_ctxassembly.offsets import Found, Spot, Stretch, ids_beside
 
 Asked = tuple[str, tuple[int, ...]]
 """A document and places in it; no places mean all of it."""
 MOST_DOCUMENTS = 32
-"""In one of Chroma's queries, which take quadratic time in the alternatives."""
+"""Or parts of documents, in one of Chroma's queries, which take quadratic time in the alternatives."""
 PAGE = 1_000
 """Points that Qdrant is asked for at once."""
 
 
 def by_document(refs: Sequence[ChunkRef]) -> list[Asked]:
-    """What `refs` ask for, but for chunks named by id: each document once."""
+    """What `refs` ask for, but for chunks named by id or beside an offset: each document once."""
     found: dict[str, set[int]] = {}
-    whole = {ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None}
+    refs = [ref for ref in refs if ref.chunk_id is None and ref.beside is None]
+    whole = {ref.document_id for ref in refs if ref.index is None}
     for ref in refs:
-        if ref.chunk_id is None:
-            places = found.setdefault(ref.document_id, set())
-            if ref.index is not None and ref.document_id not in whole:
-                places.add(ref.index)
+        places = found.setdefault(ref.document_id, set())
+        if ref.index is not None and ref.document_id not in whole:
+            places.add(ref.index)
     return [(document_id, tuple(sorted(places))) for document_id, places in found.items()]
 
 
@@ -43,6 +44,31 @@ def chroma_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, 
             vectorstore.get(where=_and(_chroma_where(asked[at : at + MOST_DOCUMENTS], keys), condition))
         )
     ]
+
+
+def chroma_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Any]:
+    """The ids of the documents beside the spots, held to `condition`; no text is read."""
+
+    def read(stretches: Sequence[Stretch]) -> Iterator[Found]:
+        for at in range(0, len(stretches), MOST_DOCUMENTS):
+            where = _or([_chroma_stretch(each, keys) for each in stretches[at : at + MOST_DOCUMENTS]])
+            found = vectorstore.get(where=_and(where, condition), include=["metadatas"])
+            yield from zip(found["ids"], (each or {} for each in found["metadatas"]), strict=True)
+
+    return ids_beside(asked, keys, read)
+
+
+def _chroma_stretch(stretch: Stretch, keys: MetadataKeys) -> Any:
+    names = _or([{key: {"$eq": name}} for key in stretch.names for name in _names(stretch.document_id)])
+    bounds = {"$gte": stretch.low, "$lte": stretch.high}
+    ranges = [
+        {"$and": each} if len(each) > 1 else each[0]
+        for key in keys.start
+        if (each := [{key: {bound: value}} for bound, value in bounds.items() if value is not None])
+    ]
+    parts = [{key: {"$eq": value}} for key, value in stretch.part]
+    every = [names, *parts, *([_or(ranges)] if ranges else [])]
+    return {"$and": every} if len(every) > 1 else names
 
 
 def chroma_documents(found: Any) -> Iterator[Document]:
@@ -91,19 +117,62 @@ def qdrant_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, 
     return list(qdrant_documents(vectorstore, wanted))
 
 
+def qdrant_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Any]:
+    """The ids of the points beside the spots, held to `condition`; no text is read."""
+    from qdrant_client import models
+
+    payload = vectorstore.metadata_payload_key
+
+    def read(stretches: Sequence[Stretch]) -> Iterator[Found]:
+        one_of = [_qdrant_stretch(models, payload, each, keys) for each in stretches]
+        wanted = models.Filter(must=[models.Filter(should=one_of), *([condition] if condition is not None else [])])
+        for point in _points(vectorstore, wanted, with_payload=[payload]):
+            yield point.id, point.payload.get(payload) or {}
+
+    return ids_beside(asked, keys, read)
+
+
+def _qdrant_stretch(models: Any, payload: str, stretch: Stretch, keys: MetadataKeys) -> Any:
+    def is_value(key: str, value: Any) -> Any:
+        path = _path(payload, key)
+        if isinstance(value, (int, float)):  # 7 and 7.0 are one place
+            return models.FieldCondition(key=path, range=models.Range(gte=value, lte=value))
+        return models.FieldCondition(key=path, match=models.MatchValue(value=value))
+
+    names = [
+        models.FieldCondition(key=_path(payload, key), match=models.MatchValue(value=name))
+        for key in stretch.names
+        for name in _names(stretch.document_id)
+    ]
+    bounds = models.Range(gte=stretch.low, lte=stretch.high)
+    ranges = [models.FieldCondition(key=_path(payload, key), range=bounds) for key in keys.start]
+    unbounded = stretch.low is None and stretch.high is None
+    return models.Filter(
+        must=[
+            models.Filter(should=names),
+            *(is_value(key, value) for key, value in stretch.part),
+            *(() if unbounded else (models.Filter(should=ranges),)),
+        ]
+    )
+
+
 def qdrant_documents(vectorstore: Any, wanted: Any) -> Iterator[Document]:
     """The documents of all points that pass a filter, with the metadata that Qdrant's own search gives them."""
-    name, offset = vectorstore.collection_name, None
+    for point in _points(vectorstore, wanted):
+        metadata = point.payload.get(vectorstore.metadata_payload_key) or {}
+        yield Document(
+            page_content=point.payload.get(vectorstore.content_payload_key, ""),
+            metadata={**metadata, "_id": point.id, "_collection_name": vectorstore.collection_name},
+        )
+
+
+def _points(vectorstore: Any, wanted: Any, with_payload: Any = True) -> Iterator[Any]:
+    offset = None
     while True:
         points, offset = vectorstore.client.scroll(
-            name, scroll_filter=wanted, limit=PAGE, offset=offset, with_payload=True
+            vectorstore.collection_name, scroll_filter=wanted, limit=PAGE, offset=offset, with_payload=with_payload
         )
-        for point in points:
-            metadata = point.payload.get(vectorstore.metadata_payload_key) or {}
-            yield Document(
-                page_content=point.payload.get(vectorstore.content_payload_key, ""),
-                metadata={**metadata, "_id": point.id, "_collection_name": name},
-            )
+        yield from points
         if offset is None:
             return
 

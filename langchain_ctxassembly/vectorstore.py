@@ -18,7 +18,8 @@ from ctxassembly.missing import Lack
 from ctxassembly.numbering import document_and_index
 from ctxassembly.types import Chunk, ChunkRef
 from langchain_ctxassembly.documents import chunk_from
-from langchain_ctxassembly.kinds import agot, check, finds_places, found, got, is_filter
+from langchain_ctxassembly.kinds import agot, check, finds_places, found, found_beside, got, is_filter
+from langchain_ctxassembly.offsets import Spot, spots
 from langchain_ctxassembly.places import Asked, by_document
 
 _ANEW = "store them anew as vectorstore.add_documents(number_chunks(documents))"
@@ -43,8 +44,9 @@ class VectorStoreNeighbours:
 
     Chroma and Qdrant are asked for document and place as the metadata have them, under the first of `keys` that a chunk
     has: integers, under whatever ids. Several documents make one query (of Chroma, 32 do). There a whole document can
-    be asked for, too. All of it has to be there after `timeout_seconds`, else TimeoutError is raised; a query that is
-    under way in its thread can't be stopped.
+    be asked for, too, and, where chunks have no index, those next to an offset by `keys.start`, page by page or section
+    by section: of all that is near only the metadata are read. All of it has to be there after `timeout_seconds`, else
+    TimeoutError is raised; a query that is under way in its thread can't be stopped.
 
     Of any other vector store, and with `id_of`, the chunks must have been stored under ids that follow from document
     and place: `vectorstore.add_documents(documents, ids=[...])`. Their metadata must say the same: what comes back as a
@@ -87,6 +89,11 @@ class VectorStoreNeighbours:
         return True if is_filter(self.filter) else None
 
     @property
+    def finds_offsets(self) -> bool:
+        """Whether it can be asked for what stands beside an offset."""
+        return self._by_metadata
+
+    @property
     def _by_metadata(self) -> bool:
         return self.id_of is None and finds_places(self.vectorstore)
 
@@ -97,22 +104,23 @@ class VectorStoreNeighbours:
             TimeoutError: a query of metadata took too long.
         """
         asked, ids = self._asked(refs)
-        documents = within(self.timeout_seconds, in_background(partial(self._found, asked))) if asked else []
+        documents = within(self.timeout_seconds, in_background(partial(self._found, asked))) if any(asked) else []
         return self._chunks([*documents, *(got(self.vectorstore, ids, self.filter) if ids else ())])
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited; a query of metadata is made in a thread."""
         asked, ids = self._asked(refs)
         documents: list[Document] = []
-        if asked:
+        if any(asked):
             documents = await awaited_within(self.timeout_seconds, in_background(partial(self._found, asked)))
         return self._chunks([*documents, *(await agot(self.vectorstore, ids, self.filter) if ids else ())])
 
-    def _asked(self, refs: Sequence[ChunkRef]) -> tuple[list[Asked], list[str]]:
-        """What the metadata are asked for, and the ids that are asked for."""
+    def _asked(self, refs: Sequence[ChunkRef]) -> tuple[tuple[list[Asked], list[Spot]], list[str]]:
+        """The places and the offsets that the metadata are asked for, and the ids that are asked for."""
         if self._by_metadata:
-            return by_document(refs), list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id))
-        return [], list(dict.fromkeys(name for ref in refs for name in self._named(ref)))
+            ids = list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id))
+            return (by_document(refs), spots(refs)), ids
+        return ([], []), list(dict.fromkeys(name for ref in refs for name in self._named(ref)))
 
     def _named(self, ref: ChunkRef) -> Sequence[str]:
         if ref.chunk_id:
@@ -122,8 +130,10 @@ class VectorStoreNeighbours:
         named = (self.id_of or document_and_index)(ref.document_id, ref.index)
         return (named,) if isinstance(named, str) else named
 
-    def _found(self, asked: Sequence[Asked]) -> list[Document]:
-        return found(self.vectorstore, asked, self.keys, self.filter)
+    def _found(self, asked: tuple[list[Asked], list[Spot]]) -> list[Document]:
+        places, offsets = asked
+        documents = found(self.vectorstore, places, self.keys, self.filter) if places else []
+        return documents + found_beside(self.vectorstore, offsets, self.keys, self.filter) if offsets else documents
 
     def _chunks(self, documents: Iterable[Document]) -> list[Chunk]:
         return [chunk_from(document, self.keys) for document in documents]

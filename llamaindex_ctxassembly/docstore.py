@@ -13,7 +13,7 @@ from ctxassembly.keys import MetadataKeys, look_up
 from ctxassembly.missing import Lack
 from ctxassembly.shown import as_name
 from ctxassembly.types import Chunk, ChunkRef
-from llamaindex_ctxassembly.refs import asked_for, documents_to_search, named_ids
+from llamaindex_ctxassembly.refs import asked_for, documents_to_search, named_ids, turns
 
 REMEDIES: Mapping[Lack, str] = {
     "place": "build the index from number_chunks(nodes)",
@@ -58,11 +58,6 @@ class DocstoreNeighbours:
         return asked_for(nodes, [*refs, *pages], self.keys)
 
 
-def turns(refs: Iterable[ChunkRef]) -> bool:
-    """Whether any of `refs` asks for what stands on the pages beside one that is a document of its own."""
-    return any(ref.beside is not None and ref.beside.page and ref.beside.document_id for ref in refs)
-
-
 def pages_beside(refs: Iterable[ChunkRef], listed: Mapping[str, RefDocInfo], keys: MetadataKeys) -> list[ChunkRef]:
     """References to the last nodes of the page before, and to the first ones of the page after."""
     by_page: dict[tuple[str | None, str], list[str]] = defaultdict(list)
@@ -71,11 +66,8 @@ def pages_beside(refs: Iterable[ChunkRef], listed: Mapping[str, RefDocInfo], key
         for name in keys.page:
             by_page[document_id, f"{name} {as_name(look_up(info.metadata, name))}"] += info.node_ids
     found: list[ChunkRef] = []
-    for ref in refs:
-        if ref.beside is None or ref.beside.page is None or ref.beside.document_id is None:
-            continue
-        each_side, page, document_id = ref.beside.each_side, ref.beside.page, ref.beside.document_id
-        at = int(float(dict(ref.beside.part)[page]))
+    for ref, document_id, page, at, _ in turns(refs):
+        each_side = ref.beside.each_side if ref.beside else 0
         before, after = (by_page.get((document_id, f"{page} {number}"), []) for number in (at - 1, at + 1))
         found += [ChunkRef(ref.document_id, chunk_id=each) for each in (*before[-each_side:], *after[:each_side])]
     return found

@@ -3,12 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from llama_index.core.schema import BaseNode
 
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.types import Chunk, ChunkRef
 from llamaindex_ctxassembly.nodes import to_chunk
+
+
+class Turn(NamedTuple):
+    """A page that is a document of its own to its store, of a file whose other pages are wanted."""
+
+    ref: ChunkRef
+    document_id: str
+    """Of the file."""
+    page: str
+    """The name under which metadata have the number of the page."""
+    number: int
+    beside: tuple[str | int | float, ...]
+    """The numbers of the pages before and after it, as metadata have them."""
+
+
+def turns(refs: Iterable[ChunkRef]) -> list[Turn]:
+    """Those of `refs` that ask for what stands on the pages beside one that is a document of its own."""
+    found = []
+    for ref in refs:
+        if ref.beside is not None and ref.beside.page is not None and ref.beside.document_id is not None:
+            given = dict(ref.beside.part)[ref.beside.page]
+            number = int(float(given))
+            beside = tuple(type(given)(each) for each in (number - 1, number + 1) if each >= 0)
+            found.append(Turn(ref, ref.beside.document_id, ref.beside.page, number, beside))
+    return found
 
 
 def named_ids(refs: Iterable[ChunkRef]) -> list[str]:

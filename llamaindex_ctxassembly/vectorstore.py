@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
     FilterCondition,
+    FilterOperator,
     MetadataFilter,
     MetadataFilters,
 )
@@ -18,7 +20,8 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.keys import MetadataKeys
 from ctxassembly.missing import Lack
 from ctxassembly.types import Chunk, ChunkRef
-from llamaindex_ctxassembly.refs import asked_for, documents_to_search, named_ids
+from llamaindex_ctxassembly.nodes import to_chunk
+from llamaindex_ctxassembly.refs import Turn, asked_for, documents_to_search, named_ids, turns
 
 REMEDIES: Mapping[Lack, str] = {
     "place": "build the index from number_chunks(nodes)",
@@ -33,8 +36,13 @@ class VectorStoreNeighbours:
     """A store of neighbours over any vector store that stores text and has `get_nodes`.
 
     One call a fetch for the chunks named by id, one for the documents that must be searched; the engine asks for both
-    at once only where the hits differ. For PGVectorStore there is PGVectorNeighbours.
+    at once only where the hits differ. Where `keys.document_id` makes one document of the pages of a file, one for each
+    file gets the pages beside those at whose end the links do. No `get_nodes` can be asked for an offset, which
+    LlamaIndex keeps in no metadata: for a node without links all of what is its SOURCE is read. For PGVectorStore there
+    is PGVectorNeighbours.
     """
+
+    finds_offsets = True
 
     vector_store: BasePydanticVectorStore
     _: KW_ONLY
@@ -52,17 +60,22 @@ class VectorStoreNeighbours:
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs`."""
-        nodes: list[BaseNode] = []
-        for query in _queries(refs, self.keys):
-            nodes += self.vector_store.get_nodes(**query)
-        return asked_for(nodes, refs, self.keys)
+        nodes = [node for query in _queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+        pages = [node for query in _page_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+        return self._chunks(refs, nodes, pages)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
         nodes: list[BaseNode] = []
         for query in _queries(refs, self.keys):
             nodes += await self.vector_store.aget_nodes(**query)
-        return asked_for(nodes, refs, self.keys)
+        pages: list[BaseNode] = []
+        for query in _page_queries(refs, self.keys):
+            pages += await self.vector_store.aget_nodes(**query)
+        return self._chunks(refs, nodes, pages)
+
+    def _chunks(self, refs: Sequence[ChunkRef], nodes: Iterable[BaseNode], pages: Iterable[BaseNode]) -> list[Chunk]:
+        return [*asked_for(nodes, refs, self.keys), *(to_chunk(node, self.keys) for node in pages)]
 
 
 def _queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
@@ -78,3 +91,26 @@ def _queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any
         condition = FilterCondition.OR if len(one_of) > 1 else FilterCondition.AND
         queries.append({"node_ids": None, "filters": MetadataFilters(filters=one_of, condition=condition)})
     return queries
+
+
+def _page_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
+    """The same for the pages beside those that `refs` ask about, a query for each file: a plain AND, which all know."""
+    wanted: dict[tuple[str, str], list[Turn]] = defaultdict(list)
+    for turn in turns(refs):
+        wanted[turn.document_id, turn.page].append(turn)
+    found: list[dict[str, Any]] = []
+    for (document_id, page), of_file in wanted.items():
+        numbers = [*dict.fromkeys(number for turn in of_file for number in turn.beside)]
+        found += [
+            {
+                "node_ids": None,
+                "filters": MetadataFilters(
+                    filters=[
+                        MetadataFilter(key=name, value=document_id),
+                        MetadataFilter(key=page, operator=FilterOperator.IN, value=numbers),
+                    ]
+                ),
+            }
+            for name in keys.document_id
+        ]
+    return found

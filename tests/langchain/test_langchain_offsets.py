@@ -6,23 +6,34 @@ The offsets begin anew on each page, or in each Markdown section. What reads as 
 from __future__ import annotations
 
 import re
+import uuid
+import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from typing import Any
 
+import chromadb
 import pytest
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from langchain_text_splitters import MarkdownHeaderTextSplitter, RecursiveCharacterTextSplitter
+from qdrant_client import QdrantClient, models
 from sqlalchemy import create_engine, event
 
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
 from langchain_ctxassembly import ContextAssembler, PGVectorNeighbours, VectorStoreNeighbours
 from langchain_ctxassembly.documents import chunk_from
+from langchain_ctxassembly.kinds import got
 from langchain_samples import WordEmbeddings
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from langchain_chroma import Chroma
+    from langchain_qdrant import QdrantVectorStore
 
 KEYS = MetadataKeys(document_id="source")
 CONFIG = AssemblyConfig(keys=KEYS, neighbours="unfiltered")
@@ -92,8 +103,37 @@ class Asked:
         self.rows.append(cursor.rowcount)
 
 
-@pytest.fixture(params=["memory", "columns", "json", "old"])
-def store_of(request: pytest.FixtureRequest, database_url: str) -> Iterator[Callable[..., Any]]:
+def with_metadata(kind: str, pieces: list[Document]) -> Any:
+    if kind == "chroma":
+        made: Any = Chroma(f"c{uuid.uuid4().hex}", WordEmbeddings(), client=chromadb.EphemeralClient())
+        made.add_documents(pieces, ids=[each.id for each in pieces])
+        return made
+    for each in pieces:  # it gives back none of the ids
+        each.id = chunk_from(Document(each.page_content), KEYS).id
+    ids = {"ids": [str(uuid.uuid4()) for _ in pieces]}
+    return QdrantVectorStore.from_documents(pieces, WordEmbeddings(), location=":memory:", **ids)
+
+
+def count_texts(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note how many texts Chroma and Qdrant give, query by query."""
+    get, retrieve, scroll = Chroma.get, QdrantClient.retrieve, QdrantClient.scroll
+
+    def noted(found: Any, texts: Any) -> Any:
+        asked.rows.append(sum(each is not None for each in texts or ()))
+        return found
+
+    def points(found: Any, given: Any) -> Any:
+        return noted(found, [each.payload.get("page_content") for each in given])
+
+    monkeypatch.setattr(Chroma, "get", lambda *a, **k: noted(found := get(*a, **k), found["documents"]))
+    monkeypatch.setattr(QdrantClient, "retrieve", lambda *a, **k: points(found := retrieve(*a, **k), found))
+    monkeypatch.setattr(QdrantClient, "scroll", lambda *a, **k: points(found := scroll(*a, **k), found[0]))
+
+
+@pytest.fixture(params=["memory", "columns", "json", "old", "chroma", "qdrant"])
+def store_of(
+    request: pytest.FixtureRequest, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Any]]:
     """A function from documents to a store of neighbours over them; `asked` on it counts rows."""
     ended: list[Callable[[], Any]] = []
 
@@ -102,6 +142,10 @@ def store_of(request: pytest.FixtureRequest, database_url: str) -> Iterator[Call
             return MemoryStore([chunk_from(each, keys) for each in pieces])
         asked = Asked()
         make.asked = asked  # type: ignore[attr-defined]
+        if request.param in ("chroma", "qdrant"):
+            over = with_metadata(request.param, pieces)
+            count_texts(asked, monkeypatch)
+            return VectorStoreNeighbours(over, keys=keys)
         if request.param == "old":
             connection = create_engine(database_url)
             event.listen(connection, "after_cursor_execute", asked.note)
@@ -260,6 +304,48 @@ def test_a_section_brings_its_own_neighbours(store_of: Any) -> None:
     (block,) = ContextAssembler(config=CONFIG, store=store_of(pieces)).invoke([own[1]])
     assert set(block.metadata["chunk_ids"]) == {each.id for each in own[:3]}
     assert GAP not in block.page_content
+
+
+@pytest.mark.parametrize("kind", ["chroma", "qdrant"])
+@pytest.mark.parametrize("size", [600, 6_000])  # 6,000 characters are more than are looked through first
+def test_two_neighbours_in_a_long_text_are_found_without_reading_it(
+    kind: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = " ".join(words(page) for page in range(PAGES))
+    pieces = split([Document(page_content=text, metadata={"source": "a.txt"})], size)
+    read: list[int] = []
+    stored, asked = with_metadata(kind, pieces), Asked()
+    count_texts(asked, monkeypatch)
+    monkeypatch.setattr("langchain_ctxassembly.kinds.got", lambda *a: read.append(len(a[1])) or got(*a))
+    config = replace(CONFIG, max_tokens=100_000)
+    assembler = ContextAssembler(config=config, store=VectorStoreNeighbours(stored, keys=KEYS))
+    for at in (0, 9, len(pieces) - 1):
+        (block,) = assembler.invoke([pieces[at]])
+        assert set(block.metadata["chunk_ids"]) == {each.id for each in pieces[max(at - 1, 0) : at + 2]}
+        assert breaks(block.page_content) == []
+        assert GAP not in block.page_content
+    assert sum(asked.rows) == sum(read) == 4
+    (block,) = assembler.invoke([pieces[1], pieces[-2], pieces[5]])
+    assert block.page_content.count(GAP) == 2
+    assert len(block.metadata["chunk_ids"]) == 9
+
+
+@pytest.mark.parametrize("kind", ["chroma", "qdrant"])
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+def test_what_stands_beside_an_offset_obeys_the_filter(kind: str) -> None:
+    pieces = split(pdf(pages=3))
+    for at, each in enumerate(pieces):
+        each.metadata["tenant"] = "theirs" if at % 3 == 1 else "ours"
+    stored = with_metadata(kind, pieces)
+    match = models.FieldCondition(key="metadata.tenant", match=models.MatchValue(value="ours"))
+    own = {"tenant": "ours"} if kind == "chroma" else models.Filter(must=[match])
+    for condition in (own, lambda each: each.metadata["tenant"] == "ours"):
+        store = VectorStoreNeighbours(stored, filter=condition, keys=KEYS)
+        for hit in pieces:
+            for block in ContextAssembler(config=AssemblyConfig(keys=KEYS), store=store).invoke([hit]):
+                ids = {*block.metadata["chunk_ids"]} - {hit.id}
+                assert ids <= {each.id for each in pieces if each.metadata["tenant"] == "ours"}
+                assert ids or callable(condition)  # a function sees only the nearest
 
 
 def test_a_store_that_finds_no_offsets_is_not_asked_for_them() -> None:

@@ -1,0 +1,346 @@
+"""A real PDF through the frameworks' own readers, splitters, stores and retrievers, a document a page.
+
+What reads as continuous is, across pages too; what isn't has a marker; and the pages that are read are cited.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import uuid
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import chromadb
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from ctxassembly import AssemblyConfig, MetadataKeys, NothingToJoinWarning
+from langchain_ctxassembly import ContextAssemblyRetriever, number_chunks
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
+from pdf import GAP, PAGES, WORDS, breaks, crosses, pages_of, places, write_pdf
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
+]
+UNFILTERED = AssemblyConfig(neighbours="unfiltered", max_tokens=100_000, dedup="none")
+DIMENSIONS = 512
+
+
+class WordEmbeddings(Embeddings):
+    """Hashed words: a text finds itself, and what shares its words."""
+
+    def embed_query(self, text: str) -> list[float]:
+        vector = [0.0] * DIMENSIONS
+        for word in re.findall(r"\w+", text):
+            vector[zlib.crc32(word.encode()) % DIMENSIONS] += 1.0
+        length = math.sqrt(sum(value * value for value in vector)) or 1.0
+        return [value / length for value in vector]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pdf(tmp_path_factory.mktemp("in") / "report.pdf")
+
+
+@pytest.fixture(scope="module")
+def thesis(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three pages i, ii, iii before page 1."""
+    return write_pdf(tmp_path_factory.mktemp("in") / "thesis.pdf", pages=8, front_matter=3)
+
+
+# LangChain
+
+
+def split(path: Path, **settings: Any) -> list[Document]:
+    from langchain_community.document_loaders import PyPDFLoader
+
+    pages = PyPDFLoader(str(path), **settings).load()
+    return RecursiveCharacterTextSplitter(
+        chunk_size=500, chunk_overlap=100, separators=["\n", " "], add_start_index=True
+    ).split_documents(pages)
+
+
+def in_memory(url: str) -> Any:
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    return InMemoryVectorStore(WordEmbeddings())
+
+
+def chroma(url: str) -> Any:
+    from langchain_chroma import Chroma
+
+    return Chroma(f"c{uuid.uuid4().hex}", WordEmbeddings(), client=chromadb.EphemeralClient())
+
+
+def qdrant(url: str) -> Any:
+    from langchain_qdrant import QdrantVectorStore
+    from qdrant_client import QdrantClient, models
+
+    client = QdrantClient(":memory:")
+    client.create_collection("pages", models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE))
+    return QdrantVectorStore(client, "pages", WordEmbeddings())
+
+
+def postgres(url: str) -> Any:
+    from langchain_postgres import PGEngine, PGVectorStore
+
+    engine = PGEngine.from_connection_string(url)
+    table = f"t{uuid.uuid4().hex}"
+    engine.init_vectorstore_table(table, DIMENSIONS)
+    return PGVectorStore.create_sync(engine, WordEmbeddings(), table)
+
+
+FIND_OFFSETS = {"Chroma": chroma, "Qdrant": qdrant, "PGVectorStore": postgres}
+Stored = Callable[..., Any]
+
+
+@pytest.fixture(params=FIND_OFFSETS)
+def stored(request: pytest.FixtureRequest, database_url: str) -> Iterator[Stored]:
+    """A function from chunks to a vector store that has them, under random ids as it gives them."""
+    made: list[Any] = []
+
+    def store(documents: Sequence[Document]) -> Any:
+        made.append(FIND_OFFSETS[request.param](database_url))
+        made[-1].add_documents(list(documents), ids=[str(uuid.uuid4()) for _ in documents])
+        return made[-1]
+
+    yield store
+    for each in made:
+        if request.param == "PGVectorStore":
+            each._engine._run_as_sync(each._engine._pool.dispose())
+
+
+def on(chunks: Sequence[Document], page: int) -> list[Document]:
+    return [each for each in chunks if each.metadata["page"] == page]
+
+
+def asked(store: Any, *chunks: Document, config: AssemblyConfig = UNFILTERED) -> list[Document]:
+    """What a chain reads that asks with the words of these chunks, as many hits as there are chunks."""
+    made = ContextAssemblyRetriever.from_vectorstore(store, hits=len(chunks), config=config)
+    return made.invoke(" ".join(each.page_content for each in chunks))
+
+
+def test_the_pages_are_read_as_they_are_printed(report: Path) -> None:
+    chunks = split(report)
+    assert {each.metadata["page"] for each in chunks} == {*range(PAGES)}
+    assert pages_of(each.page_content for each in chunks) == {*range(PAGES)}
+    assert min(len(on(chunks, page)) for page in range(PAGES)) >= 3
+    assert all(on(chunks, page)[0].metadata["start_index"] == 0 for page in range(PAGES))
+
+
+def test_the_text_goes_on_from_one_page_to_the_next(report: Path, stored: Stored) -> None:
+    chunks = split(report)
+    store = stored(chunks)
+    for hit in (on(chunks, 4)[-1], on(chunks, 5)[0]):
+        (block,) = asked(store, hit)
+        assert crosses(block.page_content, 4)
+        assert GAP not in block.page_content
+        assert breaks(block.page_content) == []
+        assert block.metadata["citation"]["pages"] == [5, 6]
+        assert block.page_content.split("\n")[0].endswith("report.pdf, pages 5-6")
+        assert block.metadata["trace"]["missing"] is None
+
+
+def test_page_9_is_not_fused_to_page_29(report: Path, stored: Stored) -> None:
+    chunks = split(report)
+    store = stored(chunks)
+    for first, second in ((0, 1), (1, 2), (1, 1)):  # as if the second went on where the first one ends
+        (block,) = asked(store, on(chunks, 9)[first], on(chunks, 29)[second])
+        assert pages_of([block.page_content]) >= {9, 29}
+        assert breaks(block.page_content) == []
+        assert block.page_content.count(GAP) == 1
+        assert places(block.page_content) == sorted(set(places(block.page_content)))
+
+
+def test_whatever_is_found_reads_in_order(report: Path, stored: Stored) -> None:
+    chunks = split(report)
+    store = stored(chunks)
+    draw = Random(1)
+    for _ in range(6):
+        (block,) = asked(store, *draw.sample(chunks, 7))
+        assert breaks(block.page_content) == []
+        assert places(block.page_content) == sorted(set(places(block.page_content)))
+
+
+def test_two_files_of_one_folder_stay_apart(report: Path, thesis: Path, stored: Stored) -> None:
+    chunks = [*split(thesis), *split(report)]
+    store = stored(chunks)
+    ours = [each for each in chunks if each.metadata["source"] == str(report)]
+    # Both have the same words on their first pages.
+    for block in asked(store, on(ours, 4)[-1], on(ours, 4)[-1]):
+        assert breaks(block.page_content) == []
+        assert block.page_content.count("p4w239") == 1
+
+
+def test_pages_that_count_from_0_are_cited_as_they_count(report: Path, stored: Stored) -> None:
+    chunks = split(report)
+    store = stored(chunks)
+    keys = MetadataKeys(page="page", page_base=0)
+    (block,) = asked(store, on(chunks, 0)[-1], config=replace(UNFILTERED, keys=keys))
+    assert block.metadata["citation"]["pages"] == [1, 2]
+    assert crosses(block.page_content, 0)
+    plain = replace(UNFILTERED, keys=MetadataKeys(page="page"))
+    (block,) = asked(store, on(chunks, 0)[0], config=plain)
+    assert "page 0" not in block.page_content
+
+
+def test_front_matter_goes_on_into_page_1(thesis: Path, stored: Stored) -> None:
+    chunks = split(thesis)
+    assert [on(chunks, page)[0].metadata["page_label"] for page in (0, 2, 3, 7)] == ["i", "iii", "1", "5"]
+    (block,) = asked(stored(chunks), on(chunks, 2)[-1])
+    assert crosses(block.page_content, 2)
+    assert breaks(block.page_content) == []
+    header = block.page_content.split("\n")[0]
+    assert "iii" in header
+    assert "1" in header
+
+
+def test_a_store_that_finds_no_offsets_says_so_and_joins_nothing_false(report: Path) -> None:
+    chunks = split(report)
+    store = in_memory("")
+    store.add_documents(chunks)
+    with pytest.warns(NothingToJoinWarning, match=r"number_chunks\(documents\)") as seen:
+        (block,) = asked(store, on(chunks, 9)[1], on(chunks, 29)[2])
+    assert len(seen) == 1
+    assert breaks(block.page_content) == []
+    assert block.page_content.count(GAP) == 1
+
+
+@pytest.mark.parametrize("make", [in_memory, chroma])
+def test_numbered_it_needs_no_offsets(report: Path, make: Any) -> None:
+    chunks = number_chunks([each.model_copy() for each in split(report)])
+    store = make("")
+    store.add_documents(chunks, ids=[str(each.id) for each in chunks])
+    (block,) = asked(store, on(chunks, 4)[-1], on(chunks, 20)[0])
+    assert crosses(block.page_content, 4)
+    assert crosses(block.page_content, 19)
+    assert breaks(block.page_content) == []
+    assert block.metadata["citation"]["pages"] == [5, 6, 20, 21]
+
+
+def test_a_pdf_as_one_document_is_one_text(report: Path, stored: Stored) -> None:
+    chunks = split(report, mode="single")
+    (block,) = asked(stored(chunks), next(each for each in chunks if f"p4w{WORDS - 1}" in each.page_content))
+    assert crosses(block.page_content, 4)
+    assert breaks(block.page_content) == []
+    assert GAP not in block.page_content
+
+
+# LlamaIndex
+
+BY_FILE = replace(UNFILTERED, keys=MetadataKeys(document_id="file_path"))
+
+
+def nodes_of(path: Path, size: int) -> list[Any]:
+    from llama_index.core import SimpleDirectoryReader
+    from llama_index.core.node_parser import SentenceSplitter
+
+    documents = SimpleDirectoryReader(input_files=[path]).load_data()
+    assert len({each.id_ for each in documents}) == len(documents) > 1  # a Document a page
+    return SentenceSplitter(chunk_size=size, chunk_overlap=40).get_nodes_from_documents(documents)
+
+
+def llama_chroma() -> Any:
+    from llama_index.vector_stores.chroma import ChromaVectorStore
+
+    return ChromaVectorStore(chroma_collection=chromadb.EphemeralClient().create_collection(f"c{uuid.uuid4().hex}"))
+
+
+def llama_qdrant() -> Any:
+    from llama_index.vector_stores.qdrant import QdrantVectorStore
+    from qdrant_client import QdrantClient
+
+    return QdrantVectorStore("pages", client=QdrantClient(":memory:"))
+
+
+LLAMAINDEX: dict[str, Any] = {"docstore": lambda: None, "Chroma": llama_chroma, "Qdrant": llama_qdrant}
+
+
+def engine_over(nodes: Sequence[Any], kind: str, config: AssemblyConfig, hits: int) -> Any:
+    """A function from a question to the nodes that a query engine's LLM would read."""
+    from llama_index.core import QueryBundle, StorageContext, VectorStoreIndex
+    from llama_index.core.embeddings import BaseEmbedding
+    from llama_index.core.llms import MockLLM
+
+    class Words(BaseEmbedding):
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return WordEmbeddings().embed_query(query)
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_query_embedding(query)
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return WordEmbeddings().embed_query(text)
+
+    context = StorageContext.from_defaults(vector_store=LLAMAINDEX[kind]())
+    index = VectorStoreIndex(list(nodes), storage_context=context, embed_model=Words())
+    given = {"docstore": index.docstore} if kind == "docstore" else {"vector_store": index.vector_store}
+    made = ContextAssemblyPostprocessor(config=config, **given)
+    engine = index.as_query_engine(llm=MockLLM(), similarity_top_k=hits, node_postprocessors=[made])
+    return lambda *asked: engine.retrieve(QueryBundle(" ".join(each.get_content() for each in asked)))
+
+
+def on_page(nodes: Sequence[Any], page: int) -> list[Any]:
+    return [each for each in nodes if each.metadata["page_label"] == str(page + 1)]
+
+
+@pytest.mark.parametrize("size", [300, 4_000])
+@pytest.mark.parametrize("kind", LLAMAINDEX)
+def test_llamaindex_joins_the_pages_of_a_file_once_it_is_told(report: Path, kind: str, size: int) -> None:
+    nodes = nodes_of(report, size)
+    ask = engine_over(nodes, kind, BY_FILE, hits=2)
+    hits = [on_page(nodes, 4)[-1], on_page(nodes, 5)[0]]
+    (block,) = ask(*hits)
+    assert crosses(block.node.get_content(), 4)
+    assert breaks(block.node.get_content()) == []
+    assert {5, 6} <= set(block.node.metadata["citation"]["pages"])
+    assert block.node.get_content().split("\n")[0].startswith("[1] Source: report.pdf, pages ")
+
+
+@pytest.mark.parametrize("size", [300, 4_000])
+@pytest.mark.parametrize("kind", LLAMAINDEX)
+def test_llamaindex_finds_the_next_page(report: Path, kind: str, size: int) -> None:
+    nodes = nodes_of(report, size)
+    ask = engine_over(nodes, kind, BY_FILE, hits=1)
+    for hit, page in ((on_page(nodes, 9)[-1], 9), (on_page(nodes, 10)[0], 9)):
+        (block,) = ask(hit)
+        assert crosses(block.node.get_content(), page)
+        assert GAP not in block.node.get_content()
+        assert breaks(block.node.get_content()) == []
+
+
+@pytest.mark.parametrize("kind", LLAMAINDEX)
+def test_llamaindex_fuses_no_page_to_one_far_off(report: Path, kind: str) -> None:
+    nodes = nodes_of(report, 300)
+    ask = engine_over(nodes, kind, BY_FILE, hits=2)
+    (block,) = ask(on_page(nodes, 9)[1], on_page(nodes, 29)[2])
+    assert breaks(block.node.get_content()) == []
+    assert block.node.get_content().count(GAP) == 1
+
+
+@pytest.mark.parametrize("kind", LLAMAINDEX)
+def test_labels_that_are_no_numbers_fuse_nothing(thesis: Path, kind: str) -> None:
+    """LlamaIndex's reader gives the printed label alone: i, ii, iii, 1, 2."""
+    nodes = nodes_of(thesis, 300)
+    ask = engine_over(nodes, kind, BY_FILE, hits=4)
+    draw = Random(2)
+    for _ in range(5):
+        (block,) = ask(*draw.sample(nodes, 4))
+        assert breaks(block.node.get_content()) == []
+
+
+def test_without_the_setting_each_page_of_llamaindex_is_a_document(report: Path) -> None:
+    nodes = nodes_of(report, 4_000)
+    ask = engine_over(nodes, "docstore", UNFILTERED, hits=2)
+    assert len(ask(on_page(nodes, 4)[0], on_page(nodes, 5)[0])) == 2
