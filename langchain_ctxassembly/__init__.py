@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langchain_ctxassembly.assembler import ContextAssembler
-    from langchain_ctxassembly.messages import to_messages
-    from langchain_ctxassembly.numbering import number_chunks
-    from langchain_ctxassembly.postgres import PGVectorNeighbours
+    from langchain_ctxassembly.convert.messages import to_messages
+    from langchain_ctxassembly.convert.numbering import number_chunks
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-    from langchain_ctxassembly.stored import anumber_stored_chunks, number_stored_chunks
-    from langchain_ctxassembly.vectorstore import VectorStoreNeighbours
+    from langchain_ctxassembly.stores.postgres import PGVectorNeighbours
+    from langchain_ctxassembly.stores.stored import anumber_stored_chunks, number_stored_chunks
+    from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbours
 
 __all__ = [
     "ContextAssembler",
@@ -31,12 +31,12 @@ __all__ = [
 _HOMES = {
     "ContextAssembler": "assembler",
     "ContextAssemblyRetriever": "retriever",
-    "PGVectorNeighbours": "postgres",
-    "VectorStoreNeighbours": "vectorstore",
-    "anumber_stored_chunks": "stored",
-    "number_chunks": "numbering",
-    "number_stored_chunks": "stored",
-    "to_messages": "messages",
+    "PGVectorNeighbours": "stores.postgres",
+    "VectorStoreNeighbours": "stores.vectorstore",
+    "anumber_stored_chunks": "stores.stored",
+    "number_chunks": "convert.numbering",
+    "number_stored_chunks": "stores.stored",
+    "to_messages": "convert.messages",
 }
 _BROUGHT = frozenset({"langchain_core", "langchain_postgres", "pydantic", "sqlalchemy", "psycopg"})
 """What the extras bring, by the names that are imported."""
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         from ctxassembly.errors import missing_extra
 
-        extra = "langchain,postgres" if _HOMES[name] == "postgres" else "langchain"
+        extra = "langchain,postgres" if _HOMES[name].endswith("postgres") else "langchain"
         raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
 
 

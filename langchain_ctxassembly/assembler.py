@@ -14,26 +14,26 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.ask import asking, check_llm
-from ctxassembly.config import AssemblyConfig, Neighbours
+from ctxassembly.adapting.told import Told
+from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.context import Context
-from ctxassembly.drive import aassemble, assemble
+from ctxassembly.conversations.labels import check_labels, labels_of_call
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.keys import keyed
+from ctxassembly.drivers.ask import asking, check_llm
+from ctxassembly.drivers.assemble import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, NothingToJoinWarning
-from ctxassembly.keys import keyed
-from ctxassembly.labels import check_labels, labels_of_call
-from ctxassembly.misuse import check_parameters, check_store, not_a_document, wrong_config
-from ctxassembly.models import too_small
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.scope import filter_not_seen
+from ctxassembly.settings.config import AssemblyConfig, Neighbours
+from ctxassembly.settings.misuse import check_parameters, check_store, not_a_document, wrong_config
 from ctxassembly.shown import shown
-from ctxassembly.told import Told
-from ctxassembly.types import Chunk
+from ctxassembly.tokens.models import too_small
 from langchain_ctxassembly.configurable import NAME, configured, following
-from langchain_ctxassembly.documents import documents_from, hit_from
-from langchain_ctxassembly.filtered import held
+from langchain_ctxassembly.convert.documents import documents_from, hit_from
+from langchain_ctxassembly.convert.llm import async_model, model
 from langchain_ctxassembly.listeners import listened_to
-from langchain_ctxassembly.llm import async_model, model
-from langchain_ctxassembly.visible import Search
+from langchain_ctxassembly.searches.filtered import held
+from langchain_ctxassembly.searches.visible import Search
 
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""

@@ -15,17 +15,17 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.config import AssemblyConfig, Neighbours
+from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.conversations.labels import OfCall
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.labels import OfCall
-from ctxassembly.misuse import check_parameters
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.supplement import Given, supplement_for
-from ctxassembly.types import Chunk
+from ctxassembly.settings.config import AssemblyConfig, Neighbours
+from ctxassembly.settings.misuse import check_parameters
 from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.neighbours import NoNeighbours, neighbours_of
-from langchain_ctxassembly.scored import ScoredRetriever, SearchType, check_known
-from langchain_ctxassembly.visible import Search, ambient, search_of
+from langchain_ctxassembly.searches.scored import ScoredRetriever, SearchType, check_known
+from langchain_ctxassembly.searches.visible import Search, ambient, search_of
+from langchain_ctxassembly.stores.neighbours import NoNeighbours, neighbours_of
 
 
 class ContextAssemblyRetriever(BaseRetriever):

@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from llamaindex_ctxassembly.docstore import DocstoreNeighbours
+    from llamaindex_ctxassembly.convert.messages import to_messages
+    from llamaindex_ctxassembly.convert.numbering import number_chunks
     from llamaindex_ctxassembly.events import ContextAssembledEvent
-    from llamaindex_ctxassembly.messages import to_messages
-    from llamaindex_ctxassembly.numbering import number_chunks
-    from llamaindex_ctxassembly.postgres import PGVectorNeighbours
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
-    from llamaindex_ctxassembly.vectorstore import VectorStoreNeighbours
+    from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours
+    from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbours
+    from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbours
 
 __all__ = [
     "ContextAssembledEvent",
@@ -30,11 +30,11 @@ __all__ = [
 _HOMES = {
     "ContextAssembledEvent": "events",
     "ContextAssemblyPostprocessor": "postprocessor",
-    "DocstoreNeighbours": "docstore",
-    "PGVectorNeighbours": "postgres",
-    "VectorStoreNeighbours": "vectorstore",
-    "number_chunks": "numbering",
-    "to_messages": "messages",
+    "DocstoreNeighbours": "stores.docstore",
+    "PGVectorNeighbours": "stores.postgres",
+    "VectorStoreNeighbours": "stores.vectorstore",
+    "number_chunks": "convert.numbering",
+    "to_messages": "convert.messages",
 }
 _BROUGHT = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
 """What the extras bring, by the names that are imported."""
@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         from ctxassembly.errors import missing_extra
 
-        extra = "llamaindex,postgres" if _HOMES[name] == "postgres" else "llamaindex"
+        extra = "llamaindex,postgres" if _HOMES[name].endswith("postgres") else "llamaindex"
         raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
 
 

@@ -16,25 +16,25 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
-from ctxassembly.ask import check_llm
+from ctxassembly.adapting.told import Told
+from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.calls import is_async
-from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.drive import aassemble, assemble
+from ctxassembly.conversations.labels import check_labels, labels_of_call
+from ctxassembly.drivers.ask import check_llm
+from ctxassembly.drivers.assemble import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, NothingToJoinWarning
-from ctxassembly.labels import check_labels, labels_of_call
-from ctxassembly.misuse import check_parameters, wrong_store
-from ctxassembly.models import too_small
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.scope import filter_not_seen
-from ctxassembly.supplement import Given, supplement_for
-from ctxassembly.told import Told
-from llamaindex_ctxassembly.embeddings import as_embeddings
+from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.settings.misuse import check_parameters, wrong_store
+from ctxassembly.tokens.models import too_small
+from llamaindex_ctxassembly.convert.embeddings import as_embeddings
+from llamaindex_ctxassembly.convert.labelled import labelled_nodes, unread
+from llamaindex_ctxassembly.convert.llm import async_model, model
+from llamaindex_ctxassembly.convert.nodes import is_media, to_hits
 from llamaindex_ctxassembly.events import ContextAssembledEvent, listened_to
-from llamaindex_ctxassembly.labelled import labelled_nodes, unread
-from llamaindex_ctxassembly.llm import async_model, model
-from llamaindex_ctxassembly.neighbours import neighbours_of, under
-from llamaindex_ctxassembly.nodes import is_media, to_hits
+from llamaindex_ctxassembly.stores.neighbours import neighbours_of, under
 
 dispatcher = get_dispatcher(__name__)
 

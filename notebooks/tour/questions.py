@@ -18,7 +18,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from numpy.typing import NDArray
 
 from ctxassembly import Chunk, Hit, MemoryStore
-from ctxassembly.sentences import sentence_ends
+from ctxassembly.text.sentences import sentence_ends
 from demo.corpus import CHUNK_TOKENS, OVERLAP_TOKENS, located
 from demo.embedding import SentenceEncoder
 

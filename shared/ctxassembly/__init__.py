@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ctxassembly import presets
-    from ctxassembly.answer import AnswerReader, Resolved
+    from ctxassembly.adapting.numbering import number_chunks, uuid_of
+    from ctxassembly.answers.answer import AnswerReader, Resolved
+    from ctxassembly.answers.quotes import Quote
+    from ctxassembly.answers.references import Reference
+    from ctxassembly.assembly.choosing.supplement import Supplement
     from ctxassembly.comparing.compared import Compared
     from ctxassembly.comparing.comparison import Comparison, compare
-    from ctxassembly.config import AssemblyConfig
     from ctxassembly.context import Context
-    from ctxassembly.conversation import resolve
-    from ctxassembly.drive import aassemble, assemble
+    from ctxassembly.conversations.labels import Labels
+    from ctxassembly.conversations.resolve import resolve
+    from ctxassembly.data.assembled import Block, Citation, Passage, Source
+    from ctxassembly.data.chunks import Beside, Chunk, ChunkRef, Hit, Origin
+    from ctxassembly.data.keys import MetadataKeys
+    from ctxassembly.data.trace import Decision, Stage, Trace
+    from ctxassembly.drivers.assemble import aassemble, assemble
     from ctxassembly.errors import (
         ConfigError,
         CtxAssemblyError,
@@ -28,11 +36,6 @@ if TYPE_CHECKING:
         StoreError,
         VocabularyError,
     )
-    from ctxassembly.formats import Heading
-    from ctxassembly.history import History, trim_history
-    from ctxassembly.keys import MetadataKeys
-    from ctxassembly.labels import Labels
-    from ctxassembly.numbering import number_chunks, uuid_of
     from ctxassembly.protocols import (
         AsyncEmbeddings,
         AsyncLanguageModel,
@@ -43,25 +46,11 @@ if TYPE_CHECKING:
         OnFetched,
         Store,
     )
-    from ctxassembly.quotes import Quote
-    from ctxassembly.references import Reference
-    from ctxassembly.supplement import Supplement
+    from ctxassembly.settings.config import AssemblyConfig
     from ctxassembly.testing import MemoryStore
-    from ctxassembly.token_budget import TokenBudget
-    from ctxassembly.types import (
-        Beside,
-        Block,
-        Chunk,
-        ChunkRef,
-        Citation,
-        Decision,
-        Hit,
-        Origin,
-        Passage,
-        Source,
-        Stage,
-        Trace,
-    )
+    from ctxassembly.tokens.budget import TokenBudget
+    from ctxassembly.tokens.history import History, trim_history
+    from ctxassembly.wording.formats import Heading
 
 __all__ = [
     "AnswerReader",
@@ -119,57 +108,57 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AnswerReader": "answer",
-    "AssemblyConfig": "config",
+    "AnswerReader": "answers.answer",
+    "AssemblyConfig": "settings.config",
     "AsyncEmbeddings": "protocols",
     "AsyncLanguageModel": "protocols",
     "AsyncOnFetched": "protocols",
     "AsyncStore": "protocols",
-    "Beside": "types",
-    "Block": "types",
-    "Chunk": "types",
-    "ChunkRef": "types",
-    "Citation": "types",
+    "Beside": "data.chunks",
+    "Block": "data.assembled",
+    "Chunk": "data.chunks",
+    "ChunkRef": "data.chunks",
+    "Citation": "data.assembled",
     "Compared": "comparing.compared",
     "Comparison": "comparing.comparison",
     "ConfigError": "errors",
     "Context": "context",
     "CtxAssemblyError": "errors",
-    "Decision": "types",
+    "Decision": "data.trace",
     "EmbeddedServerError": "errors",
     "Embeddings": "protocols",
     "FilterNotSeenWarning": "errors",
-    "Heading": "formats",
-    "History": "history",
-    "Hit": "types",
+    "Heading": "wording.formats",
+    "History": "tokens.history",
+    "Hit": "data.chunks",
     "InputError": "errors",
-    "Labels": "labels",
+    "Labels": "conversations.labels",
     "LanguageModel": "protocols",
     "MemoryStore": "testing",
-    "MetadataKeys": "keys",
+    "MetadataKeys": "data.keys",
     "MissingExtraError": "errors",
     "NothingToJoinWarning": "errors",
     "OnFetched": "protocols",
-    "Origin": "types",
-    "Passage": "types",
-    "Quote": "quotes",
-    "Reference": "references",
-    "Resolved": "answer",
-    "Source": "types",
-    "Stage": "types",
+    "Origin": "data.chunks",
+    "Passage": "data.assembled",
+    "Quote": "answers.quotes",
+    "Reference": "answers.references",
+    "Resolved": "answers.answer",
+    "Source": "data.assembled",
+    "Stage": "data.trace",
     "Store": "protocols",
     "StoreError": "errors",
-    "Supplement": "supplement",
-    "TokenBudget": "token_budget",
-    "Trace": "types",
+    "Supplement": "assembly.choosing.supplement",
+    "TokenBudget": "tokens.budget",
+    "Trace": "data.trace",
     "VocabularyError": "errors",
-    "aassemble": "drive",
-    "assemble": "drive",
+    "aassemble": "drivers.assemble",
+    "assemble": "drivers.assemble",
     "compare": "comparing.comparison",
-    "number_chunks": "numbering",
-    "resolve": "conversation",
-    "trim_history": "history",
-    "uuid_of": "numbering",
+    "number_chunks": "adapting.numbering",
+    "resolve": "conversations.resolve",
+    "trim_history": "tokens.history",
+    "uuid_of": "adapting.numbering",
 }
 
 

@@ -10,14 +10,14 @@ from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.assembled import Assembled
+from ctxassembly.data.assembled import Assembled
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from ctxassembly.answer import AnswerReader, Mode, Resolved
-    from ctxassembly.quotes import Quote
-    from ctxassembly.references import Reference
+    from ctxassembly.answers.answer import AnswerReader, Mode, Resolved
+    from ctxassembly.answers.quotes import Quote
+    from ctxassembly.answers.references import Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Context(Assembled):
     def __post_init__(self) -> None:
         # A checkpoint makes an object anew of what its constructor takes: here that is what `to_dict` gave.
         if isinstance(self.trace, Mapping):
-            from ctxassembly.saved import restored
+            from ctxassembly.saving.saved import restored
 
             for name, value in restored({each.name: getattr(self, each.name) for each in fields(self)}).items():
                 object.__setattr__(self, name, value)
@@ -37,7 +37,7 @@ class Context(Assembled):
 
         Other values in metadata stand as their `str`; vectors are left behind, and a function that counts tokens.
         """
-        from ctxassembly.saved import saved
+        from ctxassembly.saving.saved import saved
 
         return saved(self)
 
@@ -50,7 +50,7 @@ class Context(Assembled):
         """
         if isinstance(data, cls):
             return data
-        from ctxassembly.saved import restored
+        from ctxassembly.saving.saved import restored
 
         return cls(**restored(data))  # type: ignore[arg-type]
 
@@ -68,10 +68,10 @@ class Context(Assembled):
     ) -> list[dict[str, str]]:
         """The messages to send, system and user, as dicts of `role` and `content`.
 
-        `style` is "grounded", "strict" or "soft", as `ctxassembly.prompts.system_prompt` describes them; `extra_rules`
+        `style` is "grounded", "strict" or "soft", as `system_prompt` describes them; `extra_rules`
         come last in the system message. `template` is the user message, with {context} and {question}.
         """
-        from ctxassembly.prompts import system_prompt, user_prompt
+        from ctxassembly.wording.prompts import system_prompt, user_prompt
 
         system = system_prompt(
             style,
@@ -87,36 +87,36 @@ class Context(Assembled):
 
     def resolve(self, answer: str, mode: Mode = "renumber") -> Resolved:
         """What `answer` cites; its text with the markers renumbered, kept or removed (for speech)."""
-        from ctxassembly.answer import resolve
+        from ctxassembly.answers.answer import resolve
 
         return resolve(answer, self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
 
     def reader(self, mode: Mode = "keep") -> AnswerReader:
         """The same for an answer that comes in pieces: `feed` each, `close`, then ask `resolved`. Sync or async."""
-        from ctxassembly.answer import AnswerReader
+        from ctxassembly.answers.answer import AnswerReader
 
         return AnswerReader(self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
 
     def stream(self, pieces: Iterable[str], mode: Mode = "keep") -> Generator[str, None, Resolved]:
         """The answer's pieces as soon as they are settled; `yield from` gives what it cites."""
-        from ctxassembly.answer import stream
+        from ctxassembly.answers.answer import stream
 
         return stream(pieces, self.reader(mode))
 
     def _texts(self) -> Iterator[str]:
-        from ctxassembly.words import wording
+        from ctxassembly.text.words import wording
 
         return (wording(each.text) for each in self.passages)
 
     def sources(self) -> tuple[Reference, ...]:
         """The documents in the context, in reading order, without labels: what a voice names."""
-        from ctxassembly.references import references
+        from ctxassembly.answers.references import references
 
         return references(self.passages, self.keys)
 
     def check_quotes(self, answer: str) -> tuple[Quote, ...]:
         """Each quote of `answer`, and whether it stands in the source cited after it; without a citation, in any."""
-        from ctxassembly.quotes import check_quotes
+        from ctxassembly.answers.quotes import check_quotes
 
         return check_quotes(answer, self.blocks, self.passages)
 

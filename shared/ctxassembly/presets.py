@@ -7,8 +7,8 @@ here as they were published, to compare with and to come from: under pressure th
 
 from dataclasses import replace
 
-from ctxassembly.config import AssemblyConfig
-from ctxassembly.uses import PUBLISHED_RULES, USES
+from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.settings.uses import PUBLISHED_RULES, USES
 
 FACTUAL_QA = AssemblyConfig.for_use("factual_qa")
 """Questions with a short answer: the best documents stand at both ends, each under a label."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from ctxassembly.types import Chunk, ChunkRef
+from ctxassembly.data.chunks import Chunk, ChunkRef
 
 
 class Store(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from ctxassembly.types import Chunk, ChunkRef, PartName
+from ctxassembly.data.chunks import Chunk, ChunkRef, PartName
 
 
 class MemoryStore:

@@ -19,10 +19,11 @@ from functools import partial
 from statistics import median
 from typing import NamedTuple
 
-from ctxassembly.dedup import collapse_similar
-from ctxassembly.near import NearIndex
-from ctxassembly.types import Candidate, Chunk
-from ctxassembly.words import words
+from ctxassembly.assembly.duplicates.exact import collapse_similar
+from ctxassembly.assembly.duplicates.near import NearIndex
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.text.words import words
 from scenario import SEED, scenario
 from speed.timing import timed
 

@@ -9,7 +9,7 @@ import pytest
 
 import dedup
 from ctxassembly import AssemblyConfig, assemble
-from ctxassembly.tokens import counter_for
+from ctxassembly.tokens.counter import counter_for
 from reference import assemble_reference
 from scenario import BUDGET, scenario
 from speed.contestants import contestants

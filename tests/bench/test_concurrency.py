@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from ctxassembly import Context, aassemble
-from ctxassembly.tokens import counter_for
+from ctxassembly.tokens.counter import counter_for
 from scenario import ENCODING, scenario
 from speed.variants import MEASURED
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ctxassembly.tokens import REMEMBERED_BYTES, counter_for
+from ctxassembly.tokens.counter import REMEMBERED_BYTES, counter_for
 from scenario import ENCODING, Scenario, scenario
 from speed.memory import KIB, allocated, memory_table
 from speed.variants import MEASURED, OURS
@@ -112,7 +112,7 @@ def test_caches_without_a_bound_hold_nothing_of_what_is_assembled() -> None:
 
     run(1)
     before = sizes()
-    assert "ctxassembly.vocabulary.load_encoding" in before
+    assert "ctxassembly.tokens.vocabulary.load_encoding" in before
     for seed in (2, 3):
         run(seed)
     assert sizes() == before

@@ -12,7 +12,7 @@ import pytest
 
 from builders import split
 from ctxassembly import AssemblyConfig, Hit, presets
-from ctxassembly.words import words
+from ctxassembly.text.words import words
 from quality.data import Question, QuestionSet
 from quality.filling import Case, count
 from quality.metrics import Meter

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxassembly.units import WEIGHTS, Unit, Weights
+from ctxassembly.assembly.choosing.units import WEIGHTS, Unit, Weights
 from quality.data import Question
 from quality.weights import Case, Cases, main, search, table
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import tokens
-from ctxassembly.tokens import counter_for
-from ctxassembly.vocabulary import load_encoding
+from ctxassembly.tokens import counter as tokens
+from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.vocabulary import load_encoding
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command
 from speed import instructions

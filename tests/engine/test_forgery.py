@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Citation, Context, Hit, assemble
-from ctxassembly.answer import resolve
+from ctxassembly.answers.answer import resolve
 from strategies import FORGERIES, Retrieval, assembled, retrievals, texts
 
 unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))

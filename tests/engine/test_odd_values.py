@@ -17,7 +17,7 @@ from fuzz.odd import ODD, SLOW, Raising, UnprintableError, numbers
 from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Supplement, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.plain import plain, plain_trace
+from ctxassembly.saving.plain import plain, plain_trace
 from ctxassembly.shown import shown
 
 A = [words_of("A", n) for n in range(9)]

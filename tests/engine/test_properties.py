@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from builders import count, split
 from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble, assemble
-from ctxassembly.layout import Layout
-from ctxassembly.render import SEPARATORS
+from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.assembly.rendering.render import SEPARATORS
 from strategies import Retrieval, arguments, assembled, effective, framed, retrievals, texts
 
 unhurried = settings(suppress_health_check=list(HealthCheck))

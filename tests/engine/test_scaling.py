@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.tokens import counter_for
+from ctxassembly.tokens.counter import counter_for
 
 WORDS = [
     "amber",

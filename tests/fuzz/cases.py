@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
-from ctxassembly import config as settings
-from ctxassembly.supplement import Situation
-from ctxassembly.types import ChunkRef
+from ctxassembly.assembly.choosing.supplement import Situation
+from ctxassembly.data.chunks import ChunkRef
+from ctxassembly.settings import config as settings
 from fuzz.odd import ODD, UnprintableError
 from strategies import (
     FRAGMENTS,

@@ -10,10 +10,10 @@ from typing import Any
 
 from builders import count
 from ctxassembly import Context, Hit
-from ctxassembly.plain import plain, plain_trace
-from ctxassembly.render import SEPARATORS
+from ctxassembly.assembly.rendering.render import SEPARATORS
+from ctxassembly.saving.plain import plain, plain_trace
 from ctxassembly.shown import shown
-from ctxassembly.token_budget import TokenBudget
+from ctxassembly.tokens.budget import TokenBudget
 from fuzz.cases import Case
 
 STANDING = ("kept", "cut", "compressed")

@@ -11,16 +11,16 @@ from langchain_core.documents import Document
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from ctxassembly import Chunk, Context, Hit, aassemble, assemble
+from ctxassembly.assembly.rendering.render import SEPARATORS
+from ctxassembly.data.chunks import Origin
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning, StoreError
-from ctxassembly.render import SEPARATORS
 from ctxassembly.shown import as_name
-from ctxassembly.types import Origin
 from fuzz import invariants
 from fuzz.cases import case
 from langchain_ctxassembly import ContextAssembler
-from langchain_ctxassembly.documents import chunk_from, hit_from
+from langchain_ctxassembly.convert.documents import chunk_from, hit_from
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.nodes import to_chunk, to_hits
+from llamaindex_ctxassembly.convert.nodes import to_chunk, to_hits
 
 loop = asyncio.new_event_loop()
 

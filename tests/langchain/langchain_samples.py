@@ -14,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from ctxassembly import Chunk, MemoryStore, MetadataKeys
-from langchain_ctxassembly.documents import chunk_from
+from langchain_ctxassembly.convert.documents import chunk_from
 
 WORDS = ["harbour", "lantern", "meadow", "granite", "thistle", "copper", "willow", "falcon", "ember", "juniper"]
 

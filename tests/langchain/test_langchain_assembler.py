@@ -14,7 +14,8 @@ from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransfo
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 from pydantic import ValidationError
 
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Supplement, assemble, told
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Supplement, assemble
+from ctxassembly.adapting import told
 from ctxassembly.errors import InputError, StoreError
 from langchain_ctxassembly import ContextAssembler
 from langchain_samples import Recorder, chunks, document, documents, memory_store, vector_store

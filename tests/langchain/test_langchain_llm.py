@@ -15,12 +15,13 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from pydantic import ValidationError
 
-from ctxassembly import AssemblyConfig, TokenBudget, drive
+from ctxassembly import AssemblyConfig, TokenBudget
+from ctxassembly.assembly.flow import assemble_flow
+from ctxassembly.data.requests import CompressTexts
+from ctxassembly.drivers import assemble as drive
 from ctxassembly.errors import InputError
-from ctxassembly.flow import assemble_flow
-from ctxassembly.requests import CompressTexts
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
-from langchain_ctxassembly.llm import async_model, model
+from langchain_ctxassembly.convert.llm import async_model, model
 from langchain_samples import Recorder, document, documents, vector_store
 
 HITS = [document("A", 5), document("B", 2)]

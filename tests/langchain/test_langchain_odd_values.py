@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from ctxassembly import MemoryStore
 from ctxassembly.errors import InputError
 from langchain_ctxassembly import ContextAssembler
-from langchain_ctxassembly.documents import chunk_from
+from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_samples import Recorder, document, memory_store
 
 

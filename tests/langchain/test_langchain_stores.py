@@ -7,7 +7,7 @@ from langchain_core.documents import Document
 from ctxassembly import ChunkRef
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbours
-from langchain_ctxassembly.filters import as_predicate
+from langchain_ctxassembly.stores.filters import as_predicate
 from langchain_samples import document, documents, vector_store
 
 METADATA = {

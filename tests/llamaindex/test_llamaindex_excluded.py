@@ -13,7 +13,7 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNode
 
 from ctxassembly import AssemblyConfig, Context, MetadataKeys
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, number_chunks
-from llamaindex_ctxassembly.nodes import EXCLUDED_BY_READER
+from llamaindex_ctxassembly.convert.nodes import EXCLUDED_BY_READER
 
 SAID = {"file_name": "secret-name.pdf", "title": "Visiting", "page_label": "7", "header_path": "/Hours/Sunday/"}
 

@@ -23,8 +23,8 @@ from sqlalchemy import NullPool, make_url
 from ctxassembly import Chunk, ChunkRef, MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import PGVectorNeighbours
-from llamaindex_ctxassembly.filters import allowed, conditions
-from llamaindex_ctxassembly.nodes import to_chunk
+from llamaindex_ctxassembly.convert.nodes import to_chunk
+from llamaindex_ctxassembly.stores.filters import allowed, conditions
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 

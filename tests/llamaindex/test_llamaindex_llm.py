@@ -17,13 +17,14 @@ from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from ctxassembly import AssemblyConfig, TokenBudget, drive
+from ctxassembly import AssemblyConfig, TokenBudget
+from ctxassembly.assembly.flow import assemble_flow
+from ctxassembly.data.requests import CompressTexts
+from ctxassembly.drivers import assemble as drive
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.flow import assemble_flow
-from ctxassembly.models import NOT_KNOWN
-from ctxassembly.requests import CompressTexts
+from ctxassembly.tokens.models import NOT_KNOWN
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.llm import async_model, model
+from llamaindex_ctxassembly.convert.llm import async_model, model
 
 NODES = [NodeWithScore(node=TextNode(id_="water", text="You may drink water."))]
 COMPRESS = AssemblyConfig(compress="llm")

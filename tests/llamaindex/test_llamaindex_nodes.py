@@ -16,7 +16,7 @@ from llama_index.core.schema import (
 from ctxassembly import AssemblyConfig, MetadataKeys
 from ctxassembly.errors import InputError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.nodes import is_media, to_chunk, to_hits
+from llamaindex_ctxassembly.convert.nodes import is_media, to_chunk, to_hits
 from llamaindex_samples import HOSTILE, document
 
 KEYS = MetadataKeys()

@@ -44,8 +44,8 @@ from sqlalchemy import NullPool, make_url
 from ctxassembly import AssemblyConfig, FilterNotSeenWarning, MemoryStore, MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.filters import allowed
-from llamaindex_ctxassembly.nodes import to_chunk
+from llamaindex_ctxassembly.convert.nodes import to_chunk
+from llamaindex_ctxassembly.stores.filters import allowed
 from llamaindex_samples import RecordingLLM, WordEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")

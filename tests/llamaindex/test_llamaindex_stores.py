@@ -13,7 +13,7 @@ from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryStore, MetadataKeys
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbours, VectorStoreNeighbours
-from llamaindex_ctxassembly.nodes import to_chunk
+from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_samples import TextVectorStore, bare, document, scored
 
 # They are about other things: nobody here has a filter.

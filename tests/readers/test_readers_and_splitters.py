@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, assemble
-from langchain_ctxassembly.documents import chunk_from
-from llamaindex_ctxassembly.nodes import to_chunk
+from langchain_ctxassembly.convert.documents import chunk_from
+from llamaindex_ctxassembly.convert.nodes import to_chunk
 from pipelines import LANGCHAIN, LLAMAINDEX, VARYING
 
 pytestmark = pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ctxassembly.context import Context
-from ctxassembly.forms import WORDINGS
 from ctxassembly.inspect.limits import ORDER_LABELS
 from ctxassembly.inspect.markup import shortened
+from ctxassembly.wording.forms import WORDINGS
 
 
 @dataclass(frozen=True, slots=True)

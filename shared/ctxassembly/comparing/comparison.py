@@ -7,15 +7,15 @@ from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ctxassembly.assembly.choosing.supplement import Supplement
 from ctxassembly.comparing.compared import Compared
-from ctxassembly.config import AssemblyConfig
 from ctxassembly.context import Context
-from ctxassembly.drive import assemble
+from ctxassembly.data.chunks import Hit
+from ctxassembly.drivers.assemble import assemble
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import Embeddings, LanguageModel, Store
+from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import shown
-from ctxassembly.supplement import Supplement
-from ctxassembly.types import Hit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

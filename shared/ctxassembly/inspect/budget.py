@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctxassembly.assembled import Assembled
+from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.trace import Trace
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.lede import counted
 from ctxassembly.inspect.limits import DOCUMENTS
 from ctxassembly.inspect.markup import Html, joined, tag
 from ctxassembly.inspect.tables import number, share
 from ctxassembly.inspect.tally import Spent, spent
-from ctxassembly.types import Trace
 
 LEAST_LETTERED = 0.03
 """Of the bar: a smaller part has no room for its letter, which stands in the list below it."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import compress
 
-from ctxassembly.assembled import Assembled
+from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import DECISIONS, DECISIONS_BYTES, ID_CHARS, NOTE_CHARS, NOTES_BYTES, VALUE_CHARS
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
 from ctxassembly.inspect.tables import fold, number, row, score, table
-from ctxassembly.types import Decision
 
 _COLUMNS = ("chunk", "document", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
 _NUMBERS = (2, 3, 4, 8)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ctxassembly.assembled import Assembled
+from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.mended import mended_chunk
+from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.limits import ID_CHARS, VALUE_CHARS
 from ctxassembly.inspect.look import document_class, letter
 from ctxassembly.inspect.markup import Html, joined, shortened, tag
-from ctxassembly.mended import mended_chunk
-from ctxassembly.particulars import Particulars
-from ctxassembly.types import Candidate, Chunk, Decision
+from ctxassembly.wording.particulars import Particulars
 
 
 class Named(NamedTuple):

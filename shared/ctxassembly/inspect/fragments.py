@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxassembly.assembled import Assembled
-from ctxassembly.held import COMPARED_CHARS, FRAGMENTS
+from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.chunks import Fragment, Span
+from ctxassembly.data.mended import mended_chunk, mended_score
+from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import FRAGMENT_CHARS, FRAGMENTS_BYTES, HIDDEN_CHARS, ID_CHARS
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
 from ctxassembly.inspect.tables import score, share
-from ctxassembly.mended import mended_chunk, mended_score
-from ctxassembly.types import Decision, Fragment, Span
+from ctxassembly.tracing.held import COMPARED_CHARS, FRAGMENTS
 
 LEAST_SHARED_CHARS = 21
 """From where the engine takes shared text for an overlap, unless it is told otherwise."""

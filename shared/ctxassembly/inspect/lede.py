@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxassembly.assembled import Assembled
-from ctxassembly.types import Trace
+from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.trace import Trace
 
 
 def lede(context: Assembled) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from ctxassembly.assembled import Assembled
+from ctxassembly.data.assembled import Assembled
 from ctxassembly.inspect.budget import budget
 from ctxassembly.inspect.decisions import decisions, notes
 from ctxassembly.inspect.documents import Names

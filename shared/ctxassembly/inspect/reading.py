@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxassembly.assembled import Assembled
+from ctxassembly.data.assembled import Assembled, Block, Citation, Source
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Span
+from ctxassembly.data.pieces import GAP
+from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.lede import counted
 from ctxassembly.inspect.limits import DETAILED_CHUNKS, GONE_CHARS, ID_CHARS, NOTE_CHARS, READING_BYTES, VALUE_CHARS
 from ctxassembly.inspect.markup import Html, joined, more, safe, shortened, size, tag
 from ctxassembly.inspect.runs import Gone, Run, Share, shares
 from ctxassembly.inspect.tables import fold, score
-from ctxassembly.types import GAP, Block, Candidate, Citation, Decision, Source, Span
 
 
 def reading(context: Assembled, names: Names) -> Html:

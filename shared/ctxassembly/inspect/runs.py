@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from ctxassembly.assembled import Assembled
-from ctxassembly.forms import WORDINGS
-from ctxassembly.types import Block, Candidate, Piece, Source
+from ctxassembly.data.assembled import Assembled, Block, Source
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.pieces import Piece
+from ctxassembly.wording.forms import WORDINGS
 
 
 class Gone(NamedTuple):

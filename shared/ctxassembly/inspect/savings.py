@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ctxassembly.assembled import Assembled
+from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.chunks import Fragment
+from ctxassembly.data.trace import EXACT, NEAR, REPEATED, SEMANTIC, Decision, Shortened, Trace
 from ctxassembly.inspect.limits import COUNTED_CHUNKS
 from ctxassembly.inspect.tally import counting
-from ctxassembly.types import EXACT, NEAR, REPEATED, SEMANTIC, Decision, Fragment, Shortened, Trace
 
 LEFT_OUT = "left out"
 """The rule of the budget whose chunks have their reasons in `left_out`."""

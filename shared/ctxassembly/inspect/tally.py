@@ -6,10 +6,10 @@ from collections import Counter as Tally
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctxassembly.assembled import Assembled
+from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.trace import Trace
 from ctxassembly.inspect.runs import shares
-from ctxassembly.tokens import counter_for
-from ctxassembly.types import Trace
+from ctxassembly.tokens.counter import counter_for
 
 
 class Spent(NamedTuple):

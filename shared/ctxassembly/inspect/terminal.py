@@ -9,7 +9,7 @@ from rich.rule import Rule
 from rich.table import Column, Table
 from rich.text import Text
 
-from ctxassembly.assembled import Assembled
+from ctxassembly.data.assembled import Assembled
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.lede import counted, lede
 from ctxassembly.inspect.limits import ID_CHARS, NOTE_CHARS, VALUE_CHARS

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, Numeric, Select, Text, and_, any_, bindparam, case, cast, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from ctxassembly.types import ChunkRef
+from ctxassembly.data.chunks import ChunkRef
 
 _NUMBER = r"^[0-9]{1,15}(\.0+)?$"
 """JSON keeps a number as it was written: 7 or 7.0."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctxassembly.calls import in_thread
-from ctxassembly.types import Chunk, ChunkRef
+from ctxassembly.data.chunks import Chunk, ChunkRef
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Scoped:
 
     store: Any
     holds_filter: bool | None
-    """As `ctxassembly.requests.Store` says it."""
+    """As `ctxassembly.data.requests.Store` says it."""
 
     @property
     def remedies(self) -> Any:

@@ -39,8 +39,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from sqlalchemy.schema import CreateIndex
 
+from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.keys import MetadataKeys
 from ctxassembly.stores.postgres import json_text
 
 MOST_NAMED = 100

@@ -12,10 +12,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.errors import missing_extra
-from ctxassembly.neutral import is_storable
 from ctxassembly.stores.rows import Asked
-from ctxassembly.types import ChunkRef
+from ctxassembly.wording.neutral import is_storable
 
 try:
     from sqlalchemy import (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ctxassembly.words import words
+from ctxassembly.text.words import words
 from quality.data import QuestionSet
 from quality.filling import Case, Fill, Strategy, cut, whole
 

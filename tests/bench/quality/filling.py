@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ctxassembly import Chunk, Hit
-from ctxassembly.tokens import counter_for
-from ctxassembly.vocabulary import load_encoding
+from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.vocabulary import load_encoding
 from quality.data import Question, QuestionSet, Span
 from quality.metrics import Answer
 

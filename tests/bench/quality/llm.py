@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from ctxassembly.words import words
+from ctxassembly.text.words import words
 from quality import kept
 from quality.data import Question, QuestionSet
 from quality.filling import Case

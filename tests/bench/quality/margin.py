@@ -17,8 +17,8 @@ from unittest.mock import patch
 import numpy as np
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.types import GAP
-from ctxassembly.units import MARGIN, WEIGHTS
+from ctxassembly.assembly.choosing.units import MARGIN, WEIGHTS
+from ctxassembly.data.pieces import GAP
 from quality.data import DataError, QuestionSet, read
 from quality.filling import Case
 from quality.metrics import Meter
@@ -52,10 +52,10 @@ class Found(NamedTuple):
 def _rule(margin: float | None) -> Iterator[None]:
     """What a neighbour has to be worth more by; None where hits may be lost."""
     if margin is None:
-        with patch("ctxassembly.weigh._all_fit", lambda *_: False):
+        with patch("ctxassembly.assembly.choosing.weigh._all_fit", lambda *_: False):
             yield
     else:
-        with patch("ctxassembly.weigh.HELD", WEIGHTS._replace(neighbour=WEIGHTS.neighbour + margin)):
+        with patch("ctxassembly.assembly.choosing.weigh.HELD", WEIGHTS._replace(neighbour=WEIGHTS.neighbour + margin)):
             yield
 
 

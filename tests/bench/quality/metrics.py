@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ctxassembly.sentences import sentence_ends
+from ctxassembly.text.sentences import sentence_ends
 from quality.data import Question, QuestionSet, Span
 from quality.dense import Dense, overlap, size, union, without_blanks
 

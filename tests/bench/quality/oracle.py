@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from ctxassembly.sentences import sentence_ends
-from ctxassembly.tokens import counter_for
+from ctxassembly.text.sentences import sentence_ends
+from ctxassembly.tokens.counter import counter_for
 from quality.data import QuestionSet, Span
 from quality.dense import Dense, overlap, size, union
 from quality.filling import EMPTY, ENCODING, Case, Fill, Strategy, whole

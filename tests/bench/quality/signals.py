@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxassembly import Hit
-from ctxassembly.sentences import tiles
-from ctxassembly.units import WEIGHTS, Weights
+from ctxassembly.assembly.choosing.units import WEIGHTS, Weights
+from ctxassembly.text.sentences import tiles
 from quality import minilm
 from quality.data import Question, QuestionSet, read
 from quality.stats import difference

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from ctxassembly.sentences import sentence_ends
+from ctxassembly.text.sentences import sentence_ends
 from quality.data import DataError, Document, Span
 
 

@@ -1,6 +1,6 @@
 """`python -m quality.weights FOLDER FOLDER...`: would learned weights find more of the evidence than those in use?
 
-The weights of `ctxassembly.units` are searched one after the other over multiples, for the recall over all budgets on
+The weights of `choosing.units` are searched one after the other over multiples, for the recall over all budgets on
 all sets but one, and tried on that one. The weight of the chunk stays: only their proportions decide. Tokens are
 estimated and evidence counts by its place alone, which is 30 times as fast as assembling and favours none.
 """
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxassembly import AssemblyConfig, MemoryStore, assemble
-from ctxassembly.excerpt import Line
-from ctxassembly.pack import greedy
-from ctxassembly.units import WEIGHTS, Unit, Units, Weights, units_of
+from ctxassembly.assembly.choosing.pack import greedy
+from ctxassembly.assembly.choosing.units import WEIGHTS, Unit, Units, Weights, units_of
+from ctxassembly.assembly.rendering.excerpt import Line
 from quality.data import DataError, Question, QuestionSet, read
 from quality.filling import count
 from quality.stats import Values, difference
@@ -85,7 +85,7 @@ def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
         seen.append((found, np.array(alone)))
         return found
 
-    with patch("ctxassembly.weigh.units_of", spy):
+    with patch("ctxassembly.assembly.choosing.weigh.units_of", spy):
         config = AssemblyConfig(max_tokens=min(BUDGETS), granularity="sentence")
         assemble(question.hits[:hits], config, query=question.text, store=store)
     if not seen:

@@ -7,8 +7,8 @@ import os
 import sys
 from collections.abc import Callable
 
-from ctxassembly.tokens import counter_for
-from ctxassembly.vocabulary import load_encoding
+from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.vocabulary import load_encoding
 from reference import assemble_reference
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed.variants import OURS, REFERENCE, Variant

@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctxassembly.tokens import counter_for
+from ctxassembly.tokens.counter import counter_for
 from scenario import ENCODING, Scenario, scenario
 from speed.timing import table
 from speed.variants import MEASURED, Variant

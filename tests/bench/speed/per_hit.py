@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.tokens import counter_for
+from ctxassembly.tokens.counter import counter_for
 from scenario import BUDGET, ENCODING
 from speed.timing import shown, table, timed
 

@@ -9,7 +9,7 @@ from functools import partial
 from statistics import median
 from typing import NamedTuple
 
-from ctxassembly.tokens import counter_for
+from ctxassembly.tokens.counter import counter_for
 from scenario import ENCODING, Scenario
 from speed.contestants import Contestant
 from speed.timing import shown, table, timed

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ctxassembly import Context
 from ctxassembly.protocols import Store
-from ctxassembly.tokens import counter_for
+from ctxassembly.tokens.counter import counter_for
 from scenario import ENCODING, Scenario
 from speed.timing import shown, table
 from speed.variants import OURS, Variant

@@ -9,8 +9,8 @@ from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
-from ctxassembly.tokens import counter_for
-from ctxassembly.vocabulary import load_encoding
+from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.vocabulary import load_encoding
 from scenario import ENCODING, Scenario, scenario
 from speed.timing import shown, table, timed
 from speed.variants import OURS

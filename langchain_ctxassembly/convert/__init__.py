@@ -1,0 +1,1 @@
+"""LangChain's documents, messages and models as the engine has them."""

@@ -1,0 +1,1 @@
+"""The search that a chain makes: its filter and its scores."""

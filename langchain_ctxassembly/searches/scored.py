@@ -1,0 +1,125 @@
+"""Scores kept from a vector store's search: `VectorStoreRetriever` throws them away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from itertools import pairwise
+from typing import Any, Literal
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStore
+from pydantic import ConfigDict, Field, InstanceOf
+from typing_extensions import override
+
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly.stores.detect import unwrapped
+
+SearchType = Literal["similarity", "similarity_score_threshold", "mmr"]
+
+METHODS: dict[SearchType, str] = {
+    "similarity": "similarity_search_with_score",
+    "similarity_score_threshold": "similarity_search_with_relevance_scores",
+    "mmr": "max_marginal_relevance_search",
+}
+SCORE_KEY = "relevance_score"
+"""Where LangChain's rerankers write theirs."""
+
+KNOWN = frozenset({"filter", "k", "fetch_k", "lambda_mult", "score_threshold", "hybrid_search_config"})
+"""Arguments of a search of which only the filter excludes documents by what they are."""
+
+Scored = Sequence[tuple[Document, float | None]]
+
+
+class ScoredRetriever(BaseRetriever):
+    """The documents that a vector store's search finds, each with its score in its metadata.
+
+    Higher is better, whatever the store's number means: `as_scores` tells the two apart. A call's arguments are added
+    to those of every search, as `VectorStoreRetriever` adds them.
+    """
+
+    vectorstore: InstanceOf[VectorStore]
+    search_type: SearchType = "similarity"
+    search_kwargs: dict[str, Any] = Field(default_factory=dict)
+    keys: InstanceOf[MetadataKeys] = Field(default_factory=MetadataKeys)
+    known_only: bool = False
+    """Whether an argument that might filter in a way unknown here is an error, given when it may be."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    @override
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
+    ) -> list[Document]:
+        method, scored = self._method("")
+        found = getattr(self.vectorstore, method)(query, **self._options(kwargs))
+        return self._with_scores(found) if scored else found
+
+    @override
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
+    ) -> list[Document]:
+        method, scored = self._method("a")
+        found = await getattr(self.vectorstore, method)(query, **self._options(kwargs))
+        return self._with_scores(found) if scored else found
+
+    def _method(self, prefix: str) -> tuple[str, bool]:
+        """The name of the search method, and whether it gives scores."""
+        kind = type(self.vectorstore)
+        if self.search_type == "similarity" and all(
+            getattr(kind, name) is getattr(VectorStore, name)
+            for name in ("similarity_search_with_score", "asimilarity_search_with_score")
+        ):
+            # The store has none of its own; the base class only raises.
+            return f"{prefix}similarity_search", False
+        return prefix + METHODS[self.search_type], self.search_type != "mmr"
+
+    def _options(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The search's arguments. A hybrid config keeps the first query it sees, so each search gets a copy."""
+        options = self.search_kwargs | arguments
+        if self.known_only:
+            check_known(options)
+        hybrid = getattr(unwrapped(self.vectorstore), "hybrid_search_config", None)
+        hybrid = options.get("hybrid_search_config", hybrid)
+        return options | ({"hybrid_search_config": deepcopy(hybrid)} if hybrid else {})
+
+    def _with_scores(self, found: Scored) -> list[Document]:
+        scores = as_scores([number for _, number in found])
+        if scores is None:
+            return [document for document, _ in found]
+        key = SCORE_KEY if SCORE_KEY in self.keys.score else self.keys.score[0]
+        return [
+            document.model_copy(update={"metadata": {**document.metadata, key: score}})
+            for (document, _), score in zip(found, scores, strict=True)
+        ]
+
+
+def unknown(arguments: Iterable[str]) -> list[str]:
+    """Those of a search's arguments that might filter in a way unknown here, by name."""
+    return sorted(set(arguments) - KNOWN)
+
+
+def check_known(arguments: Iterable[str]) -> None:
+    """Raise a ConfigError if any of a search's arguments might filter in a way unknown here."""
+    if names := unknown(arguments):
+        allowed = f"out of {', '.join(sorted(KNOWN))} unless store= is given, since others may filter"
+        raise ConfigError("search_kwargs", allowed, names)
+
+
+def as_scores(numbers: Sequence[Any]) -> list[float] | None:
+    """`numbers`, of results best first, as scores: higher is better. None where their order doesn't tell what they are.
+
+    Falling numbers are similarities and stay. Rising ones are distances and become 1 - distance, which for a cosine
+    distance is the similarity. A single number, equal ones and a mixed order tell nothing: the rank stands alone.
+    """
+    if any(number is None for number in numbers):
+        return None
+    values = [float(number) for number in numbers]
+    falls = all(first >= second for first, second in pairwise(values))
+    rises = all(first <= second for first, second in pairwise(values))
+    if falls == rises:
+        return None
+    return values if falls else [1 - value for value in values]

@@ -1,0 +1,115 @@
+"""The search that a retriever makes in a call, and so this call's filter, as far as it can be seen from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableBinding, RunnableConfig
+from langchain_core.runnables.config import merge_configs, var_child_runnable_config
+from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
+from langchain_core.runnables.retry import RunnableRetry
+from langchain_core.vectorstores import VectorStoreRetriever
+
+from langchain_ctxassembly.searches.scored import ScoredRetriever, unknown
+from langchain_ctxassembly.stores.detect import is_langchains
+from langchain_ctxassembly.stores.kinds import is_filter
+
+Found = tuple[Any, Mapping[str, Any]]
+"""A vector store, and the arguments of its search."""
+NONE: Mapping[str, Any] = MappingProxyType({})
+WRAPPERS: Mapping[str, tuple[str, bool]] = {
+    "ContextualCompressionRetriever": ("base_retriever", True),
+    "MultiQueryRetriever": ("retriever", False),
+}
+"""LangChain's retrievers that search by one other: where it stands, and whether it gets a call's arguments."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """A vector store's search, by what it excludes."""
+
+    vectorstore: Any
+    filter: Any = None
+    """In the vector store's own form; None says that there is none."""
+    is_all: bool = True
+    """Whether nothing but the filter excludes documents, as far as that can be told."""
+
+    @property
+    def has_no_filter(self) -> bool:
+        """Whether it is known to find whatever its vector store holds."""
+        return self.is_all and not is_filter(self.filter)
+
+
+def search_of(
+    retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NONE
+) -> Search | None:
+    """The one search that `retriever` makes if it is called now under `config` with `arguments`.
+
+    Nothing is called but what LangChain itself calls to make up configs. A vector store's retriever is seen through
+    retries, bound arguments, configurable fields and alternatives, and through `WRAPPERS`. None where the search can't
+    be told: any other runnable, or a retriever of one's own that may filter by itself. A vector store of one's own may,
+    too, and so may an argument that isn't known: then the filter isn't all.
+    """
+    found = _found(retriever, config, arguments)
+    if found is None:
+        return None
+    vectorstore, options = found
+    condition = options.get("filter")
+    is_all = is_langchains(type(vectorstore)) and not unknown(options)
+    if not is_filter(condition):
+        return Search(vectorstore, None, is_all)
+    # As it stands now: whoever changes it later means another call.
+    return Search(vectorstore, deepcopy(condition) if isinstance(condition, (dict, list)) else condition, is_all)
+
+
+@contextmanager
+def ambient(config: RunnableConfig) -> Iterator[None]:
+    """`config` as that of what runs inside: retrievers that call others hand theirs on in no other way.
+
+    The name and id are of one run alone, and no run inside is that one.
+    """
+    inner = {name: value for name, value in config.items() if name not in ("run_name", "run_id")}
+    token = var_child_runnable_config.set(cast(RunnableConfig, inner))
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
+
+
+def _found(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]) -> Found | None:
+    kind = type(runnable)
+    for each in (VectorStoreRetriever, ScoredRetriever):
+        if isinstance(runnable, each) and _searches_as(each, kind):
+            return runnable.vectorstore, {**runnable.search_kwargs, **arguments}
+    if kind in (RunnableBinding, RunnableRetry):
+        merged = merge_configs(runnable.config, config)
+        merged = merge_configs(merged, *(factory(merged) for factory in runnable.config_factories))
+        return _found(runnable.bound, merged, {**runnable.kwargs, **arguments})
+    if kind in (RunnableConfigurableFields, RunnableConfigurableAlternatives):
+        prepared, config = runnable.prepare(config)
+        return _found(prepared, config, arguments)
+    if kind.__name__ in WRAPPERS and kind.__module__.partition(".")[0] in ("langchain", "langchain_classic"):
+        name, takes_arguments = WRAPPERS[kind.__name__]
+        if arguments and not takes_arguments:
+            return None
+        return _whatever_the_config(getattr(runnable, name), config, arguments)
+    return None
+
+
+def _searches_as(kind: type, derived: type) -> bool:
+    """Whether `derived` leaves the search to `kind`."""
+    names = ("invoke", "ainvoke", "_get_relevant_documents", "_aget_relevant_documents")
+    return all(getattr(derived, name) is getattr(kind, name) for name in names)
+
+
+def _whatever_the_config(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]) -> Found | None:
+    """What is found under `config` and under the ambient one alike: a retriever inside another gets only the latter."""
+    found, other = (_found(runnable, each, arguments) for each in (config, None))
+    if found is None or other is None or found[0] is not other[0] or found[1].keys() != other[1].keys():
+        return None
+    return found if all(found[1][name] is other[1][name] for name in found[1]) else None

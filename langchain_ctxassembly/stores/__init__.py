@@ -1,0 +1,1 @@
+"""Where neighbours come from: LangChain's vector stores, and how each holds a filter."""

@@ -1,0 +1,100 @@
+"""A metadata filter as a test on documents, for stores that can't apply it themselves."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from langchain_core.documents import Document
+
+from ctxassembly.data.keys import look_up
+from ctxassembly.errors import ConfigError
+
+Filter = Callable[[Document], bool] | Mapping[str, Any]
+Test = Callable[[Any], bool]
+
+FORMS = "a function Document -> bool, or a mapping of metadata keys to values or operators"
+
+
+def as_predicate(condition: Filter | None) -> Callable[[Document], bool]:
+    """The test that `condition` stands for: a function is its own; None and an empty mapping let everything pass.
+
+    A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
+    $nin $exists), or $and and $or with a list of mappings. All must hold. As in SQL, and since filters keep tenants
+    apart, a document without the key passes none of them but `{"$exists": False}`.
+
+    Raises:
+        ConfigError: `condition` has another form. It is never ignored.
+    """
+    if callable(condition):
+        return condition
+    test = _mapping({} if condition is None else condition)
+    return lambda document: test(document.metadata)
+
+
+def _mapping(condition: Any) -> Test:
+    if not isinstance(condition, Mapping):
+        raise ConfigError("filter", FORMS, condition)
+    tests = [_entry(key, value) for key, value in condition.items()]
+    return lambda metadata: all(test(metadata) for test in tests)
+
+
+def _entry(key: Any, value: Any) -> Test:
+    if key in ("$and", "$or"):
+        if not isinstance(value, (list, tuple)) or not value:
+            raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
+        tests = [_mapping(each) for each in value]
+        every = all if key == "$and" else any
+        return lambda metadata: every(test(metadata) for test in tests)
+    if not isinstance(key, str) or not key or key.startswith("$"):
+        raise ConfigError("filter", "made of metadata keys, $and and $or", key)
+    wanted = value if isinstance(value, Mapping) else {"$eq": value}
+    if not wanted:
+        raise ConfigError(f"filter[{key!r}]", "a value or operators", value)
+    checks = [(_operator(key, name, operand), operand) for name, operand in wanted.items()]
+    return lambda metadata: all(check(look_up(metadata, key), operand) for check, operand in checks)
+
+
+def _operator(key: str, name: Any, operand: Any) -> Callable[[Any, Any], bool]:
+    if name not in OPERATORS:
+        raise ConfigError(f"filter[{key!r}]", "a value or operators out of " + " ".join(OPERATORS), name)
+    if name in ("$in", "$nin") and (isinstance(operand, str) or not isinstance(operand, Collection)):
+        raise ConfigError(f"filter[{key!r}][{name!r}]", "a list of values", operand)
+    if name == "$exists" and not isinstance(operand, bool):
+        raise ConfigError(f"filter[{key!r}][{name!r}]", "True or False", operand)
+    if operand is None or isinstance(operand, Mapping):
+        raise ConfigError(f"filter[{key!r}][{name!r}]", "a value", operand)
+    return OPERATORS[name]
+
+
+def _equal(value: Any, operand: Any) -> bool:
+    """Whether two values are the same, True not being 1: no vector store takes them for that."""
+    return bool(value == operand) and isinstance(value, bool) == isinstance(operand, bool)
+
+
+def _if_known(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda value, operand: value is not None and compare(value, operand)
+
+
+def _if_ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def check(value: Any, operand: Any) -> bool:
+        try:
+            return compare(value, operand)
+        except TypeError:  # of different types: neither is above the other
+            return False
+
+    return check
+
+
+OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$eq": _if_known(_equal),
+    "$ne": _if_known(operator.ne),
+    "$gt": _if_ordered(operator.gt),
+    "$gte": _if_ordered(operator.ge),
+    "$lt": _if_ordered(operator.lt),
+    "$lte": _if_ordered(operator.le),
+    "$in": _if_known(lambda value, operand: any(_equal(value, each) for each in operand)),
+    "$nin": _if_known(lambda value, operand: all(value != each for each in operand)),
+    "$exists": lambda value, operand: (value is not None) == operand,
+}

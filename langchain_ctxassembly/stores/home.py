@@ -1,0 +1,67 @@
+"""Where a vector store's documents are kept: whether a store of neighbours reads what a search has searched."""
+
+# ruff: noqa: SLF001  what is private here has no public way in: the engine of PGVector, the collection of Chroma
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from langchain_ctxassembly.stores.detect import is_langchains, unwrapped
+
+Home = tuple[Hashable, ...]
+"""Equal for two vector stores over the same documents."""
+
+
+def reads_the_same(store: Any, vectorstore: Any) -> bool:
+    """Whether `store`, which brings neighbours, reads the documents that `vectorstore` searches.
+
+    That is its `vectorstore` is the same object, or one over the same table or collection for the same database user.
+    Anything else, documents handed over in memory included, may hold what the search would never have found.
+    """
+    own = getattr(store, "vectorstore", None)
+    if own is None:
+        return False
+    if own is vectorstore:
+        return True
+    home = home_of(own)
+    return home is not None and home == home_of(vectorstore)
+
+
+def home_of(vectorstore: Any) -> Home | None:
+    """The place of `vectorstore`'s documents, if two objects of its class can share one; None says nothing of it."""
+    inner = unwrapped(vectorstore)
+    names = (each.__name__ for each in type(inner).__mro__ if is_langchains(each))
+    find = next((HOMES[name] for name in names if name in HOMES), None)
+    return None if find is None else find(inner)
+
+
+def _table(store: Any) -> Home | None:
+    return ("table", _database(store.engine), store.schema_name, store.table_name)
+
+
+def _collection(store: Any) -> Home | None:
+    engine = store._async_engine if store.async_mode else store._engine
+    return None if engine is None else ("collection", _database(engine), store.collection_name)
+
+
+def _database(engine: Any) -> Hashable:
+    """Server, database and user, who may be held to rows of their own, whatever the driver."""
+    return engine.url.set(drivername="postgresql")  # type: ignore[no-any-return]
+
+
+def _chroma(store: Any) -> Home | None:
+    return ("chroma", store._collection.id)
+
+
+def _qdrant(store: Any) -> Home | None:
+    return ("qdrant", id(store.client), store.collection_name)
+
+
+HOMES: Mapping[str, Callable[[Any], Home | None]] = {
+    "AsyncPGVectorStore": _table,
+    "Chroma": _chroma,
+    "PGVector": _collection,
+    "QdrantVectorStore": _qdrant,
+}
+"""By the name of the class, so none is imported that isn't in use already."""

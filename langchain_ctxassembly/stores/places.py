@@ -1,0 +1,199 @@
+"""Documents by document and place in their metadata, for vector stores whose query can ask for these: Chroma, Qdrant.
+
+There a neighbour is found whatever its id is. Places are integers; other forms (7.0, "7") aren't found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from ctxassembly.data.chunks import ChunkRef
+from ctxassembly.data.keys import MetadataKeys
+from langchain_ctxassembly.stores.offsets import Found, Spot, Stretch, ids_beside
+
+Asked = tuple[str, tuple[int, ...]]
+"""A document and places in it; no places mean all of it."""
+MOST_DOCUMENTS = 32
+"""Or parts of documents, in one of Chroma's queries, which take quadratic time in the alternatives."""
+PAGE = 1_000
+"""Points that Qdrant is asked for at once."""
+
+
+def by_document(refs: Sequence[ChunkRef]) -> list[Asked]:
+    """What `refs` ask for, but for chunks named by id or beside an offset: each document once."""
+    found: dict[str, set[int]] = {}
+    refs = [ref for ref in refs if ref.chunk_id is None and ref.beside is None]
+    whole = {ref.document_id for ref in refs if ref.index is None}
+    for ref in refs:
+        places = found.setdefault(ref.document_id, set())
+        if ref.index is not None and ref.document_id not in whole:
+            places.add(ref.index)
+    return [(document_id, tuple(sorted(places))) for document_id, places in found.items()]
+
+
+def chroma_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
+    """The documents at the places, held to `condition`, Chroma's own: one query for each `MOST_DOCUMENTS`."""
+    return [
+        document
+        for at in range(0, len(asked), MOST_DOCUMENTS)
+        for document in chroma_documents(
+            vectorstore.get(where=_and(_chroma_where(asked[at : at + MOST_DOCUMENTS], keys), condition))
+        )
+    ]
+
+
+def chroma_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Any]:
+    """The ids of the documents beside the spots, held to `condition`; no text is read."""
+
+    def read(stretches: Sequence[Stretch]) -> Iterator[Found]:
+        for at in range(0, len(stretches), MOST_DOCUMENTS):
+            where = _or([_chroma_stretch(each, keys) for each in stretches[at : at + MOST_DOCUMENTS]])
+            found = vectorstore.get(where=_and(where, condition), include=["metadatas"])
+            yield from zip(found["ids"], (each or {} for each in found["metadatas"]), strict=True)
+
+    return ids_beside(asked, keys, read)
+
+
+def _chroma_stretch(stretch: Stretch, keys: MetadataKeys) -> Any:
+    names = _or([{key: {"$eq": name}} for key in stretch.names for name in _names(stretch.document_id)])
+    bounds = {"$gte": stretch.low, "$lte": stretch.high}
+    ranges = [
+        {"$and": each} if len(each) > 1 else each[0]
+        for key in keys.start
+        if (each := [{key: {bound: value}} for bound, value in bounds.items() if value is not None])
+    ]
+    parts = [{key: {"$eq": value}} for key, value in stretch.part]
+    every = [names, *parts, *([_or(ranges)] if ranges else [])]
+    return {"$and": every} if len(every) > 1 else names
+
+
+def chroma_documents(found: Any) -> Iterator[Document]:
+    """What Chroma's `get` found, as documents; those without text are left out, as by its own `get_by_ids`."""
+    for id_, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
+        if text is not None:
+            yield Document(id=id_, page_content=text, metadata=metadata or {})
+
+
+def _chroma_where(asked: Sequence[Asked], keys: MetadataKeys) -> Any:
+    return _or(
+        [
+            _and(
+                _or([{key: {"$eq": name}} for key in keys.looked_up for name in _names(document_id)]),
+                _or([{key: {"$in": list(places)}} for key in keys.index]) if places else None,
+            )
+            for document_id, places in asked
+        ]
+    )
+
+
+def _or(conditions: list[Any]) -> Any:
+    # Chroma refuses an $or and an $and of one.
+    return {"$or": conditions} if len(conditions) > 1 else conditions[0]
+
+
+def _and(condition: Any, other: Any) -> Any:
+    return {"$and": [condition, other]} if other else condition
+
+
+def qdrant_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
+    """The documents at the places, held to `condition`, a `models.Filter`: one query, in pages of `PAGE`."""
+    from qdrant_client import models
+
+    payload = vectorstore.metadata_payload_key
+    one_of = [
+        _each_of(
+            models,
+            {_path(payload, key): models.MatchValue(value=name) for key in keys.looked_up},
+            {_path(payload, key): models.MatchAny(any=list(places)) for key in keys.index if places},
+        )
+        for document_id, places in asked
+        for name in _names(document_id)
+    ]
+    wanted = models.Filter(must=[models.Filter(should=one_of), *([condition] if condition is not None else [])])
+    return list(qdrant_documents(vectorstore, wanted))
+
+
+def qdrant_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Any]:
+    """The ids of the points beside the spots, held to `condition`; no text is read."""
+    from qdrant_client import models
+
+    payload = vectorstore.metadata_payload_key
+
+    def read(stretches: Sequence[Stretch]) -> Iterator[Found]:
+        one_of = [_qdrant_stretch(models, payload, each, keys) for each in stretches]
+        wanted = models.Filter(must=[models.Filter(should=one_of), *([condition] if condition is not None else [])])
+        for point in _points(vectorstore, wanted, with_payload=[payload]):
+            yield point.id, point.payload.get(payload) or {}
+
+    return ids_beside(asked, keys, read)
+
+
+def _qdrant_stretch(models: Any, payload: str, stretch: Stretch, keys: MetadataKeys) -> Any:
+    def is_value(key: str, value: Any) -> Any:
+        path = _path(payload, key)
+        if isinstance(value, (int, float)):  # 7 and 7.0 are one place
+            return models.FieldCondition(key=path, range=models.Range(gte=value, lte=value))
+        return models.FieldCondition(key=path, match=models.MatchValue(value=value))
+
+    names = [
+        models.FieldCondition(key=_path(payload, key), match=models.MatchValue(value=name))
+        for key in stretch.names
+        for name in _names(stretch.document_id)
+    ]
+    bounds = models.Range(gte=stretch.low, lte=stretch.high)
+    ranges = [models.FieldCondition(key=_path(payload, key), range=bounds) for key in keys.start]
+    unbounded = stretch.low is None and stretch.high is None
+    return models.Filter(
+        must=[
+            models.Filter(should=names),
+            *(is_value(key, value) for key, value in stretch.part),
+            *(() if unbounded else (models.Filter(should=ranges),)),
+        ]
+    )
+
+
+def qdrant_documents(vectorstore: Any, wanted: Any) -> Iterator[Document]:
+    """The documents of all points that pass a filter, with the metadata that Qdrant's own search gives them."""
+    for point in _points(vectorstore, wanted):
+        metadata = point.payload.get(vectorstore.metadata_payload_key) or {}
+        yield Document(
+            page_content=point.payload.get(vectorstore.content_payload_key, ""),
+            metadata={**metadata, "_id": point.id, "_collection_name": vectorstore.collection_name},
+        )
+
+
+def _points(vectorstore: Any, wanted: Any, with_payload: Any = True) -> Iterator[Any]:
+    offset = None
+    while True:
+        points, offset = vectorstore.client.scroll(
+            vectorstore.collection_name, scroll_filter=wanted, limit=PAGE, offset=offset, with_payload=with_payload
+        )
+        yield from points
+        if offset is None:
+            return
+
+
+def _each_of(models: Any, *groups: dict[str, Any]) -> Any:
+    """A filter that wants one key of each group to match; an empty group wants nothing."""
+    return models.Filter(
+        must=[
+            models.Filter(should=[models.FieldCondition(key=key, match=match) for key, match in group.items()])
+            for group in groups
+            if group
+        ]
+    )
+
+
+def _path(payload: str, key: str) -> str:
+    """The path of a metadata key in a payload; what isn't a plain or dotted name is quoted."""
+    return f"{payload}.{key}" if re.fullmatch(r"[\w-]+(\.[\w-]+)*", key) else f'{payload}."{key}"'
+
+
+def _names(document_id: str) -> list[str | int]:
+    """The values under which metadata may hold a document's id: a number was made text."""
+    is_number = re.fullmatch(r"0|-?[1-9]\d{0,17}", document_id)
+    return [document_id, int(document_id)] if is_number else [document_id]

@@ -1,0 +1,274 @@
+"""Neighbours from langchain-postgres, `PGVectorStore` and the older `PGVector`, by one statement with bound values."""
+
+# ruff: noqa: SLF001  what is private here has no public way in: the event loop, the sessions, the filter's translation
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from typing import Any, Protocol, cast
+
+from langchain_core.documents import Document
+from langchain_postgres import PGVector, PGVectorStore
+from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
+from sqlalchemy import JSON, ColumnElement, Engine, Text, bindparam, func, null, quoted_name, select
+from sqlalchemy import cast as as_type
+from sqlalchemy import column as sql_column
+from sqlalchemy import table as sql_table
+from sqlalchemy import text as sql
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable
+from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
+from langchain_ctxassembly.convert.documents import chunk_from
+from langchain_ctxassembly.stores.detect import unwrapped
+
+REMEDIES: Mapping[Lack, str] = {
+    "place": "call number_stored_chunks(vectorstore) once, and store new ones as "
+    "vectorstore.add_documents(number_chunks(documents))",
+    "answer": "call number_stored_chunks(vectorstore) once, or name the keys of the table in "
+    "AssemblyConfig(keys=MetadataKeys(document_id=..., index=...))",
+}
+
+Rows = Iterable[Sequence[Any]]
+"""Id, text and metadata of chunks."""
+
+
+@dataclass(frozen=True)
+class PGVectorNeighbours:
+    """A store of neighbours over `PGVectorStore`, `AsyncPGVectorStore` or `PGVector`: one statement a fetch.
+
+    All values are bound, the embedding is never read, and a row that `filter` excludes never leaves the database.
+    Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
+    JSON metadata, and for documents that aren't there under all others, the source among them. Columns must be of text
+    and integers. An index on the two makes it fast; neither class creates one, but `number_stored_chunks` does.
+    What the filter means is for the vector store to say. References that Postgres can't hold (NUL) stay unanswered.
+
+    Where chunks have no index, those next to an offset are found by `keys.start`, page by page or section by section.
+    """
+
+    finds_offsets = True
+
+    vectorstore: PGVectorStore | AsyncPGVectorStore | PGVector
+    _: KW_ONLY
+    filter: dict[str, Any] | None = None
+    """As for the vector store's own search."""
+    timeout_seconds: float = 10.0
+    """For all of a fetch, the wait for a connection included. What is late raises TimeoutError, whatever the server
+    does; it is cancelled there too, and its connection dropped."""
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.vectorstore, (PGVectorStore, AsyncPGVectorStore, PGVector)):
+            raise ConfigError("vectorstore", "a PGVectorStore, AsyncPGVectorStore or PGVector", self.vectorstore)
+        if self.filter is not None and not isinstance(self.filter, dict):
+            raise ConfigError("filter", "a dict, as for the vector store's own search", self.filter)
+        if not 0 < self.timeout_seconds < math.inf:
+            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
+
+    @property
+    def holds_filter(self) -> bool | None:
+        """True with a filter of its own; without one nobody knows how the caller filters."""
+        return True if self.filter else None
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The chunks that exist among `refs` and pass the filter, in any order.
+
+        Raises:
+            TimeoutError: the database didn't answer in time.
+            InputError: the vector store was set up for async use alone.
+        """
+        refs = storable(refs)
+        return self._chunks(self._source().rows(refs)) if refs else []
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The same, awaited. A `PGVector` set up for sync use is asked in a thread."""
+        refs = storable(refs)
+        return self._chunks(await self._source().arows(refs)) if refs else []
+
+    def _source(self) -> _Source:
+        if isinstance(self.vectorstore, PGVector):
+            return _Collection(self.vectorstore, self.filter, self.timeout_seconds, self.keys)
+        return _Table(self.vectorstore, self.filter, self.timeout_seconds, self.keys)
+
+    def _chunks(self, rows: Rows) -> list[Chunk]:
+        return [chunk_from(_document(*row), self.keys) for row in rows]
+
+
+def _document(id_: Any, text: str, metadata: dict[str, Any] | None) -> Document:
+    return Document(id=str(id_), page_content=text, metadata=metadata or {})
+
+
+class _Source(Protocol):
+    def rows(self, refs: Sequence[ChunkRef]) -> Rows: ...
+
+    async def arows(self, refs: Sequence[ChunkRef]) -> Rows: ...
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A `PGVectorStore`'s table. What its filter means is for the vector store to say."""
+
+    vectorstore: PGVectorStore | AsyncPGVectorStore
+    filter: dict[str, Any] | None
+    timeout_seconds: float
+    keys: MetadataKeys
+
+    def rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        loop = self._loop()
+        if loop is None:
+            raise InputError("this vector store has no event loop of its own for sync calls: use the async methods")
+        return waited(asyncio.run_coroutine_threadsafe(self._rows(refs), loop), self.timeout_seconds)
+
+    async def arows(self, refs: Sequence[ChunkRef]) -> Rows:
+        loop, rows = self._loop(), self._rows(refs)
+        return await awaited(asyncio.run_coroutine_threadsafe(rows, loop) if loop else rows, self.timeout_seconds)
+
+    def _loop(self) -> asyncio.AbstractEventLoop | None:
+        return getattr(getattr(self.vectorstore, "_engine", None), "_loop", None)
+
+    async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        store = unwrapped(self.vectorstore)
+        condition, bound = _translated(store, self.filter)
+        made_of = (
+            store.schema_name,
+            store.table_name,
+            store.id_column,
+            store.content_column,
+            store.metadata_json_column,
+            tuple(store.metadata_columns),
+            self.keys,
+            condition,
+        )
+        asked, places = remembered(made_of, partial(_chunk_table, *made_of)).asked(refs)
+        rows = await arows(store.engine, (asked, {**places, **bound}))
+        columns = store.metadata_columns
+        return [
+            (id_, text, {**(json or {}), **dict(zip(columns, more, strict=True))}) for id_, text, json, *more in rows
+        ]
+
+
+def _translated(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """The condition in SQL that a filter is to the vector store itself, and the values of its parameters.
+
+    The vector store names those differently each time; here filters that differ in values alone give the same text.
+    """
+    if not condition:
+        return "", {}
+    clause, bound = store._create_filter_clause(condition)
+    for at, name in enumerate(bound):
+        clause = re.sub(rf":{name}\b", f":filter_{at}", clause)
+    return clause, {f"filter_{at}": value for at, value in enumerate(bound.values())}
+
+
+def _chunk_table(
+    schema: str,
+    table: str,
+    id_: str,
+    content: str,
+    json: str | None,
+    columns: Sequence[str],
+    keys: MetadataKeys,
+    condition: str,
+) -> ChunkTable:
+    document, index = _first(keys.lookup_id or keys.document_id, columns), _first(keys.index, columns)
+    own: dict[str, Any] = {name: sql_column(quoted_name(name, quote=True)) for name in (id_, content, *columns)}
+    metadata = null() if json is None else sql_column(quoted_name(json, quote=True), JSON)
+    home = sql_table(
+        quoted_name(table, quote=True),
+        *own.values(),
+        *(() if json is None else (metadata,)),
+        schema=quoted_name(schema, quote=True),
+    )
+    rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(home)
+    ordered = index in own
+
+    def named(name: str) -> ColumnElement[Any]:
+        if name in columns:
+            return as_type(own[name], Text)
+        return as_type(null(), Text) if json is None else json_text(metadata, name)
+
+    def first(names: Sequence[str]) -> ColumnElement[Any]:
+        return func.coalesce(*map(named, names))
+
+    together = document in columns and ordered  # then the table was made for these two
+    return ChunkTable(
+        id=own[id_],
+        document_id=own[document] if document in own else json_text(metadata, document),
+        index=own[index] if ordered else json_text(metadata, index),
+        rows=rows.where(sql(f"({condition})")) if condition else rows,
+        ordered=ordered,
+        otherwise=None if together else (first(keys.looked_up), own[index] if ordered else first(keys.index)),
+        named=named,
+        start=first(keys.start),
+    )
+
+
+def _first(names: Sequence[str], columns: Sequence[str]) -> str:
+    return next((name for name in names if name in columns), names[0])
+
+
+@dataclass(frozen=True)
+class _Collection:
+    """A collection in the tables that all `PGVector`s of a database share."""
+
+    vectorstore: PGVector
+    filter: dict[str, Any] | None
+    timeout_seconds: float
+    keys: MetadataKeys
+
+    def rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        if self.vectorstore.async_mode:
+            raise InputError("this PGVector was set up with async_mode=True: use the async methods")
+        return read(self._engine, self._asked(refs), self.timeout_seconds)
+
+    async def arows(self, refs: Sequence[ChunkRef]) -> Rows:
+        if not self.vectorstore.async_mode:
+            return await read_in_background(self._engine, self._asked(refs), self.timeout_seconds)
+        return await awaited(self._rows(refs), self.timeout_seconds)
+
+    async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
+        # It happens once: a fetch that is given up must not leave it half done.
+        await asyncio.shield(self.vectorstore.__apost_init__())
+        return await arows(cast(AsyncEngine, self.vectorstore._async_engine), self._asked(refs))
+
+    def _engine(self) -> Engine:
+        return cast(Engine, self.vectorstore._engine)
+
+    def _asked(self, refs: Sequence[ChunkRef]) -> Asked:
+        # Of a filter there are as many tables as values: they are part of its clauses.
+        made_of = (self.vectorstore.EmbeddingStore, self.keys, repr(self.filter))
+        asked, places = remembered(made_of, self._table).asked(refs)
+        return asked, {**places, "collection": self.vectorstore.collection_name}
+
+    def _table(self) -> ChunkTable:
+        chunks, collections = self.vectorstore.EmbeddingStore, self.vectorstore.CollectionStore
+        named = select(collections.uuid).where(collections.name == bindparam("collection"))
+        rows = select(chunks.id, chunks.document, chunks.cmetadata).where(
+            chunks.collection_id == named.scalar_subquery()
+        )
+        return ChunkTable(
+            id=chunks.id,
+            document_id=json_text(chunks.cmetadata, (self.keys.lookup_id or self.keys.document_id)[0]),
+            index=json_text(chunks.cmetadata, self.keys.index[0]),
+            rows=rows.where(self.vectorstore._create_filter_clause(self.filter)) if self.filter else rows,
+            otherwise=(
+                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.looked_up)),
+                func.coalesce(*(json_text(chunks.cmetadata, key) for key in self.keys.index)),
+            ),
+            named=partial(json_text, chunks.cmetadata),
+            start=func.coalesce(*(json_text(chunks.cmetadata, name) for name in self.keys.start)),
+        )

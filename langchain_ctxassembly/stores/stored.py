@@ -1,0 +1,115 @@
+"""Chunks that are in langchain-postgres already, numbered where they are."""
+
+# ruff: noqa: SLF001  what is private here has no public way in: the engine and its event loop
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from langchain_postgres import PGVector, PGVectorStore
+from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
+from sqlalchemy import Engine, Table, select
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.stores.numbered import StoredChunks, StoredNumbers, number, table_of
+from langchain_ctxassembly.stores.detect import unwrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    AnyPostgres = PGVectorStore | AsyncPGVectorStore | PGVector
+
+
+def number_stored_chunks(
+    vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
+) -> StoredNumbers:
+    """Give the chunks of a PGVectorStore or PGVector document id and index where they are stored; what became of them.
+
+        print(number_stored_chunks(vectorstore))
+
+    Both are written under the first of their `keys` that is a column of the table, else under the first, into the JSON
+    metadata. Chunks of one document, or of one source, are numbered by page, row, line and offset (`start_index`), as
+    far as they have them. Documents whose chunks have an index each stay as they are; ids, texts and vectors do, too.
+    The table gets the index on document id and index that `PGVectorNeighbours` looks them up by. All of it is one
+    transaction, and a second run changes nothing.
+
+    Args:
+        vectorstore: of a `PGVector` it is the collection that is numbered.
+        keys: under which the metadata have document id, index, source, page and offset.
+        trust_insertion_order: number what says nothing of its order as it lies in the table. True only of a table that
+            was filled once, document by document, and not changed since.
+
+    Raises:
+        ConfigError: another vector store, or a table without a column for the two and without JSON metadata.
+        InputError: the vector store was set up for async use alone.
+    """
+    work = _work(vectorstore, keys, trust_insertion_order)
+    if isinstance(vectorstore, PGVector):
+        if vectorstore.async_mode:
+            raise InputError("this PGVector was set up with async_mode=True: use anumber_stored_chunks")
+        with cast(Engine, vectorstore._engine).begin() as connection:
+            return work(connection)
+    loop = _loop(vectorstore)
+    if loop is None:
+        raise InputError("this vector store has no event loop of its own for sync calls: use anumber_stored_chunks")
+    return asyncio.run_coroutine_threadsafe(_done(unwrapped(vectorstore).engine, work), loop).result()
+
+
+async def anumber_stored_chunks(
+    vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
+) -> StoredNumbers:
+    """The same as `number_stored_chunks`, awaited."""
+    work = _work(vectorstore, keys, trust_insertion_order)
+    if isinstance(vectorstore, PGVector):
+        if not vectorstore.async_mode:
+            return await asyncio.to_thread(
+                number_stored_chunks, vectorstore, keys=keys, trust_insertion_order=trust_insertion_order
+            )
+        await vectorstore.__apost_init__()
+        return await _done(cast(AsyncEngine, vectorstore._async_engine), work)
+    loop, done = _loop(vectorstore), _done(unwrapped(vectorstore).engine, work)
+    return await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(done, loop)) if loop else done)
+
+
+def _loop(vectorstore: PGVectorStore | AsyncPGVectorStore) -> asyncio.AbstractEventLoop | None:
+    return getattr(getattr(vectorstore, "_engine", None), "_loop", None)
+
+
+async def _done(engine: AsyncEngine, work: Callable[[Connection], StoredNumbers]) -> StoredNumbers:
+    async with engine.begin() as connection:
+        return await connection.run_sync(work)
+
+
+def _work(
+    vectorstore: AnyPostgres, keys: MetadataKeys | None, trust_insertion_order: bool
+) -> Callable[[Connection], StoredNumbers]:
+    if not isinstance(vectorstore, (PGVectorStore, AsyncPGVectorStore, PGVector)):
+        raise ConfigError("vectorstore", "a PGVectorStore, AsyncPGVectorStore or PGVector", vectorstore)
+    keys = MetadataKeys() if keys is None else keys
+    made = _collection(vectorstore, keys) if isinstance(vectorstore, PGVector) else _table(vectorstore, keys)
+    for names in (keys.document_id, keys.index):
+        made.home(names)
+    return partial(number, stored=made, trust_insertion_order=trust_insertion_order)
+
+
+def _table(vectorstore: PGVectorStore | AsyncPGVectorStore, keys: MetadataKeys) -> StoredChunks:
+    store = unwrapped(vectorstore)
+    json = store.metadata_json_column or None
+    columns = dict.fromkeys((store.id_column, *store.metadata_columns))
+    home = table_of(store.table_name, store.schema_name, columns, json)
+    return StoredChunks(home, store.id_column, json, frozenset(store.metadata_columns), keys)
+
+
+def _collection(vectorstore: PGVector, keys: MetadataKeys) -> StoredChunks:
+    chunks, collections = vectorstore.EmbeddingStore, vectorstore.CollectionStore
+    theirs = cast(Table, chunks.__table__)  # an index on it would be made with every table of theirs
+    home = table_of(theirs.name, theirs.schema, ("id", "collection_id"), "cmetadata", JSONB)
+    named = select(collections.uuid).where(collections.name == vectorstore.collection_name).scalar_subquery()
+    return StoredChunks(home, "id", "cmetadata", frozenset(), keys, home.c["collection_id"] == named)

@@ -1,0 +1,147 @@
+"""Neighbours from any LangChain vector store, by their metadata or by the ids that they were stored under."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+
+from ctxassembly.adapting.numbering import document_and_index
+from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.calls import awaited_within, in_background, within
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly.convert.documents import chunk_from
+from langchain_ctxassembly.stores.kinds import agot, check, finds_places, found, found_beside, got, is_filter
+from langchain_ctxassembly.stores.offsets import Spot, spots
+from langchain_ctxassembly.stores.places import Asked, by_document
+
+_ANEW = "store them anew as vectorstore.add_documents(number_chunks(documents))"
+BY_METADATA: Mapping[Lack, str] = {
+    "place": _ANEW,
+    "answer": f"its metadata must have the index as an integer: {_ANEW}, or say under which keys document and index "
+    "are in AssemblyConfig(keys=MetadataKeys(...))",
+}
+"""What to write where neighbours can't be found by their metadata."""
+BY_ID: Mapping[Lack, str] = {
+    "place": _ANEW,
+    "answer": "store them anew under ids that follow from document and index, as "
+    "vectorstore.add_documents(number_chunks(documents)), or say under which they are in "
+    "VectorStoreNeighbours(vectorstore, id_of=...)",
+}
+"""The same where they are found by their ids."""
+
+
+@dataclass(frozen=True)
+class VectorStoreNeighbours:
+    """A store of neighbours over any vector store with `get_by_ids`, sync or async.
+
+    Chroma and Qdrant are asked for document and place as the metadata have them, under the first of `keys` that a chunk
+    has: integers, under whatever ids. Several documents make one query (of Chroma, 32 do). There a whole document can
+    be asked for, too, and, where chunks have no index, those next to an offset by `keys.start`, page by page or section
+    by section: of all that is near only the metadata are read. All of it has to be there after `timeout_seconds`, else
+    TimeoutError is raised; a query that is under way in its thread can't be stopped.
+
+    Of any other vector store, and with `id_of`, the chunks must have been stored under ids that follow from document
+    and place: `vectorstore.add_documents(documents, ids=[...])`. Their metadata must say the same: what comes back as a
+    chunk of another document or place is left out of the context, and the trace says so. A whole document can't be
+    asked for by id; such references stay unanswered.
+
+    Without a `filter` of its own it brings whatever stands there, held to the filter of the search by the adapter that
+    asks it, or to its hit where that filter isn't known.
+    """
+
+    vectorstore: VectorStore
+    id_of: Callable[[str, int], str | Sequence[str]] | None = None
+    """The id of the chunk at a place of a document; several where tenants have documents of the same id, of which the
+    filter leaves the caller's. None means the metadata of Chroma and Qdrant, and `handbook.pdf#7` for others."""
+    filter: Any = None
+    """What a neighbour must satisfy, in the vector store's own form: a mapping for Chroma, a `models.Filter` for
+    Qdrant, both applied in its own query; a function of the metadata or a mapping for FAISS, of the document for
+    `InMemoryVectorStore`. For others a mapping or function as `as_predicate` has it."""
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+    timeout_seconds: float = 10.0
+    """For a query of metadata."""
+
+    def __post_init__(self) -> None:
+        if not can_get_by_ids(self.vectorstore):
+            raise ConfigError("vectorstore", "a vector store with get_by_ids", type(self.vectorstore).__name__)
+        if not (self.id_of is None or callable(self.id_of)):
+            raise ConfigError("id_of", "a function (document_id, index) -> id", self.id_of)
+        if not 0 < self.timeout_seconds < math.inf:
+            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+        check(self.vectorstore, self.filter)
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return BY_METADATA if self._by_metadata else BY_ID
+
+    @property
+    def holds_filter(self) -> bool | None:
+        """True with a filter of its own; without one nobody knows how the caller filters."""
+        return True if is_filter(self.filter) else None
+
+    @property
+    def finds_offsets(self) -> bool:
+        """Whether it can be asked for what stands beside an offset."""
+        return self._by_metadata
+
+    @property
+    def _by_metadata(self) -> bool:
+        return self.id_of is None and finds_places(self.vectorstore)
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The chunks that exist among `refs` and pass the filter, in any order.
+
+        Raises:
+            TimeoutError: a query of metadata took too long.
+        """
+        asked, ids = self._asked(refs)
+        documents = within(self.timeout_seconds, in_background(partial(self._found, asked))) if any(asked) else []
+        return self._chunks([*documents, *(got(self.vectorstore, ids, self.filter) if ids else ())])
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The same, awaited; a query of metadata is made in a thread."""
+        asked, ids = self._asked(refs)
+        documents: list[Document] = []
+        if any(asked):
+            documents = await awaited_within(self.timeout_seconds, in_background(partial(self._found, asked)))
+        return self._chunks([*documents, *(await agot(self.vectorstore, ids, self.filter) if ids else ())])
+
+    def _asked(self, refs: Sequence[ChunkRef]) -> tuple[tuple[list[Asked], list[Spot]], list[str]]:
+        """The places and the offsets that the metadata are asked for, and the ids that are asked for."""
+        if self._by_metadata:
+            ids = list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id))
+            return (by_document(refs), spots(refs)), ids
+        return ([], []), list(dict.fromkeys(name for ref in refs for name in self._named(ref)))
+
+    def _named(self, ref: ChunkRef) -> Sequence[str]:
+        if ref.chunk_id:
+            return (ref.chunk_id,)
+        if ref.index is None:
+            return ()
+        named = (self.id_of or document_and_index)(ref.document_id, ref.index)
+        return (named,) if isinstance(named, str) else named
+
+    def _found(self, asked: tuple[list[Asked], list[Spot]]) -> list[Document]:
+        places, offsets = asked
+        documents = found(self.vectorstore, places, self.keys, self.filter) if places else []
+        return documents + found_beside(self.vectorstore, offsets, self.keys, self.filter) if offsets else documents
+
+    def _chunks(self, documents: Iterable[Document]) -> list[Chunk]:
+        return [chunk_from(document, self.keys) for document in documents]
+
+
+def can_get_by_ids(vectorstore: VectorStore) -> bool:
+    """Whether `vectorstore` implements `get_by_ids` or its async twin; the base class only raises."""
+    return any(
+        getattr(type(vectorstore), name, None) not in (None, getattr(VectorStore, name))
+        for name in ("get_by_ids", "aget_by_ids")
+    )

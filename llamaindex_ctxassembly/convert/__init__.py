@@ -1,0 +1,1 @@
+"""LlamaIndex's nodes, messages and models as the engine has them."""

@@ -1,0 +1,85 @@
+"""The engine's context as LlamaIndex nodes: one per label, each with its rendered block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
+
+from ctxassembly.adapting.told import Told, block_metadata
+from ctxassembly.data.metadata import copied
+from ctxassembly.shown import as_name
+from llamaindex_ctxassembly.convert.nodes import related_node
+
+
+def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
+    """One node per label, in order; `nodes` are those retrieved.
+
+    A supplement is a node of its own, after all others, or before them if it is configured to stand there: with the id
+    "supplement", without score and citation. So `source_nodes[i - 1]` is label i unless one stands before; the citation
+    in a node's metadata tells its label in either case.
+
+    A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
+    the hits that it was made of. It has no offsets: its text is more than a slice. To the metadata come `citation`,
+    `chunk_ids` and `scores`, to those of the first node `trace`, as `block_metadata` describes them;
+    none are in the prompt.
+    """
+    sources = _sources(nodes)
+    taken: set[str] = set()
+    labelled: list[NodeWithScore] = []
+    for block, added in zip(told.context.blocks, block_metadata(told), strict=True):
+        citation = block.citation
+        if citation is None:
+            labelled.append(NodeWithScore(node=_node("supplement", block.text, {}, added, None)))
+            continue
+        # Two labels may share their best chunk, and sources with one id would be taken for one source.
+        shared = citation.best_chunk_id in taken
+        node_id = f"{citation.best_chunk_id}#{citation.label}" if shared else citation.best_chunk_id
+        taken.add(node_id)
+        node = _node(node_id, block.text, citation.metadata, added, sources.get(citation.document_id))
+        labelled.append(NodeWithScore(node=node, score=max(added["scores"].values(), default=None)))
+    return labelled
+
+
+def unread(node: BaseNode) -> BaseNode:
+    """A copy of `node` whose metadata stay out of the prompt."""
+    metadata = _copied(node.metadata)
+    return node.model_copy(update={"metadata": metadata, **_excluded(metadata)})
+
+
+def _node(
+    node_id: str, text: str, own: Mapping[str, Any], added: dict[str, Any], source: RelatedNodeInfo | None
+) -> TextNode:
+    # Whoever gets the node may change it, and a citation goes on being asked.
+    metadata = {**copied(own), **added}
+    return TextNode(
+        id_=node_id,
+        text=text,
+        metadata=metadata,
+        relationships={} if source is None else {NodeRelationship.SOURCE: _related(source)},
+        **_excluded(metadata),
+    )
+
+
+def _excluded(metadata: Iterable[str]) -> dict[str, Any]:
+    return {"excluded_llm_metadata_keys": list(metadata), "excluded_embed_metadata_keys": list(metadata)}
+
+
+def _copied(metadata: Any) -> dict[str, Any]:
+    # Assigned to a node, anything can be there.
+    return copied(metadata) if isinstance(metadata, Mapping) else {}
+
+
+def _sources(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo]:
+    """What the nodes say of their documents, by document id; of one document the best-ranked node is believed."""
+    found: dict[str, RelatedNodeInfo] = {}
+    for node in nodes:
+        source = related_node(node, NodeRelationship.SOURCE)
+        if source is not None and (name := as_name(source.node_id)):
+            found.setdefault(name, source)
+    return found
+
+
+def _related(source: RelatedNodeInfo) -> RelatedNodeInfo:
+    return source.model_copy(update={"metadata": _copied(source.metadata)})

@@ -1,0 +1,112 @@
+"""Nodes as a parser leaves them -> nodes that find their neighbours, across the pages of a document too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, RelatedNodeInfo
+
+from ctxassembly.adapting.numbering import IdOf, Place, document_and_index, placed
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import InputError
+from ctxassembly.shown import shown
+from llamaindex_ctxassembly.convert.nodes import related_id, text_of
+
+_LINKS = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)
+
+
+def number_chunks(
+    nodes: Sequence[BaseNode],
+    *,
+    keys: MetadataKeys | None = None,
+    document_id: str | None = None,
+    id_of: IdOf = document_and_index,
+) -> list[BaseNode]:
+    """`nodes`, as any parser leaves them, with document id, index, an id that follows from both, and links.
+
+        index = VectorStoreIndex(number_chunks(parser.get_nodes_from_documents(reader.load_data())))
+
+    They are numbered per source (the file's name, else the SOURCE) in the order given, across the pages that a reader
+    makes documents of: these become one document, to which SOURCE leads. Document id and index go into the metadata
+    under the first of their `keys`, unless another has them, and are kept from embeddings and prompts. PREVIOUS and
+    NEXT follow the numbers, all other relationships the ids that change. What is there and right stays, the ids but for
+    random ones too; so it may be called again. Inputs are never changed.
+
+    Args:
+        nodes: all nodes of each document, in reading order; of a HierarchicalNodeParser its leaves.
+        keys: under which the metadata have document id, index, source and page.
+        document_id: the document of those that name neither a document nor a source.
+        id_of: the id of the node at a place.
+
+    Raises:
+        InputError: a node names neither; indexes, ids or the order of pages contradict each other; nodes stand among
+            their own children. The message says what to do.
+    """
+    keys = MetadataKeys() if keys is None else keys
+    _check(nodes)
+    chunks = [_chunk(node, keys) for node in nodes]
+    places = placed(chunks, keys, document_id, id_of)
+    now = {node.node_id: place.id for node, place in zip(nodes, places, strict=True)}
+    ids = {(place.document_id, place.index): place.id for place in places}
+    return [
+        node.model_copy(update=_update(node, place, keys, now, ids)) for node, place in zip(nodes, places, strict=True)
+    ]
+
+
+def _check(nodes: Sequence[BaseNode]) -> None:
+    for node in nodes:
+        if not isinstance(node, BaseNode):
+            raise InputError(f"nodes must be a list of nodes, got {shown(node)}")
+    ids = {node.node_id for node in nodes}
+    if any(related_id(node, NodeRelationship.PARENT) in ids for node in nodes):
+        raise InputError("nodes stand among their own children: number get_leaf_nodes(nodes) alone")
+
+
+def _chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
+    """What is numbered: a page's own SOURCE counts only where no source says what it is a page of."""
+    metadata = node.metadata
+    named = keys.read(metadata, "document_id")
+    if named is None and keys.read(metadata, "source") is None:
+        named = related_id(node, NodeRelationship.SOURCE)
+    return Chunk(node.node_id, named or "", text_of(node), keys.read(metadata, "index"), metadata=metadata)
+
+
+def _update(
+    node: BaseNode, place: Place, keys: MetadataKeys, now: Mapping[str, str], ids: Mapping[tuple[str, int], str]
+) -> dict[str, Any]:
+    added: dict[str, Any] = {}
+    if keys.read(node.metadata, "document_id") is None:
+        added[keys.document_id[0]] = place.document_id
+    if keys.read(node.metadata, "index") is None:
+        added[keys.index[0]] = place.index
+    update: dict[str, Any] = {
+        "id_": place.id,
+        "metadata": {**node.metadata, **added},
+        "excluded_embed_metadata_keys": [*dict.fromkeys((*node.excluded_embed_metadata_keys, *added))],
+        "excluded_llm_metadata_keys": [*dict.fromkeys((*node.excluded_llm_metadata_keys, *added))],
+        "relationships": _relationships(node, place, now, ids),
+    }
+    return update
+
+
+def _relationships(
+    node: BaseNode, place: Place, now: Mapping[str, str], ids: Mapping[tuple[str, int], str]
+) -> dict[NodeRelationship, Any]:
+    found: dict[NodeRelationship, Any] = {
+        kind: [_renamed(each, now) for each in related] if isinstance(related, list) else _renamed(related, now)
+        for kind, related in node.relationships.items()
+    }
+    for kind, index in zip(_LINKS, (place.index - 1, place.index + 1), strict=True):
+        if (linked := ids.get((place.document_id, index))) is not None:
+            same = related_id(node, kind) is not None and found[kind].node_id == linked
+            found[kind] = found[kind] if same else RelatedNodeInfo(node_id=linked, node_type=ObjectType.TEXT)
+    if related_id(node, NodeRelationship.SOURCE) != place.document_id:
+        found[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id=place.document_id, node_type=ObjectType.DOCUMENT)
+    return found
+
+
+def _renamed(related: RelatedNodeInfo, now: Mapping[str, str]) -> RelatedNodeInfo:
+    name = now.get(related.node_id)
+    return related if name is None else related.model_copy(update={"node_id": name})

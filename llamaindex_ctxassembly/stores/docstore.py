@@ -1,0 +1,78 @@
+"""Neighbours from a LlamaIndex docstore."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+
+from llama_index.core.storage.docstore.types import BaseDocumentStore, RefDocInfo
+
+from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.keys import MetadataKeys, look_up
+from ctxassembly.shown import as_name
+from llamaindex_ctxassembly.stores.refs import asked_for, documents_to_search, named_ids, turns
+
+REMEDIES: Mapping[Lack, str] = {
+    "place": "build the index from number_chunks(nodes)",
+    "answer": "where a vector store keeps the nodes the docstore has none: say "
+    "ContextAssemblyPostprocessor(vector_store=index.vector_store); where it has them, build it from "
+    "number_chunks(nodes), which gives each node its SOURCE",
+}
+
+
+@dataclass(frozen=True)
+class DocstoreNeighbours:
+    """A store of neighbours over a docstore: one `get_nodes` a fetch, for all documents together.
+
+    A docstore keeps no places: for a chunk by its index, as for a whole document, it is asked which nodes the document
+    has, and all of them are read. Where `keys.document_id` makes one document of the pages of a file, each of which it
+    has as a document, it is asked for all its documents' metadata to find the pages beside one.
+    """
+
+    finds_offsets = True
+
+    docstore: BaseDocumentStore
+    _: KW_ONLY
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The chunks that exist among `refs`."""
+        pages = pages_beside(refs, self.docstore.get_all_ref_doc_info() or {}, self.keys) if turns(refs) else []
+        ids = _node_ids([*refs, *pages], [self.docstore.get_ref_doc_info(each) for each in documents_to_search(refs)])
+        return asked_for(self.docstore.get_nodes(ids, raise_error=False), [*refs, *pages], self.keys)
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The same, awaited."""
+        listed = await self.docstore.aget_all_ref_doc_info() if turns(refs) else None
+        pages = pages_beside(refs, listed or {}, self.keys)
+        infos = await asyncio.gather(*(self.docstore.aget_ref_doc_info(each) for each in documents_to_search(refs)))
+        nodes = await self.docstore.aget_nodes(_node_ids([*refs, *pages], infos), raise_error=False)
+        return asked_for(nodes, [*refs, *pages], self.keys)
+
+
+def pages_beside(refs: Iterable[ChunkRef], listed: Mapping[str, RefDocInfo], keys: MetadataKeys) -> list[ChunkRef]:
+    """References to the last nodes of the page before, and to the first ones of the page after."""
+    by_page: dict[tuple[str | None, str], list[str]] = defaultdict(list)
+    for info in listed.values():
+        document_id = as_name(keys.read(info.metadata, "document_id"))
+        for name in keys.page:
+            by_page[document_id, f"{name} {as_name(look_up(info.metadata, name))}"] += info.node_ids
+    found: list[ChunkRef] = []
+    for ref, document_id, page, at, _ in turns(refs):
+        each_side = ref.beside.each_side if ref.beside else 0
+        before, after = (by_page.get((document_id, f"{page} {number}"), []) for number in (at - 1, at + 1))
+        found += [ChunkRef(ref.document_id, chunk_id=each) for each in (*before[-each_side:], *after[:each_side])]
+    return found
+
+
+def _node_ids(refs: Iterable[ChunkRef], infos: Iterable[RefDocInfo | None]) -> list[str]:
+    listed = [node_id for info in infos if info is not None for node_id in info.node_ids]
+    return list(dict.fromkeys((*named_ids(refs), *listed)))

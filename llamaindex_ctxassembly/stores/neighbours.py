@@ -1,0 +1,63 @@
+"""The store of neighbours that a postprocessor asks, and the same store under a filter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from llama_index.core.storage.docstore.types import BaseDocumentStore
+from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
+
+from ctxassembly.data.keys import MetadataKeys, keyed
+from ctxassembly.errors import ConfigError
+from ctxassembly.settings.misuse import check_store
+from ctxassembly.stores.filtered import FilteredStore
+from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours
+from llamaindex_ctxassembly.stores.filters import allowed, conditions
+from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbours
+
+
+def neighbours_of(
+    docstore: BaseDocumentStore | None, vector_store: BasePydanticVectorStore | None, store: Any, keys: MetadataKeys
+) -> Any:
+    """The store over whichever of the three is given, without a filter; None if none is.
+
+    Raises:
+        ConfigError: more than one of them is given, or one that can't be asked for neighbours.
+    """
+    three = {"docstore": docstore, "vector_store": vector_store, "store": store}
+    given = [name for name, each in three.items() if each is not None]
+    if len(given) > 1:
+        raise ConfigError("store, docstore and vector_store", "one of the three at most", " and ".join(given))
+    if docstore is not None:
+        return DocstoreNeighbours(docstore, keys=keys)
+    if vector_store is not None:
+        if not _is(vector_store, "llama_index.vector_stores.postgres.base", "PGVectorStore"):
+            return VectorStoreNeighbours(vector_store, keys=keys)
+        from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbours
+
+        return PGVectorNeighbours(vector_store, keys=keys)
+    check_store(store)
+    return keyed(store, keys)
+
+
+def under(filters: MetadataFilters | None, store: Any) -> Any:
+    """`store` under `filters`, on top of a filter of its own; as it is where no condition stands in them.
+
+    PGVectorNeighbours has them in its query; to what others answer they are applied.
+
+    Raises:
+        ConfigError: the filters can't be translated.
+    """
+    kept = conditions(filters)
+    if kept is None or store is None:
+        return store
+    if not _is(store, "llamaindex_ctxassembly.stores.postgres", "PGVectorNeighbours"):
+        return FilteredStore(store, partial(allowed, kept))
+    return replace(store, filter=kept if store.filter is None else MetadataFilters(filters=[store.filter, kept]))
+
+
+def _is(given: object, module: str, name: str) -> bool:
+    """Whether `given` is of that class, told by name: who doesn't use it needn't have its package."""
+    return (module, name) in {(kind.__module__, kind.__name__) for kind in type(given).__mro__}

@@ -1,0 +1,132 @@
+"""Neighbours from LlamaIndex's PGVectorStore, by one statement of our own with bound values."""
+# PGVectorStore's table and sessions have no public names.
+# ruff: noqa: SLF001
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from llama_index.core.schema import BaseNode, TextNode
+from llama_index.core.vector_stores.utils import metadata_dict_to_node
+from sqlalchemy import JSON, Engine, Row, Text, any_, case, func, literal, select
+from sqlalchemy import cast as as_type
+
+from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.calls import in_background
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable, texts
+from ctxassembly.stores.rows import Asked, arows, awaited, read
+from llamaindex_ctxassembly.convert.nodes import to_chunk
+from llamaindex_ctxassembly.stores.sqlfilters import where
+
+if TYPE_CHECKING:
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+NO_DOCUMENT = "None"
+"""What LlamaIndex writes as `ref_doc_id` of a node without a SOURCE."""
+REMEDIES: Mapping[Lack, str] = {
+    "place": "build the index from number_chunks(nodes)",
+    "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
+}
+
+
+@dataclass(frozen=True)
+class PGVectorNeighbours:
+    """A store of neighbours over LlamaIndex's PGVectorStore: one statement a fetch, sync or async.
+
+    Rows are found by the index on `ref_doc_id` that PGVectorStore makes itself: a chunk named by its id is looked for
+    among those of its document, since `node_id` has no index. PGVectorStore's own `get_nodes` writes filter values
+    into its SQL; here every value is bound, and a row that `filter` excludes is never read. What a
+    `customize_query_fn` adds to similarity queries is not applied: say it in `filter`.
+
+    With `keys.lookup_id` documents are found by that key of the metadata instead; an index on it is yours to make.
+
+    Raises:
+        ConfigError: `filter` has an operator, a condition or a value that is not translated.
+    """
+
+    vector_store: Any
+    """A `llama_index.vector_stores.postgres.PGVectorStore`."""
+    _: KW_ONLY
+    filter: MetadataFilters | None = None
+    """What the retriever filters by."""
+    timeout_seconds: float = 10.0
+    """For all of a fetch, the wait for a connection included. What is late raises TimeoutError, whatever the server
+    does; it is cancelled there too, and its connection dropped."""
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout_seconds < math.inf:
+            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+        self._table()
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
+
+    @property
+    def holds_filter(self) -> bool | None:
+        """True with a filter of its own; without one nobody knows how the caller filters."""
+        return True if self.filter else None
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The chunks that exist among `refs` and pass the filter.
+
+        Raises:
+            TimeoutError: the database didn't answer in time.
+        """
+        refs = storable(refs)
+        return self._chunks(read(self._engine, self._asked(refs), self.timeout_seconds)) if refs else []
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The same, awaited."""
+        refs = storable(refs)
+        return self._chunks(await awaited(self._rows(refs), self.timeout_seconds)) if refs else []
+
+    async def _rows(self, refs: Sequence[ChunkRef]) -> list[Row[Any]]:
+        if not self.vector_store._is_initialized:
+            await asyncio.wrap_future(in_background(self._engine))
+        return await arows(self.vector_store._async_engine, self._asked(refs))
+
+    def _engine(self) -> Engine:
+        self.vector_store._initialize()
+        return cast(Engine, self.vector_store._engine)
+
+    def _asked(self, refs: Sequence[ChunkRef]) -> Asked:
+        among = list(dict.fromkeys([*(ref.document_id for ref in refs), NO_DOCUMENT]))
+        made_of = (self.vector_store._table_class, self.keys, repr(self.filter))
+        asked, places = remembered(made_of, self._table).asked(refs)
+        return asked, {**places, "among": among}
+
+    def _table(self) -> ChunkTable:
+        """Where the chunks are, narrowed to the documents that are asked about."""
+        table = self.vector_store._table_class
+        metadata = table.metadata_
+        source = json_text(metadata, (*self.keys.lookup_id, "ref_doc_id")[0])
+        # Over the document that the metadata name, it writes the SOURCE; the node itself has them as they were.
+        own = as_type(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
+        named = func.coalesce(*(json_text(own, key) for key in self.keys.documents))
+        rows = select(table.node_id.label("id"), table.text.label("text"), metadata.label("metadata"))
+        return ChunkTable(
+            id=table.node_id,
+            document_id=case((source == NO_DOCUMENT, named), else_=source),
+            index=func.coalesce(*(json_text(metadata, key) for key in self.keys.index)),
+            rows=rows.where(source == any_(texts("among")), where(self.filter, metadata)),
+        )
+
+    def _chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
+        return [to_chunk(_node(row), self.keys) for row in rows]
+
+
+def _node(row: Row[Any]) -> BaseNode:
+    """The node in a row; rows that LlamaIndex itself didn't write have no `_node_content`."""
+    if "_node_content" in row.metadata:
+        return metadata_dict_to_node(row.metadata, row.text)
+    return TextNode(id_=row.id, text=row.text, metadata=row.metadata)

@@ -1,0 +1,116 @@
+"""Neighbours from a LlamaIndex vector store that stores the text of its nodes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+)
+
+from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from llamaindex_ctxassembly.convert.nodes import to_chunk
+from llamaindex_ctxassembly.stores.refs import Turn, asked_for, documents_to_search, named_ids, turns
+
+REMEDIES: Mapping[Lack, str] = {
+    "place": "build the index from number_chunks(nodes)",
+    "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
+    "method": "keep the nodes in a docstore, VectorStoreIndex(nodes, storage_context=storage_context, "
+    "store_nodes_override=True), and say ContextAssemblyPostprocessor(docstore=index.docstore)",
+}
+
+
+@dataclass(frozen=True)
+class VectorStoreNeighbours:
+    """A store of neighbours over any vector store that stores text and has `get_nodes`.
+
+    One call a fetch for the chunks named by id, one for the documents that must be searched; the engine asks for both
+    at once only where the hits differ. Where `keys.document_id` makes one document of the pages of a file, one for each
+    file gets the pages beside those at whose end the links do. No `get_nodes` can be asked for an offset, which
+    LlamaIndex keeps in no metadata: for a node without links all of what is its SOURCE is read. For PGVectorStore there
+    is PGVectorNeighbours.
+    """
+
+    finds_offsets = True
+
+    vector_store: BasePydanticVectorStore
+    _: KW_ONLY
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    def __post_init__(self) -> None:
+        if not self.vector_store.stores_text:
+            allowed = "a vector store that stores text (for another, pass the docstore of its index)"
+            raise ConfigError("vector_store", allowed, type(self.vector_store).__name__)
+
+    @property
+    def remedies(self) -> Mapping[Lack, str]:
+        """What to write where neighbours can't be found."""
+        return REMEDIES
+
+    def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The chunks that exist among `refs`."""
+        nodes = [node for query in _queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+        pages = [node for query in _page_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+        return self._chunks(refs, nodes, pages)
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
+        """The same, awaited."""
+        nodes: list[BaseNode] = []
+        for query in _queries(refs, self.keys):
+            nodes += await self.vector_store.aget_nodes(**query)
+        pages: list[BaseNode] = []
+        for query in _page_queries(refs, self.keys):
+            pages += await self.vector_store.aget_nodes(**query)
+        return self._chunks(refs, nodes, pages)
+
+    def _chunks(self, refs: Sequence[ChunkRef], nodes: Iterable[BaseNode], pages: Iterable[BaseNode]) -> list[Chunk]:
+        return [*asked_for(nodes, refs, self.keys), *(to_chunk(node, self.keys) for node in pages)]
+
+
+def _queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
+    """Arguments for `get_nodes`: never an empty list of ids, which some stores answer with their whole table."""
+    queries: list[dict[str, Any]] = []
+    if ids := named_ids(refs):
+        queries.append({"node_ids": ids})
+    if documents := documents_to_search(refs):
+        one_of: list[MetadataFilter | MetadataFilters] = [
+            MetadataFilter(key=(*keys.lookup_id, "ref_doc_id")[0], value=each) for each in documents
+        ]
+        # Not every store knows OR.
+        condition = FilterCondition.OR if len(one_of) > 1 else FilterCondition.AND
+        queries.append({"node_ids": None, "filters": MetadataFilters(filters=one_of, condition=condition)})
+    return queries
+
+
+def _page_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:
+    """The same for the pages beside those that `refs` ask about, a query for each file: a plain AND, which all know."""
+    wanted: dict[tuple[str, str], list[Turn]] = defaultdict(list)
+    for turn in turns(refs):
+        wanted[turn.document_id, turn.page].append(turn)
+    found: list[dict[str, Any]] = []
+    for (document_id, page), of_file in wanted.items():
+        numbers: Any = [*dict.fromkeys(number for turn in of_file for number in turn.beside)]
+        found += [
+            {
+                "node_ids": None,
+                "filters": MetadataFilters(
+                    filters=[
+                        MetadataFilter(key=name, value=document_id),
+                        MetadataFilter(key=page, operator=FilterOperator.IN, value=numbers),
+                    ]
+                ),
+            }
+            for name in keys.document_id
+        ]
+    return found

@@ -1,0 +1,1 @@
+"""What the engine offers an adapter for another framework."""

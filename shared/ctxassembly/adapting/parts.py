@@ -1,0 +1,51 @@
+"""Which metadata name the page or section of a document that a chunk comes from, and so what its offset counts in.
+
+Loaders give a document for each page, splitters by headings one for each section, and offsets begin anew in each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from ctxassembly.assembly.gathering.varying import plain_name
+from ctxassembly.data.chunks import PartName
+from ctxassembly.data.keys import MetadataKeys
+
+_NAMES = re.compile(
+    r"""
+    page(_label|_number|_name|_no|_num|_index|_idx)?|slide(_number|_no|_index)?|sheet(_name)?
+    |(sub)?section|chapter|h[1-6]|header_[1-6]|header|heading|headings
+    |(section|chapter|heading|header)_(id|no|number|name|title|path)|parent_headers
+    |seq_num|row|row_number|element_id
+    """,
+    re.VERBOSE,
+)
+_PLAIN = (str, int, float)
+"""One of a class of somebody's own may raise anything when it is looked at."""
+_PARTICULARS = ("page", "section", "sheet", "row_number")
+
+
+def part_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> PartName:
+    """What `metadata` say of page and section, by name; empty if that is nothing."""
+    found: dict[str, Any] = {}
+    if type(metadata) is not dict:  # assigned to a document, anything can be there
+        return ()
+    for each in _PARTICULARS:
+        for name in getattr(keys, each):
+            value = metadata.get(name)
+            if type(value) in _PLAIN:
+                found[name] = value
+    found |= {
+        name: value
+        for name, value in metadata.items()
+        if type(value) in _PLAIN and type(name) is str and _is_named(name)
+    }
+    return tuple(sorted(found.items()))
+
+
+@lru_cache(maxsize=4096)
+def _is_named(key: str) -> bool:
+    return _NAMES.fullmatch(plain_name(key)) is not None

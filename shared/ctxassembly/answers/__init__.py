@@ -1,0 +1,1 @@
+"""Reading an answer: what it cites, what it quotes, how it is spoken."""

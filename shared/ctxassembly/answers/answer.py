@@ -1,0 +1,337 @@
+r"""What an answer cites, whether it comes whole or in pieces: one reader for both.
+
+Markers are `[1]`, `[1, 2]`, `[1][2]`, `[1-3]`, `[SOURCE 2]`, `【3】` and superscripts. What has their form and is none:
+
+- what stands in code, fenced or inline. A fence that is never closed reaches to the end; a backtick that isn't closed
+  in its line, within `CODE_CHARS`, is a mere character. Indentation alone makes no code: lists are indented, too;
+- `\[1]` and `\¹`, as the context writes it where a document forges a label;
+- an index, after a single small letter or a name with an underscore: `x[1]`, `my_list[1][2]`. After any other word a
+  bracket counts if its label is known, since many models write "word[1]", and is not reported if it is unknown;
+- what a source says itself where it is quoted: "... according to [2] in all cases." (see `quotations`);
+- an exponent, a charge or an isotope (10³, R², km², Ca²⁺, ¹⁴C), or any superscript whose label is unknown.
+
+`[1](https://...)` is a citation: the target stays with the marker where that is kept or renumbered, and goes with it.
+
+What is said about a character depends on at most `LOOKBACK` characters before it and a bounded number after it, and
+waits until those are there. So the borders of pieces can't matter, and time is linear whatever the answer is. A stream
+waits longest for a marker that some source has and that follows a quotation mark in its line: until the line ends, or
+the longest quote would.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+from ctxassembly.answers.markers import INSIDE, labels_in, lowered, raised, relabelled
+from ctxassembly.answers.quotations import LOOKAHEAD, LOOKBACK, Quotations
+from ctxassembly.answers.speech import Spoken
+from ctxassembly.data.assembled import Citation
+from ctxassembly.data.chunks import Span
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.shown import shown
+from ctxassembly.wording.forms import BRACKETS, SUPERSCRIPTS
+
+Mode = Literal["keep", "renumber", "remove"]
+"""What becomes of markers: they stay; they count 1..n by first use, unknown labels as they are; they go, for speech."""
+
+CODE_CHARS = 1_000
+"""Longest inline code looked for: the most text that a stray backtick holds up."""
+BEFORE = 64
+"""Characters before a marker that are looked at."""
+
+_LEFT = "".join(left for left, _ in BRACKETS)
+_BRACKETED = re.compile("|".join(rf"\{left}({INSIDE}{{1,256}})\{right}" for left, right in BRACKETS))
+_BRACKET_OPEN = re.compile(rf"[{re.escape(_LEFT)}]{INSIDE}{{0,256}}\Z")
+_TARGET = re.compile(r"\((?=[^\s()]{0,500}[/#:.])[^\s()]{0,500}\)")
+_TARGET_OPEN = re.compile(r"(?:\([^\s()]{0,500})?\Z")
+_RAISED = re.compile(rf"[{SUPERSCRIPTS}]{{1,6}}(?:[,⁻][{SUPERSCRIPTS}]{{1,6}}){{0,9}}")
+_RAISED_OPEN = re.compile(r"[,⁻]?\Z")
+_INDEXED = re.compile(r"(?:(?<!\w)[a-z]|_\w{0,40})(?:\[[0-9]{1,6}\])*\Z")
+_RAISED_TO = re.compile(rf"(?:[0-9{SUPERSCRIPTS}⁺⁻]|(?<!\w)(?:[^\W\d_]|[a-zµμ]{{2}}))\Z")
+_RAISED_BEFORE = re.compile(rf"[0-9A-Za-z{SUPERSCRIPTS}⁺⁻]")
+
+_FENCE = re.compile(r"[ \t]{0,20}(`{3,100}|~{3,100})")
+_FENCE_OPEN = re.compile(r"[ \t]{0,20}(?:`{0,100}|~{0,100})\Z")
+_FENCE_NAME = re.compile(r"[^`\n]{0,100}")
+_BACKTICKS = re.compile(r"`{1,100}")
+_SPECIAL = re.compile(rf"[`{re.escape(_LEFT)}{SUPERSCRIPTS}]|(?<=\n)[ \t~]")
+
+
+class Mark(NamedTuple):
+    """A marker in an answer."""
+
+    span: Span
+    """In the answer as it was given."""
+    labels: tuple[str, ...]
+    """The known ones among its labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What an answer cites."""
+
+    text: str
+    """The answer, its markers kept, renumbered or removed."""
+    citations: tuple[Citation, ...]
+    """Those used, in order of first use: where renumbered, label n of `text` is the n-th."""
+    unknown: tuple[str, ...]
+    """Labels that the context doesn't have."""
+    unused: tuple[Citation, ...]
+    unlabelled: bool
+    """Whether the context shows labels and the answer, which is not empty, has none."""
+    marks: tuple[Mark, ...]
+
+
+class AnswerReader:
+    """Takes an answer in pieces of any size and gives it back as far as it is settled; then says what it cites."""
+
+    def __init__(
+        self,
+        citations: Sequence[Citation],
+        *,
+        labelled: bool = True,
+        mode: Mode = "renumber",
+        texts: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """`texts` gives the wording of the passages, by which a quoted reference is told from a citation."""
+        if mode not in get_args(Mode):
+            raise ConfigError("mode", "one of " + ", ".join(map(repr, get_args(Mode))), mode)
+        self._known: Mapping[str, Citation] = {citation.label: citation for citation in citations}
+        self._labelled = labelled
+        self._mode = mode
+        self._quotations = Quotations(texts)
+        self._spoken = Spoken()
+        # `_text` is what is still to be read, from `_at`, and a little before it; it begins at `_base` of the answer.
+        self._text, self._at, self._base = "", 0, 0
+        self._fence = ""
+        self._closed, self._blank = False, True
+        self._used: dict[str, str] = {}
+        self._unknown: dict[str, None] = {}
+        self._marks: list[Mark] = []
+        self._code: list[Span] = []
+        self._out: list[str] = []
+        self._given: list[str] = []
+
+    def feed(self, piece: str) -> str:
+        """What can be said for sure after this piece; often it is the piece itself.
+
+        Raises:
+            InputError: the piece is no text, or the answer was closed.
+        """
+        if not isinstance(piece, str):
+            raise InputError(f"an answer must be text, got {shown(piece)}")
+        if self._closed:
+            raise InputError("the answer was closed, and takes no further piece")
+        passed = max(0, self._at - LOOKBACK)
+        self._text = self._text[passed:] + piece
+        self._at, self._base = self._at - passed, self._base + passed
+        self._blank = self._blank and not piece.strip()
+        return self._read()
+
+    def close(self) -> str:
+        """The rest of the answer, once; then nothing."""
+        self._closed = True
+        return self._read()
+
+    @property
+    def resolved(self) -> Resolved:
+        """What was cited so far; complete after `close`."""
+        return Resolved(
+            text="".join(self._given),
+            citations=tuple(self._known[label] for label in self._used),
+            unknown=tuple(self._unknown),
+            unused=tuple(citation for label, citation in self._known.items() if label not in self._used),
+            unlabelled=self._labelled and bool(self._known) and not self._marks and not self._blank,
+            marks=tuple(self._marks),
+        )
+
+    @property
+    def code(self) -> tuple[Span, ...]:
+        """What was code, in the answer as it was given."""
+        return tuple(self._code)
+
+    def _read(self) -> str:
+        while self._at < len(self._text):
+            end = self._in_fence() if self._fence else self._in_text()
+            if end is None:
+                break
+            self._at = end
+        if self._closed:
+            self._out += self._spoken.rest()
+        settled = "".join(self._out)
+        self._out.clear()
+        if settled:
+            self._given.append(settled)
+        return settled
+
+    def _in_text(self) -> int | None:
+        """Where the next thing ends, which has been said; None if it can't be told yet."""
+        text, at = self._text, self._at
+        if text[at] in " \t`~" and self._begins_line():
+            if _FENCE_OPEN.match(text, at) and not self._closed:
+                return None
+            if fence := _FENCE.match(text, at):
+                return self._fenced(fence)
+        if text[at] == "`":
+            return self._inline(at)
+        if text[at] in _LEFT:
+            return self._bracketed(at)
+        if superscript := _RAISED.match(text, at):
+            return self._raised(superscript)
+        return self._plain(at)
+
+    def _plain(self, at: int) -> int:
+        special = _SPECIAL.search(self._text, at + 1)
+        return self._say(special.start() if special else len(self._text))
+
+    def _fenced(self, fence: re.Match[str]) -> int | None:
+        """A line that opens a fence; after backticks it has no further one, or it is inline code."""
+        text, marks = self._text, fence[1]
+        end = fence.end()
+        if marks[0] == "`":
+            end = next(_FENCE_NAME.finditer(text, end)).end()
+            if end == len(text) and end < fence.end() + 100 and not self._closed:
+                return None
+            if text[end : end + 1] == "`":
+                return self._inline(fence.start(1))
+        self._fence = marks
+        return self._say_code(end)
+
+    def _in_fence(self) -> int | None:
+        text, at, mark = self._text, self._at, self._fence[0]
+        if self._begins_line():
+            opening = re.compile(rf"[ \t]{{0,20}}{mark}{{0,120}}[ \t]{{0,20}}\r?\Z").match(text, at)
+            if opening and not self._closed:
+                return None
+            closing = rf"[ \t]{{0,20}}{mark}{{{len(self._fence)},120}}[ \t]{{0,20}}\r?(?=\n|\Z)"
+            if closed := re.compile(closing).match(text, at):
+                self._fence = ""
+                return self._say_code(closed.end())
+        newline = text.find("\n", at)
+        return self._say_code(newline + 1 or len(text))
+
+    def _inline(self, at: int) -> int | None:
+        """Inline code: up to as many backticks as opened it, in the same line."""
+        text = self._text
+        if text[at - 1 : at] == "\\":
+            return self._say(at + 1)
+        begin = next(_BACKTICKS.finditer(text, at)).end()
+        if begin == len(text) and not self._closed:
+            return None
+        stop = min(len(text), begin + CODE_CHARS)
+        newline = text.find("\n", begin, stop)
+        settled = newline >= 0 or stop == begin + CODE_CHARS or self._closed
+        stop = newline if newline >= 0 else stop
+        closing = re.compile(rf"(?<!`)`{{{begin - at}}}(?!`)").search(text, begin, stop)
+        if not settled and (not closing or closing.end() == stop):
+            return None
+        return self._say_code(closing.end()) if closing else self._say(begin)
+
+    def _bracketed(self, at: int) -> int | None:
+        text = self._text
+        if _BRACKET_OPEN.match(text, at) and not self._closed:
+            return None
+        found = _BRACKETED.match(text, at)
+        if not found:
+            return self._plain(at)
+        end = found.end()
+        if _TARGET_OPEN.match(text, end) and not self._closed:
+            return None
+        inner = found[found.lastindex or 0]
+        labels = labels_in(inner)
+        before = text[max(0, at - BEFORE) : at]
+        if not labels or before.endswith("\\") or _INDEXED.search(before):
+            return self._say(end)
+        if text[at] == "[" and before[-1:].isalnum() and not any(label in self._known for label in labels):
+            return self._say(end)
+        if (quoted := self._quoted(at, end)) is not False:
+            return quoted and self._say(end)
+        self._cite(labels, at, end)
+        target = _TARGET.match(text, end)
+        rest = target[0] if target else ""
+        return self._mark(f"{text[at]}{self._renumbered(inner)}{text[end - 1]}{rest}", end + len(rest))
+
+    def _raised(self, found: re.Match[str]) -> int | None:
+        text, at, end = self._text, found.start(), found.end()
+        if _RAISED_OPEN.match(text, end) and not self._closed:
+            return None
+        inner = lowered(found[0], self._known)
+        labels = labels_in(inner)
+        before = text[max(0, at - BEFORE) : at]
+        exponent = before.endswith("\\") or _RAISED_TO.search(before) or _RAISED_BEFORE.match(text, end)
+        if exponent or not labels or not all(label in self._known for label in labels):
+            return self._say(end)
+        if (quoted := self._quoted(at, end)) is not False:
+            return quoted and self._say(end)
+        self._cite(labels, at, end)
+        return self._mark(raised(self._renumbered(inner)), end)
+
+    def _quoted(self, at: int, end: int) -> bool | None:
+        """Whether the marker is part of what is quoted; None if it can't be told yet."""
+        text = self._text
+        if not self._quotations.may_be(text, self._base, (at, end)):
+            return False
+        if not self._closed and len(text) < at + LOOKAHEAD and text.find("\n", at) < 0:
+            return None
+        return self._quotations.has(text, self._base, (at, end))
+
+    def _cite(self, labels: Iterable[str], at: int, end: int) -> None:
+        known = []
+        for label in labels:
+            if label in self._known:
+                self._used.setdefault(label, str(len(self._used) + 1))
+                known.append(label)
+            else:
+                self._unknown[label] = None
+        self._marks.append(Mark((self._base + at, self._base + end), tuple(known)))
+
+    def _renumbered(self, inner: str) -> str:
+        return relabelled(inner, lambda label: self._used.get(label, label)) if self._mode == "renumber" else inner
+
+    def _mark(self, written: str, end: int) -> int:
+        if self._mode == "remove":
+            self._spoken.mark()
+            return end
+        # Kept means to the letter; a marker read and written again need not be.
+        self._out.append(written if self._mode == "renumber" else self._text[self._at : end])
+        return end
+
+    def _begins_line(self) -> bool:
+        return self._at == 0 or self._text[self._at - 1] == "\n"
+
+    def _say(self, end: int) -> int:
+        said = self._text[self._at : end]
+        self._out += self._spoken.say(said) if self._mode == "remove" else [said]
+        return end
+
+    def _say_code(self, end: int) -> int:
+        self._code.append((self._base + self._at, self._base + end))
+        return self._say(end)
+
+
+def resolve(
+    answer: str,
+    citations: Sequence[Citation],
+    *,
+    labelled: bool = True,
+    mode: Mode = "renumber",
+    texts: Callable[[], Iterable[str]] = tuple,
+) -> Resolved:
+    """What `answer` cites."""
+    reader = AnswerReader(citations, labelled=labelled, mode=mode, texts=texts)
+    reader.feed(answer)
+    reader.close()
+    return reader.resolved
+
+
+def stream(pieces: Iterable[str], reader: AnswerReader) -> Generator[str, None, Resolved]:
+    """What `reader` gives back for each of `pieces`, nothing left out and nothing empty; returns what it resolved."""
+    for piece in pieces:
+        if settled := reader.feed(piece):
+            yield settled
+    if settled := reader.close():
+        yield settled
+    return reader.resolved

@@ -1,0 +1,74 @@
+"""What a marker in an answer names, and the same marker with other labels.
+
+A marker is what stands between its brackets: "1", "1, 2", "1-3", "SOURCE 2", "Bron 1; Bron 4". Superscripts become the
+same: "¹,²" is "1,2".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container
+
+from ctxassembly.wording.forms import DASHES, MAX_DIGITS, SUPERSCRIPTS, marker_words
+
+MAX_RANGE = 50
+"""Labels in one range. "[1-1000]" and "[1914-1980]" are no citations, and nobody's memory is filled with them."""
+
+_WORD = rf"(?:(?:{'|'.join(map(re.escape, marker_words()))})[ :#]{{0,2}})?"
+_NUMBER = rf"[0-9]{{1,{MAX_DIGITS}}}"
+_DASH = f" ?[{DASHES}] ?"
+_ITEM = rf"{_WORD}{_NUMBER}(?:{_DASH}{_WORD}{_NUMBER})?"
+_ITEMS = re.compile(rf" ?{_ITEM}(?: ?[,;] ?{_ITEM})* ?", re.IGNORECASE)
+_EACH = re.compile(rf"({_NUMBER})(?:({_DASH}{_WORD})({_NUMBER}))?", re.IGNORECASE)
+
+INSIDE = f"[0-9 ,;:#{DASHES}{''.join(sorted({each for word in marker_words() for each in word + word.upper()}))}]"
+"""A character between the brackets of a marker."""
+_LOWERED = str.maketrans(SUPERSCRIPTS + "⁻", "0123456789-")
+_RAISED = str.maketrans("0123456789-", SUPERSCRIPTS + "⁻", " ")
+
+
+def labels_in(inner: str) -> tuple[str, ...]:
+    """The labels that a marker names, in order, each once; none if `inner` is no marker's."""
+    if not _ITEMS.fullmatch(inner):
+        return ()
+    found: dict[str, None] = {}
+    for item in _EACH.finditer(inner):
+        numbers = _numbers(item)
+        if not 0 < len(numbers) <= MAX_RANGE:
+            return ()
+        found |= dict.fromkeys(map(str, numbers))
+    return tuple(found)
+
+
+def relabelled(inner: str, new: Callable[[str], str]) -> str:
+    """The marker with `new(label)` for each label, everything else as it was.
+
+    A range stays one if its labels still follow each other, and becomes a list if not.
+    """
+
+    def written(item: re.Match[str]) -> str:
+        labels = [new(str(number)) for number in _numbers(item)]
+        first, last = int(labels[0]), int(labels[-1])
+        if len(labels) > 1 and [int(label) for label in labels] == list(range(first, last + 1)):
+            return f"{first}{item[2]}{last}"
+        return ", ".join(labels)
+
+    return _EACH.sub(written, inner)
+
+
+def lowered(superscript: str, known: Container[str]) -> str:
+    """Superscript digits as a marker: "¹²" is 12 if there is such a label, else 1 and 2 if there are those."""
+    inner = superscript.translate(_LOWERED)
+    if inner.isdecimal() and inner not in known and all(digit in known for digit in inner):
+        return ",".join(inner)
+    return inner
+
+
+def raised(inner: str) -> str:
+    """A marker in superscript digits."""
+    return inner.translate(_RAISED)
+
+
+def _numbers(item: re.Match[str]) -> range:
+    first = int(item[1])
+    return range(first, int(item[3] or first) + 1)

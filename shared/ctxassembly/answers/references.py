@@ -1,0 +1,59 @@
+"""The documents behind a context, as one names them without labels: for a voice, or under an answer that cites none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ctxassembly.data.assembled import Passage
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.wording.particulars import Particulars
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One document, by what the metadata of its chunks in the context say; what they don't say is None.
+
+    Section, sheet, row and start line belong together: they are those of the first chunk that names any of them.
+    """
+
+    document_id: str
+    source: str | None = None
+    """The file."""
+    title: str | None = None
+    url: str | None = None
+    section: str | None = None
+    sheet: str | None = None
+    row: int | str | None = None
+    start_line: int | str | None = None
+    pages: tuple[int | str, ...] = ()
+    """The pages that stand in the context, each once, whole numbers in ascending order before others."""
+
+
+def references(passages: Iterable[Passage], keys: MetadataKeys) -> tuple[Reference, ...]:
+    """One reference per document, in the order in which they are first read."""
+    read = Particulars(keys)
+    chunks: dict[str, list[Chunk]] = {}
+    for passage in passages:
+        chunks.setdefault(passage.document_id, []).extend(piece.candidate.chunk for piece in passage.pieces)
+    return tuple(_reference(document_id, members, read) for document_id, members in chunks.items())
+
+
+def _reference(document_id: str, chunks: Sequence[Chunk], read: Particulars) -> Reference:
+    def first(name: str) -> str | None:
+        return next((line for chunk in chunks if (line := read.line(chunk, name))), None)
+
+    places = ("section", "sheet", "row_number", "start_line")
+    placed = next((chunk for chunk in chunks if any(read.line(chunk, name) for name in places)), chunks[0])
+    return Reference(
+        document_id,
+        source=first("source"),
+        title=first("title"),
+        url=first("url"),
+        section=read.line(placed, "section"),
+        sheet=read.line(placed, "sheet"),
+        row=read.number(placed, "row_number"),
+        start_line=read.number(placed, "start_line"),
+        pages=read.pages(chunks),
+    )

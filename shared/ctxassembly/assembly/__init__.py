@@ -1,0 +1,1 @@
+"""Hits in, the context out, as one generator without I/O."""

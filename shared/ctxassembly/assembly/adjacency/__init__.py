@@ -1,0 +1,1 @@
+"""How one chunk continues another: by index, links, offsets, or overlap."""

@@ -1,0 +1,1 @@
+"""What stands: values for a query, and filling the budget."""

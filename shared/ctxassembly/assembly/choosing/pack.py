@@ -1,0 +1,199 @@
+"""Sentences packed into the budget: the best ones for the query, in contiguous passages.
+
+The sentences of all candidates are weighed against each other, wherever they stand. They are taken by value as long as
+an estimate of the whole fits; a gap of one sentence is closed, and where there is room for long runs a sentence that
+continues what is taken comes sooner. Then the whole is rendered and counted, and the estimate corrected until it hits
+the budget from below. What comes out is candidates of which only these sentences are kept: from there on they are
+joined, cited and traced like any other.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ctxassembly.assembly.choosing.cut import merged
+from ctxassembly.assembly.choosing.scale import Scale
+from ctxassembly.assembly.choosing.units import Share, Unit, Units
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Span
+
+HEADER_CHARS = 45
+MARKER_CHARS = 12
+"""First guesses at what a header and a marker take; what they really take is counted."""
+LEAST_CHARS = 8
+"""Of a sentence: with less room the search is over."""
+TRIES = 6
+"""How often the whole is counted. The second or third try hits: the text says itself what its tokens are."""
+AIM = 0.99
+CLOSE_ENOUGH = 0.97
+"""Parts of the budget: where a try aims, so that it is not just over, and where another would gain next to nothing."""
+
+
+class Taken(NamedTuple):
+    """The places of units, the characters that they take, and whether none was left out for lack of room."""
+
+    places: set[int]
+    length: float
+    all_had_room: bool
+
+
+class Packed(NamedTuple):
+    """The candidates that have any of the units taken, reduced to these."""
+
+    candidates: list[Candidate]
+    forms: dict[int, Candidate]
+    """The same, by the `id` of what each was before."""
+    chars_per_token: float
+
+
+def pack(
+    scale: Scale,
+    units: Units,
+    chars_per_token: float,
+    first: Collection[int] = frozenset(),
+    without: Collection[int] = frozenset(),
+    linked: float = 0.0,
+) -> Packed | None:
+    """The units that fit best, those at `first` before all others and none `without`; None if not even one fits.
+
+    `chars_per_token` is a guess to begin with. A unit is worth `linked` more beside one that is taken.
+    """
+    best: Packed | None = None
+    worth = (place for place, value in enumerate(units.values) if value >= units.least and place not in without)
+    order = sorted(worth, key=lambda place: (place not in first, -units.values[place]))
+    sooner = _ranks(order, units.values, first, linked) if linked else {}
+    tokens = scale.max_tokens - scale.token_count
+    room = tokens * chars_per_token
+    low, high = 0.0, math.inf
+    for _ in range(TRIES):
+        chosen = greedy(units.units, order, room, sooner)
+        forms = reduced(units, chosen.places)
+        if not forms:
+            break
+        candidates = list(forms.values())
+        added = scale.weigh(candidates) - scale.token_count
+        if scale.fits(candidates):
+            best = Packed(candidates, forms, max(chosen.length, 1) / max(added, 1))
+            if added >= tokens * CLOSE_ENOUGH or chosen.all_had_room:
+                break
+            low = room
+        else:
+            high = room
+        # In proportion; where that was tried already, or characters are the limit, half-way between what was tried.
+        room *= AIM * tokens / max(added, 1)
+        if not low < room < high:
+            room = (low + high) / 2
+    return best
+
+
+def _ranks(order: Sequence[int], values: Sequence[float], first: Collection[int], linked: float) -> dict[int, float]:
+    """The rank in `order` that each unit would have if it were worth `linked` more; those at `first` stay before it."""
+    others = [place for place in order if place not in first]
+    ascending = [-values[place] for place in others]
+    before = len(order) - len(others) - 0.5
+    return {place: before + bisect_left(ascending, -values[place] - linked) for place in others}
+
+
+def greedy(
+    units: Sequence[Unit],
+    order: Sequence[int],
+    room: float,
+    sooner: Mapping[int, float] = MappingProxyType({}),
+) -> Taken:
+    """The units that are taken: the best ones that have room, in characters.
+
+    Beside one that is taken a unit has the rank that `sooner` gives it, if any.
+    """
+    left = room
+    taken: set[int] = set()
+    documents: set[str] = set()
+    texts: set[str] = set()
+    all_had_room = True
+    queue: list[tuple[float, int]] = [(-rank, place) for rank, place in enumerate(order)]
+    queue.reverse()  # the best comes last, where it is taken from
+    while queue:
+        _, place = queue.pop()
+        if left < LEAST_CHARS:
+            return Taken(taken, room - left, False)
+        if place in taken:
+            continue
+        unit = units[place]
+        if unit.end - unit.start > left:
+            all_had_room = False
+            continue
+        text, linked = unit.text.strip(), _linked(units, place, taken)
+        if text in texts or (len(text) <= MARKER_CHARS and not linked and _is_scrap(units, place)):
+            continue
+        gaps = _gaps(units, place, taken)
+        new = (place, *gaps)
+        cost = sum(units[each].end - units[each].start for each in new) + MARKER_CHARS * (1 - linked - len(gaps))
+        cost += 0 if unit.document_id in documents else HEADER_CHARS
+        if cost <= left:
+            left -= cost
+            taken.update(new)
+            documents.add(unit.document_id)
+            texts.add(text)
+            for beside in (min(new) - 1, max(new) + 1):
+                if beside in sooner and _linked(units, beside, taken):
+                    insort(queue, (-sooner[beside], beside))
+        else:
+            all_had_room = False
+    return Taken(taken, room - left, all_had_room)
+
+
+def _gaps(units: Sequence[Unit], place: int, taken: Collection[int]) -> list[int]:
+    """The unit on each side that alone is between the one there and one that is taken."""
+    gaps: list[int] = []
+    if units[place].start and place - 1 not in taken and place - 2 in taken and units[place - 1].start:
+        gaps.append(place - 1)
+    if place + 2 in taken and place + 1 not in taken and units[place + 1].start and units[place + 2].start:
+        gaps.append(place + 1)
+    return gaps
+
+
+def _linked(units: Sequence[Unit], place: int, taken: Collection[int]) -> bool:
+    """Whether the unit there continues one that is taken, or is continued by one."""
+    return (place - 1 in taken and units[place].start > 0) or (place + 1 in taken and units[place + 1].start > 0)
+
+
+def _is_scrap(units: Sequence[Unit], place: int) -> bool:
+    """Whether the short unit there says less than the marker beside it: it is no line among others of its length."""
+    before = units[place - 1 : place] if units[place].start else ()
+    after = [unit for unit in units[place + 1 : place + 2] if unit.start]
+    beside = [len(unit.text.strip()) for unit in (*before, *after)]
+    return bool(beside) and min(beside) > MARKER_CHARS
+
+
+def reduced(units: Units, chosen: Collection[int]) -> dict[int, Candidate]:
+    """The candidates that the chosen units are made of, each reduced to its share of them.
+
+    What two chunks share is the first one's, but for a hit that has nothing else.
+    """
+    kept: dict[int, Candidate] = {}
+    upto: dict[int, int] = {}
+    for share in units.shares:
+        taken = [place for place in share.places if place in chosen]
+        if taken and len(taken) == len(share.places):
+            kept[id(share.candidate)] = share.candidate
+            upto |= dict.fromkeys(taken, share.end)
+        elif spans := _spans(share, taken, units.units, upto) or (
+            share.candidate.is_hit and _spans(share, taken, units.units, {})
+        ):
+            kept[id(share.candidate)] = share.candidate._replace(kept=spans, shortened_by="sentence")
+    return kept
+
+
+def _spans(share: Share, places: Sequence[int], units: Sequence[Unit], upto: dict[int, int]) -> tuple[Span, ...]:
+    """What of the units at `places` is the candidate's and no earlier one's, in its own text; blank slices left out."""
+    spans: list[Span] = []
+    for place in places:
+        unit = units[place]
+        start, stop = max(unit.start, share.begin, upto.get(place, 0)), min(unit.end, share.end)
+        if start < stop and share.candidate.chunk.text[start - share.begin : stop - share.begin].strip():
+            spans.append((start - share.begin, stop - share.begin))
+            upto[place] = stop
+    return merged(spans)

@@ -1,0 +1,217 @@
+"""Sentences that stand in a better-ranked passage already go from the lesser ones: a reader needs them once.
+
+Looked at is what stands, as it is joined, whatever chunks it came in. So nothing is lost to a copy that has no room,
+and borders of chunks hide nothing. Tables, lists and code stay, since they say little in parts, and so do headings,
+which tell what went. What one passage says twice, its author says twice.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+from ctxassembly.assembly.choosing.cut import merged
+from ctxassembly.assembly.choosing.standing import Standing
+from ctxassembly.assembly.rendering.excerpt import Line, without
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Span
+from ctxassembly.data.trace import REPEATED
+from ctxassembly.text.prose import Statement, statements
+from ctxassembly.text.sentences import FULL_STOPS
+
+LEAST_CHARS = 100
+"""Of sentences in a row that are taken out: two of them, or a long one. A shorter one is rather said twice than that
+a reader is sent elsewhere for it."""
+GLANCED_CHARS = 25
+"""Of what two texts share, from which it tells that they may share a sentence."""
+_FULL_STOPS = [stop.encode() for stop in FULL_STOPS]
+_TO_STOPS = bytes.maketrans(b"!?", b"..")
+
+_CODE = frozenset("=(){}[];<>")
+"""Signs that no heading has."""
+
+
+class Repeats(NamedTuple):
+    """What is to go, by the `id` of the candidates as they stand."""
+
+    forms: dict[int, Candidate]
+    """What is left of those of which something is."""
+    gone: dict[int, Candidate]
+    """Those of which nothing is, and who has most of it."""
+    where: dict[int, Candidate]
+    """For each of `forms` who has most of what it lost."""
+    lost: dict[int, tuple[Span, ...]]
+    """What goes, in the text of the chunk."""
+
+
+class _Run(NamedTuple):
+    """Statements in a row, each of which stands in another line, too."""
+
+    is_late: bool
+    merit: tuple[bool, int, int]
+    """Of the best candidate of the line: one passage has all that two share, or a reader goes back and forth."""
+    at: int
+    """The place of the line."""
+    begin: int
+    end: int
+
+
+class _Cut(NamedTuple):
+    """Statements of a line that stand in another one."""
+
+    begin: int
+    end: int
+    other: int
+    """The place of the other line."""
+    there: int
+    """Where in it they begin."""
+    chars: int
+
+
+def repeats(
+    lines: Iterable[Line],
+    stays: Callable[[Candidate], bool],
+    late: Collection[int],
+    known: dict[str, Sequence[Statement]],
+) -> Repeats | None:
+    """What of `lines` a better-ranked one has; None if nothing. Nothing goes of a candidate that `stays`.
+
+    Those in `late`, by `id`, came in when all others stood already, and are the lesser ones. What was found of a text
+    is kept in `known`.
+    """
+    standing = [(line, line.text) for line in lines]
+    texts: list[Standing] = []
+    for at in _sharing([text for _, text in standing]) if len(standing) > 1 else ():
+        line, text = standing[at]
+        if text not in known:
+            known[text] = statements(text)
+        texts.append(Standing(line, text, known[text]))
+    fixed = [text.of(stays) for text in texts]
+    cuts = _cuts(texts, fixed, late)
+    found = Repeats({}, {}, {}, {})
+    for at, of_line in cuts.items():
+        _take_out(found, texts, texts[at], sorted(of_line), fixed[at])
+    return found if cuts else None
+
+
+def _sharing(texts: Sequence[str]) -> list[int]:
+    """The places of those of `texts` that share what is between two stops or paragraphs: no other has to be read."""
+    seen: set[bytes] = set()
+    common: set[bytes] = set()
+    pieces: list[set[bytes]] = []
+    for text in texts:
+        # As bytes, since that is a fifth of the work, and most contexts share nothing.
+        whole = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b".")
+        for stop in _FULL_STOPS:
+            if stop[:1] in whole and stop in whole:
+                whole = whole.replace(stop, b".")
+        pieces.append(set(whole.translate(_TO_STOPS, b" \n\t\r\v\f").split(b".")))
+        common.update(each for each in seen & pieces[-1] if len(each) > GLANCED_CHARS)
+        seen |= pieces[-1]
+    return [at for at, each in enumerate(pieces) if not common.isdisjoint(each)]
+
+
+def _cuts(texts: Sequence[Standing], fixed: Sequence[Collection[int]], late: Collection[int]) -> dict[int, list[_Cut]]:
+    """What goes from each line, by its place; nothing of what is `fixed` in it."""
+    standing: dict[str, tuple[int, int]] = {}
+    cuts: dict[int, list[_Cut]] = {}
+    for run in sorted(_runs(texts, late)):
+        text, place = texts[run.at], run.begin
+        while place < run.end:
+            key = text.statements[place].text
+            other, there = standing.setdefault(key, (run.at, place))
+            if other == run.at:
+                place += 1
+                continue
+            end = _shared(text, place, run.end, texts[other], there, fixed[run.at])
+            begin, upto = _to_the_ends(text, place, end, texts[other], there, fixed[run.at])
+            chars = sum([len(each.text) for each in text.statements[begin:upto]])
+            if end > place and chars >= LEAST_CHARS:
+                cuts.setdefault(run.at, []).append(_Cut(begin, upto, other, there, chars))
+            place = max(end, place + 1)
+    return cuts
+
+
+def _runs(texts: Sequence[Standing], late: Collection[int]) -> Iterator[_Run]:
+    """What may go of each line: the runs of statements that stand in another line."""
+    first: dict[str, int] = {}
+    several: set[str] = set()
+    for at, text in enumerate(texts):
+        for key in text.keys:
+            if key is not None and first.setdefault(key, at) != at:
+                several.add(key)
+    for at, text in enumerate(texts):
+        later = text.of(lambda candidate: id(candidate) in late) if late else frozenset[int]()
+        begin = 0
+        for place, key in enumerate((*text.keys, None)):
+            if key not in several:
+                if begin < place:
+                    yield _Run(not later.isdisjoint(range(begin, place)), text.merit, at, begin, place)
+                begin = place + 1
+
+
+def _shared(text: Standing, begin: int, end: int, other: Standing, there: int, fixed: Collection[int]) -> int:
+    """Where what `text` has from `begin` on and `other` from `there` on is no longer the same."""
+    place = begin
+    for key, same in zip(text.keys[begin:end], other.keys[there : there + end - begin], strict=False):
+        if key is None or key != same or place in fixed:
+            break
+        place += 1
+    return place
+
+
+def _to_the_ends(text: Standing, begin: int, end: int, other: Standing, there: int, fixed: Collection[int]) -> Span:
+    """`begin` and `end` with what the border of a chunk has left of the sentences beside them."""
+    last = len(text.statements) - 1
+
+    def is_part(place: int, at: int, of: Callable[[str, str], bool]) -> bool:
+        if not 0 <= at < len(other.statements) or not (text.stands[place] and other.stands[at]):
+            return False
+        part, whole = text.statements[place], other.statements[at].text
+        return len(part.text) < len(whole) and of(whole, part.text) and not part.belongs and place not in fixed
+
+    goes_on = end == last and is_part(last, there + end - begin, str.startswith)
+    goes_back = begin == 1 and is_part(0, there - 1, str.endswith)
+    return begin - goes_back, end + goes_on
+
+
+def _take_out(
+    found: Repeats, texts: Sequence[Standing], text: Standing, cuts: Sequence[_Cut], fixed: Collection[int]
+) -> None:
+    """Enter in `found` what becomes of the candidates of a line without `cuts`, which are ascending."""
+    spans = [(text.statements[cut.begin].start, text.statements[cut.end - 1].end) for cut in cuts]
+    out = merged(spans)
+    most = max(cuts, key=lambda cut: cut.chars)
+    if not fixed and _is_only_headings(texts[most.other], text, cuts):
+        out = ((0, text.statements[-1].end),)
+    for begin, candidate in text.line.members:
+        slices = tuple((begin + start, begin + end) for start, end in candidate.slices)
+        kept = tuple(each for span in slices for each in without(span, out))
+        if kept == slices:
+            continue
+        first = bisect_right(spans, slices[0][0], key=itemgetter(1))
+        last = bisect_left(spans, slices[-1][1], key=itemgetter(0))
+        cut = max(cuts[first:last], key=lambda cut: cut.chars, default=most)
+        writer = texts[cut.other].writers[cut.there]
+        assert writer is not None  # noqa: S101 - what stands is written by someone
+        left = tuple((start - begin, end - begin) for start, end in kept)
+        lost = (each for span in slices for each in without(span, kept))
+        found.lost[id(candidate)] = tuple((start - begin, end - begin) for start, end in lost)
+        if any(candidate.chunk.text[start:end].strip() for start, end in left):
+            by = candidate.shortened_by or REPEATED
+            found.forms[id(candidate)] = candidate._replace(kept=left, shortened_by=by)
+            found.where[id(candidate)] = writer
+        else:
+            found.gone[id(candidate)] = writer
+
+
+def _is_only_headings(other: Standing, text: Standing, cuts: Sequence[_Cut]) -> bool:
+    """Whether all that is left of `text` without `cuts` are headings that stand in `other`, which has most of them."""
+    gone = {place for cut in cuts for place in range(cut.begin, cut.end)}
+    left = [place for place, stands in enumerate(text.stands) if stands and place not in gone]
+    if any(text.statements[place].belongs or text.keys[place] is not None for place in left):
+        return False
+    said = (text.statements[place].text for place in left)
+    return all((each in other.said and _CODE.isdisjoint(each)) or not any(map(str.isalnum, each)) for each in said)

@@ -1,0 +1,138 @@
+"""Facts that no chunk holds (from a graph, a taxonomy, a database), rendered behind a separator of their own.
+
+They have no source among the documents, so they are no label's: they make a block of their own without a citation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ctxassembly.assembly.choosing.cut import last_fitting
+from ctxassembly.assembly.rendering.render import Renderer
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.mended import mended_score
+from ctxassembly.data.pieces import Part
+from ctxassembly.errors import InputError
+from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.shown import shown
+from ctxassembly.text.sentences import sentence_ends
+from ctxassembly.tokens.counter import Counter
+from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
+
+EVIDENCE_SHARE = 2
+"""Where anything was retrieved, at least half of the budget is for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplement:
+    """Supplementary text, with what a bare string can't say."""
+
+    text: str
+    force: bool = False
+    """Add it whatever the gate says. Its cap and the budget hold all the same."""
+    intent: str | None = None
+    """What the caller takes the query to ask for, for a gate of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What `AssemblyConfig.supplement_gate` decides by."""
+
+    query: str | None
+    score: float | None
+    """The best hit's: of the first one that has a score. None where nothing was retrieved or scored."""
+    similarity: float | None
+    """The highest vector similarity that the hits' metadata tell (`MetadataKeys.similarity`), whatever their order."""
+    intent: str | None
+    """As the `Supplement` has it."""
+
+
+Given: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
+"""The text itself, or a function from the query (None if there is none) to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplemented:
+    """What is written of a supplement, which may be nothing, and why."""
+
+    parts: tuple[Part, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def supplement_for(query: str | None, given: Given) -> str | Supplement | None:
+    """What `given` is, or as a function says, for `query`. Adapters ask: a function may do I/O, the engine doesn't."""
+    return given(query) if callable(given) else given
+
+
+def supplemented(
+    given: str | Supplement | None,
+    hits: Sequence[Candidate],
+    query: str | None,
+    config: AssemblyConfig,
+    counter: Counter,
+) -> Supplemented:
+    """The block that `given` makes beside `hits`, best first: within its cap, cut at a sentence, or shut out.
+
+    Raises:
+        InputError: `given` is neither text nor a Supplement.
+    """
+    supplement = Supplement(given) if isinstance(given, str) else given
+    if supplement is None:
+        return Supplemented()
+    if not isinstance(supplement, Supplement) or not isinstance(supplement.text, str):
+        raise InputError(f"supplement must be a string or a Supplement, got {shown(given)}")
+    text = str.__str__(supplement.text).strip()
+    if not text:
+        return Supplemented()
+    if not supplement.force and (reason := _shut_out(hits, query, supplement.intent, config)):
+        return Supplemented(notes=(f"supplement: suppressed, {reason}",))
+
+    renderer = Renderer(config)
+    room = config.token_limit // EVIDENCE_SHARE if hits else config.token_limit
+    cap = min(config.supplement_max_tokens, room)
+    most_chars = config.max_characters // (EVIDENCE_SHARE if hits else 1) if config.max_characters else None
+
+    def parts(end: int) -> list[Part]:
+        return renderer.supplement(text[:end], cut=end < len(text))
+
+    def written(end: int) -> str:
+        return "".join(part.text for part in parts(end))
+
+    def fits(end: int) -> bool:
+        block = written(end)
+        return (most_chars is None or len(block) <= most_chars) and counter.count(block) <= cap
+
+    end = len(text)
+    if not fits(end):
+        # Never inside a sentence: half a fact may say the opposite.
+        end = last_fitting(sentence_ends(text[: cap * MOST_CHARS_PER_TOKEN]), fits)
+    limits = f"{cap:,} tokens" + (f" and {most_chars:,} characters" if most_chars else "")
+    if not end:
+        return Supplemented(notes=(f"supplement: left out, no sentence of it fits in {limits}",))
+    cut = ", its text cut" if end < len(text) else ""
+    note = f"supplement: stands, {counter.count(written(end)):,} of at most {limits}{cut}"
+    return Supplemented(tuple(parts(end)), (note,))
+
+
+def _shut_out(hits: Sequence[Candidate], query: str | None, intent: str | None, config: AssemblyConfig) -> str:
+    """Why the gate is shut; nothing if it is open. Where nothing was retrieved or scored, no threshold is reached."""
+    threshold = config.supplement_threshold
+    best = next((hit.score for hit in hits if hit.score is not None), None)
+    if callable(threshold):
+        return "" if threshold(query, best) else "as supplement_threshold decided"
+    if config.supplement_gate is not None:
+        opened = config.supplement_gate(Situation(query, best, _similarity(hits, config), intent))
+        return "" if opened else "as supplement_gate decided"
+    if threshold is None or best is None:
+        return "" if config.supplement_default == "add" else "no gate opens it"
+    if best < threshold:
+        return ""
+    return f"the best hit's score {best:g} reaches supplement_threshold {threshold:g}"
+
+
+def _similarity(hits: Sequence[Candidate], config: AssemblyConfig) -> float | None:
+    """The highest that any of `hits` has; None if none tells a number."""
+    told = (config.keys.read(hit.chunk.metadata, "similarity") for hit in hits)
+    return max((found for each in told if (found := mended_score(each)[0]) is not None), default=None)

@@ -1,0 +1,152 @@
+"""The duplicates of one assembly: which rules find them, in which order, with which dates and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Generator, Iterable, Sequence
+from typing import Any
+
+from ctxassembly.assembly.duplicates.exact import DateOf, collapse_exact, collapse_similar, shared_hashes, undated
+from ctxassembly.assembly.duplicates.near import NearIndex
+from ctxassembly.assembly.duplicates.semantic import Vector, VectorIndex, unit
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.requests import EmbedTexts
+from ctxassembly.data.trace import EXACT, NEAR, SEMANTIC
+from ctxassembly.errors import ConfigError, InputError, StoreError
+from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.shown import failure, shown
+from ctxassembly.tracing.lineage import Lineage
+
+Candidates = tuple[Candidate, ...]
+
+
+class Duplicates:
+    """Finds them and enters them in the lineage. Candidates are best first, on the way in and on the way out."""
+
+    def __init__(self, config: AssemblyConfig, lineage: Lineage, note: Callable[[str], None]) -> None:
+        self._config = config
+        self._lineage = lineage
+        self._note = note
+        # Both by the id of the chunk, which stays the same whatever becomes of its candidate.
+        self._dates: dict[int, float | None] = {}
+        self._vectors: dict[int, Vector] = {}
+        self._read: list[Chunk] = []
+        """Those whose dates and vectors are kept by `id`: that of one which is gone would be another one's."""
+
+    def exact(self, candidates: Candidates) -> Candidates:
+        """Those that are no copies."""
+        if self._config.prefer == "newest":
+            self._read_dates(candidates)
+        return self._lineage.collapse(candidates, collapse_exact(candidates, self._date_of), EXACT)
+
+    def note_hashes(self, candidates: Candidates) -> None:
+        """Say of how many the content hash is no sign of the text: a file has one for all its chunks."""
+        if shared := shared_hashes(candidates, self._config.keys):
+            which = "1 chunk has" if shared == 1 else f"{shared:,} chunks have"
+            self._note(f"dedup: {which} the content hash of another text, compared by the texts alone")
+
+    def similar(
+        self, candidates: Candidates, *, can_embed: bool
+    ) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
+        """Those that are not near to a better one, nor close to one in meaning if that is asked for."""
+        kept = self._lineage.collapse(candidates, self._near(candidates, self._date_of), NEAR)
+        if self._config.dedup == "semantic" and len(kept) > 1:
+            yield from self._find_vectors(kept, can_embed)
+            kept = self._lineage.collapse(kept, self._semantic(kept, self._date_of), SEMANTIC)
+        return kept
+
+    def second_chances(
+        self, candidates: Iterable[Candidate], taken: Candidates, left_out: Container[int]
+    ) -> Candidates:
+        """Duplicates, but for exact ones, of what the budget left out, that repeat nothing that it took.
+
+        `candidates` are all of them as they came, `left_out` has the `id` of those left out as they are now.
+        """
+        waiting = self._lineage.unserved(candidates, left_out)
+        if not waiting:
+            return ()
+        self._lineage.revive(waiting)
+        rules = [(self._near, NEAR)] + ([(self._semantic, SEMANTIC)] if self._config.dedup == "semantic" else [])
+        for rule, why in rules:
+            # What was taken comes first and is in the text already: only what waits can be dropped.
+            found = rule((*taken, *waiting), undated)
+            self._lineage.drop(waiting, found, why)
+            waiting = tuple(candidate for candidate in waiting if id(candidate) not in found)
+        return waiting
+
+    def _near(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
+        index = NearIndex([candidate.chunk.text for candidate in candidates], self._config.near_threshold)
+        return collapse_similar(candidates, index, date_of)
+
+    def _semantic(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
+        vectors = [self._vectors.get(id(candidate.chunk)) for candidate in candidates]
+        return collapse_similar(candidates, VectorIndex(vectors, self._config.semantic_threshold), date_of)
+
+    def _date_of(self, candidate: Candidate) -> float | None:
+        return self._dates.get(id(candidate.chunk))
+
+    def _read_dates(self, candidates: Iterable[Candidate]) -> None:
+        from ctxassembly.text.dates import moment  # here, so that importing the engine stays light
+
+        for candidate in candidates:
+            chunk = candidate.chunk
+            if id(chunk) not in self._dates:
+                value = self._config.keys.read(chunk.metadata, "updated_at")
+                self._dates[id(chunk)] = moment(value)
+                self._read.append(chunk)
+                if value is not None and moment(value) is None:
+                    self._note(f"{_named(candidate)}: updated_at {shown(value, 50)} is not a date, left out")
+
+    def _find_vectors(
+        self, candidates: Candidates, can_embed: bool
+    ) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
+        """The vectors that came with the chunks, and those of all others in one request."""
+        for candidate in candidates:
+            handed_in = candidate.chunk.vector
+            if handed_in is not None:
+                self._keep_vector(candidate, handed_in)
+                if id(candidate.chunk) not in self._vectors:
+                    self._note(f"{_named(candidate)}: its vector is no list of finite numbers, left out")
+        missing = [candidate for candidate in candidates if id(candidate.chunk) not in self._vectors]
+        if missing and can_embed:
+            try:
+                answer = yield EmbedTexts(tuple(candidate.chunk.text for candidate in missing))
+                for candidate, vector in zip(missing, _one_each(answer, len(missing)), strict=True):
+                    self._keep_vector(candidate, vector)
+            except Exception as error:
+                if self._config.on_store_error == "raise":
+                    raise StoreError(f"texts could not be embedded: {failure(error)}") from error
+                self._note(f"embeddings: no vectors ({failure(error)}), compared by words alone")
+        found = [self._vectors[id(candidate.chunk)] for candidate in candidates if id(candidate.chunk) in self._vectors]
+        if len(found) < len(candidates):
+            self._note(f"semantic dedup: {len(candidates) - len(found)} of {len(candidates)} chunks have no vector")
+        dimensions = sorted({len(vector) for vector in found})
+        if len(dimensions) > 1:
+            sizes = " and ".join(map(str, dimensions))
+            self._note(f"semantic dedup: vectors of {sizes} dimensions are not compared with each other")
+
+    def _keep_vector(self, candidate: Candidate, value: Any) -> None:
+        if (vector := unit(value)) is not None:
+            self._vectors[id(candidate.chunk)] = vector
+            self._read.append(candidate.chunk)
+
+
+def check_vectors(candidates: Sequence[Candidate]) -> None:
+    """Nothing if there are vectors to compare, or nothing to compare.
+
+    Raises:
+        ConfigError: `candidates` have no vector.
+    """
+    if candidates and all(candidate.chunk.vector is None for candidate in candidates):
+        allowed = "'exact', 'near' or 'none' where neither `embeddings` is given nor `vector` in any chunk"
+        raise ConfigError("dedup", allowed, "semantic")
+
+
+def _one_each(answer: Any, texts: int) -> list[Any]:
+    if isinstance(answer, (str, bytes)) or not hasattr(answer, "__len__") or len(answer) != texts:
+        raise InputError(f"the embeddings must return one vector for each of {texts} texts, got {shown(answer)}")
+    return list(answer)
+
+
+def _named(candidate: Candidate) -> str:
+    return f"{'hit' if candidate.is_hit else 'neighbour'} {shown(candidate.chunk.id, 80)}"

@@ -1,0 +1,140 @@
+"""Chunks that say the same collapse onto the better-ranked one, which takes over what they had to their credit."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from ctxassembly.data.candidates import Candidate, Match
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.shown import as_name
+
+DateOf = Callable[[Candidate], float | None]
+"""When a candidate was updated, where that is known and decides which of two copies stays."""
+
+LONG_CHARS = 1_000_000
+"""Of a text that is first told from others by its beginning: hashing all of it takes longer than all the rest."""
+_BEGINNING = 1_000
+
+
+class _LongText(NamedTuple):
+    """A text by which a dict finds the same one, hashed by a part of it."""
+
+    text: str
+
+    def __hash__(self) -> int:
+        return hash((len(self.text), self.text[:_BEGINNING]))
+
+
+def undated(_candidate: Candidate) -> None:
+    """Of copies the better-ranked one stays."""
+
+
+def collapse_exact(candidates: Sequence[Candidate], date_of: DateOf = undated) -> dict[int, Candidate]:
+    """For each copy (by `id(copy)`) the candidate that stands for it.
+
+    A copy has the whole text (outer white space apart) of one that comes before it in `candidates`, which are best
+    first. Never less than the whole text: chunks that begin alike both stay, and so do those that share an id or a
+    hash, which splitters copy and stores count anew. Of all copies of one chunk the first one stands, or by `date_of` a
+    newer one.
+    """
+    groups: list[list[Candidate]] = []
+    by_text: dict[str | _LongText, list[Candidate]] = {}
+    for candidate in candidates:
+        stripped = candidate.chunk.text.strip()
+        group = by_text.setdefault(stripped if len(stripped) <= LONG_CHARS else _LongText(stripped), [])
+        group.append(candidate)
+        if len(group) == 2:
+            groups.append(group)
+    stands_for: dict[int, Candidate] = {}
+    for group in groups:
+        stands = group[0]
+        for candidate in group[1:]:
+            stands = candidate if _is_newer(date_of(candidate), date_of(stands)) else stands
+        stands_for |= {id(candidate): stands for candidate in group if candidate is not stands}
+    return stands_for
+
+
+def shared_hashes(candidates: Iterable[Candidate], keys: MetadataKeys) -> int:
+    """How many of `candidates` have the content hash of another one, but not its text."""
+    texts: dict[object, str] = {}
+    shared = 0
+    for candidate in candidates:
+        content_hash = keys.read(candidate.chunk.metadata, "content_hash")
+        if type(content_hash) not in (str, bytes, int):
+            content_hash = as_name(content_hash) if isinstance(content_hash, (str, bytes, int)) else None
+        if content_hash:
+            text = candidate.chunk.text.strip()
+            shared += texts.setdefault(content_hash, text) != text
+    return shared
+
+
+class Index(Protocol):
+    """The candidates kept so far, by their place in the list of all."""
+
+    def find(self, at: int) -> Sequence[Match]:
+        """The kept ones that make the one at place `at` superfluous, by place."""
+
+    def add(self, at: int) -> None:
+        """Keep the one at place `at`."""
+
+    def discard(self, at: int) -> None:
+        """Keep it no longer."""
+
+
+def collapse_similar(candidates: Sequence[Candidate], index: Index, date_of: DateOf = undated) -> dict[int, Candidate]:
+    """For each candidate that another one stands for (by `id`) that other one.
+
+    `candidates` are best first: a match among those kept before it drops a candidate, and one that was dropped drops no
+    other. Where by `date_of` it is newer than every match, it is kept and they are dropped. A newer text does not
+    displace one of which it is only a part.
+
+    What a displaced one had dropped is tried again at the end, newest first: then what was kept last is met first, and
+    of a thousand versions of a page each is tried twice, not once for each version after it.
+    """
+    dates = [date_of(candidate) for candidate in candidates]
+    stands_for: dict[int, int] = {}
+    dropped_for: dict[int, list[int]] = defaultdict(list)
+    waiting: Sequence[int] = range(len(candidates))
+    while waiting:
+        again: list[int] = []
+        for at in waiting:
+            matches = [match for match in index.find(at) if not overlap(candidates[at], candidates[match.place])]
+            standing = [place for place, is_part in matches if is_part or not _is_newer(dates[at], dates[place])]
+            if standing:
+                stands_for[at] = standing[0]
+                dropped_for[standing[0]].append(at)
+                continue
+            index.add(at)
+            for displaced, _ in matches:
+                index.discard(displaced)
+                again += dropped_for.pop(displaced, [])
+                stands_for[displaced] = at
+                dropped_for[at].append(displaced)
+        for at in again:
+            del stands_for[at]
+        waiting = sorted(again, key=lambda at: (-math.inf if (date := dates[at]) is None else date, -at), reverse=True)
+    return {id(candidates[copy]): candidates[original] for copy, original in stands_for.items()}
+
+
+def _is_newer(first: float | None, second: float | None) -> bool:
+    return first is not None and second is not None and first > second
+
+
+def overlap(first: Candidate, second: Candidate) -> bool:
+    """Whether what the two share is an overlap: they are adjacent in one document, or their offsets prove it.
+
+    Joining strips what they share and keeps the rest, however little that is; collapsing would lose it.
+    """
+    if first.chunk.document_id != second.chunk.document_id:
+        return False
+    if abs(first.position - second.position) == 1:
+        return True
+    early, late = sorted((first.chunk, second.chunk), key=lambda chunk: chunk.start or 0)
+    if early.start is None or late.start is None or first.position == second.position:
+        return False
+    before = late.start - early.start
+    shared = len(early.text) - before
+    return 0 < shared < len(late.text) and before > 0 and early.text.endswith(late.text[:shared])

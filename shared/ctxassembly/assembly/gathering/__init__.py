@@ -1,0 +1,1 @@
+"""What may stand: hits admitted, neighbours asked for and let in."""

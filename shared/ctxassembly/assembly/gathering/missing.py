@@ -1,0 +1,117 @@
+"""What hits, or the store, lack for neighbours and for joining, and the line that mends it: never nothing in silence.
+
+A chunk finds its neighbours by its document and its index, or by links to them. Most indexes are made without either,
+and then an assembly can't do what it is there for, although nothing has failed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal
+
+from ctxassembly.assembly.adjacency.offsets import TOUCHING, is_facts, offset_of
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.shown import shown
+
+Lack = Literal["place", "answer", "method"]
+"""Hits don't say where in their document they stand; the store has none of what must be there; it can't be asked."""
+
+REMEDIES: Mapping[Lack, str] = {
+    "place": "number_chunks(...) gives them to chunks before they are stored, number_stored_chunks(vectorstore) to "
+    "those that are",
+    "answer": "its fetch(refs) has to find chunks by document_id and index, or by chunk_id, and to read them under the "
+    "same keys as AssemblyConfig(keys=...)",
+    "method": "give a store of neighbours of your own: any object with fetch(refs)",
+}
+"""Where a store has none of its own; see `ctxassembly.data.requests.Store`."""
+_ID_CHARS = 80
+
+
+def missing(
+    hits: Sequence[Chunk],
+    keys: MetadataKeys,
+    answered: Mapping[str, Collection[str]] | None,
+    beside: Collection[str] = (),
+    refused: str | None = None,
+    remedies: Mapping[Lack, str] | None = None,
+) -> str | None:
+    """What `hits` or their store lack, in one sentence with the remedy; None if nothing does.
+
+    `answered` are the ids of the chunks that the store answered with, by document id; None where it wasn't asked, or
+    failed. `beside` are the ids of the hits of which it told what stands next to their offsets. `refused` is the error
+    of a store that has no way to be asked.
+    """
+    if refused is not None:
+        return _told("method", f"the store can't be asked for neighbours ({refused})", remedies)
+    unplaced = _unplaced([hit for hit in hits if not is_facts(hit)], answered, beside)
+    if unplaced:
+        return _told("place", _without_place(unplaced, len(hits), keys), remedies)
+    if answered is not None and not answered and (proof := _proof(hits)) is not None:
+        return _told("answer", f"the store answered with none of the chunks next to the hits, but {proof}", remedies)
+    return None
+
+
+def under_filter(remedies: Mapping[Lack, str] | None) -> Mapping[Lack, str]:
+    """`remedies` of a store that holds a filter, which may exclude all that stands next to the hits."""
+    answer = {**REMEDIES, **(remedies or {})}["answer"]
+    return {**(remedies or {}), "answer": f"if the filter of the search lets it through, {answer}"}
+
+
+def _told(lack: Lack, fact: str, remedies: Mapping[Lack, str] | None) -> str:
+    return f"{fact}: {(remedies or {}).get(lack) or REMEDIES[lack]}"
+
+
+def _unplaced(
+    hits: Sequence[Chunk], answered: Mapping[str, Collection[str]] | None, beside: Collection[str]
+) -> list[Chunk]:
+    """The hits of which it can't be said what stands next to them, although something does or may."""
+    linked = {chunk_id for hit in hits for chunk_id in (hit.prev_id, hit.next_id)}
+    alone = [hit for hit in hits if hit.index is None and not (hit.prev_id or hit.next_id or hit.id in linked)]
+    if not alone:
+        return []
+    together = Counter(hit.document_id for hit in hits)
+    ids: dict[str, set[str]] = defaultdict(set)
+    for hit in hits:
+        ids[hit.document_id].add(hit.id)
+    found = []
+    for hit in alone:
+        there = None if answered is None or hit.id in beside else answered.get(hit.document_id, ())
+        can_be_sorted = offset_of(hit) is not None
+        is_among_others = not can_be_sorted and together[hit.document_id] > 1
+        if is_among_others or not (
+            there is None or (there and (can_be_sorted or ids[hit.document_id].issuperset(there)))
+        ):
+            found.append(hit)
+    return found
+
+
+def _without_place(unplaced: Sequence[Chunk], of: int, keys: MetadataKeys) -> str:
+    nameless = sum(hit.document_id == hit.id for hit in unplaced)
+    lacking = f"no {keys.index[0]} and no links"
+    if nameless:
+        whose = "" if nameless == len(unplaced) else f" ({nameless:,} of them)"
+        lacking += f", and neither {keys.document_id[0]} nor {keys.source[0]}{whose}"
+    first = shown(unplaced[0].id, _ID_CHARS)
+    return (
+        f"{len(unplaced):,} of {of:,} {'hit' if of == 1 else 'hits'} can't be joined with what stands next to them, "
+        f"since they have {lacking}; the first is {first}"
+    )
+
+
+def _proof(hits: Iterable[Chunk]) -> str | None:
+    """Why something must stand next to the hits that isn't among them; None where that isn't certain."""
+    hits = list(hits)
+    ids = {hit.id for hit in hits}
+    places = {(hit.document_id, hit.index) for hit in hits}
+    for hit in hits:
+        if hit.index is not None:
+            if hit.index and (hit.document_id, hit.index - 1) not in places:
+                document = shown(hit.document_id, _ID_CHARS)
+                return f"chunk {hit.index} of document {document} has another before it"
+        elif hit.start is not None and hit.start > TOUCHING:
+            return f"chunk {shown(hit.id, _ID_CHARS)} begins at character {hit.start:,}"
+        elif link := next((each for each in (hit.prev_id, hit.next_id) if each and each not in ids), None):
+            return f"chunk {shown(hit.id, _ID_CHARS)} is linked to {shown(link, _ID_CHARS)}"
+    return None

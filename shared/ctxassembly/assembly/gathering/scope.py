@@ -1,0 +1,211 @@
+"""Whose a chunk is: what a neighbour has to share with its hit where nobody knows how the caller filters.
+
+A search is held to a tenant, an access group or a version by metadata, and a neighbour is fetched past that search. A
+filter that is known goes into the store's own query. One that isn't may be on any key, so a neighbour has to agree with
+its hit on all of them but those that `ctxassembly.assembly.gathering.varying` knows to vary within a document.
+
+Whoever filters by a title, a section or a date has to give the filter: these vary within a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from itertools import islice
+from typing import Any, NamedTuple
+
+from ctxassembly.assembly.gathering.varying import DEEPEST, Kind, is_number, is_word, kind_of
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.metadata import StandIn
+from ctxassembly.data.trace import Trace
+from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.shown import as_name
+
+Fixed = frozenset[tuple[str, Hashable]]
+"""The values that chunks have to share, each with its path."""
+MOST_COMPARED = 8
+"""Hits that a chunk is compared with to say by which key it differs from the nearest."""
+_SCALARS = frozenset((str, int, float, bool))
+_NAN = ("NaN",)
+_AS_NUMBERS = ("index", "start", "score", "row_number", "start_line")
+"""The particulars of `MetadataKeys` that are numbers."""
+_FIXED = ("source", "url", "page_base")
+"""Those that every chunk of a document has to share, as it has its id, and what is no key; all others vary in any way.
+"""
+
+
+class Signature(NamedTuple):
+    """What of a chunk's metadata its neighbours have to share. Equal where two chunks agree, but for the rank."""
+
+    fixed: Fixed
+    rank: float | None = None
+    """What metadata call `rank`: a retriever writes it into its hits, so it may be missing on one side."""
+
+
+class Scope:
+    """Tells with which hits of their document chunks agree. Chunks are kept alive by whoever asks."""
+
+    def __init__(self, config: AssemblyConfig) -> None:
+        keys = config.keys
+        self._named: dict[str, Kind] = {
+            name: "number" if each in _AS_NUMBERS else "document" if each in ("document_id", "lookup_id") else "free"
+            for each in (field.name for field in fields(keys))
+            if each not in _FIXED
+            for name in getattr(keys, each)
+            if kind_of(name) == "fixed"
+        }
+        self._named |= dict.fromkeys((*config.varying_keys, *config.summary_key), "free")
+        self._kinds: dict[str, Kind] = {}
+        self._signatures: dict[int, tuple[Chunk, Signature]] = {}
+        """By the `id` of the chunk, which is kept: that of one which is gone would be another one's."""
+        self._hits: dict[str, dict[Fixed, set[float | None]]] = {}
+        self.differing: dict[str, None] = {}
+        """The keys by which chunks were left out, in the order in which they were met."""
+        self.left_out = 0
+        """How many chunks were."""
+
+    def add_hits(self, hits: Iterable[Chunk]) -> None:
+        """Let chunks agree with `hits`, too."""
+        for hit in hits:
+            signature = self.signature(hit)
+            self._hits.setdefault(hit.document_id, {}).setdefault(signature.fixed, set()).add(signature.rank)
+
+    def admits(self, chunk: Chunk) -> bool:
+        """Whether `chunk` agrees with any hit of its document. One that doesn't is counted as left out."""
+        hits = self._hits.get(chunk.document_id, {})
+        fixed, rank = self.signature(chunk)
+        ranks = hits.get(fixed)
+        if ranks is not None and (rank is None or None in ranks or rank in ranks):
+            return True
+        self._leave_out(fixed, hits)
+        return False
+
+    def agreeing(self, chunk: Chunk, near: Sequence[tuple[int, Candidate]]) -> list[tuple[int, Candidate]]:
+        """Those of the hits `near` a chunk with which it agrees. Without one it is counted as left out."""
+        fixed, rank = self.signature(chunk)
+        found = []
+        for each in near:
+            other = self.signature(each[1].chunk)
+            if fixed == other.fixed and (rank is None or other.rank is None or rank == other.rank):
+                found.append(each)
+        if near and not found:
+            self._leave_out(fixed, (self.signature(hit.chunk).fixed for _, hit in near))
+        return found
+
+    def signature(self, chunk: Chunk) -> Signature:
+        """What neighbours of `chunk` have to share with it."""
+        found = self._signatures.get(id(chunk))
+        if found is None:
+            found = self._signatures[id(chunk)] = chunk, self._read(chunk)
+        return found[1]
+
+    def _leave_out(self, fixed: Fixed, hits: Iterable[Fixed]) -> None:
+        self.left_out += 1
+        nearest = min((fixed ^ other for other in islice(hits, MOST_COMPARED)), key=len, default=Fixed())
+        self.differing |= dict.fromkeys(sorted({path for path, _ in nearest} or {"rank"}))
+
+    def _read(self, chunk: Chunk) -> Signature:
+        plain: list[tuple[str, Hashable]] = []
+        for key, value in chunk.metadata.items():
+            kind = self._kinds.get(key)
+            if type(value) not in _SCALARS or value != value:  # noqa: PLR0124 - NaN isn't itself
+                break
+            if kind == "fixed":
+                plain.append((key, value))
+            elif kind != "free" and (kind != "number" or type(value) is not int):
+                break
+        else:  # so are nearly all, once another chunk with the same keys was read
+            return Signature(frozenset(plain))
+        found = _Found({}, {}, {})
+        self._collect(chunk.metadata, "", DEEPEST, chunk.document_id, found)
+        fixed = found.fixed if "element" in found.special else found.fixed | found.parents
+        return Signature(frozenset(fixed.items()), found.special.get("rank"))
+
+    def _collect(self, metadata: Mapping[Any, Any], above: str, depth: int, document_id: str, found: _Found) -> None:
+        """Enter each value that is there under its path. None is as good as nothing: some stores drop it."""
+        for key, value in metadata.items():
+            if value is None:
+                continue
+            path = above + key if type(key) is str else f"{above}{key!r}"
+            is_scalar = type(value) in _SCALARS  # nearly all are, and asking whether one is a Mapping takes its time
+            if not is_scalar and depth and isinstance(value, Mapping):
+                self._collect(value, f"{path}.", depth - 1, document_id, found)
+                continue
+            kind = self._kinds.get(path) or self._kind(path, key)
+            if kind == "fixed" and is_scalar:
+                found.fixed[path] = value if value == value else _NAN  # noqa: PLR0124 - NaN isn't itself
+            elif kind == "free" or (kind == "number" and is_number(value)):
+                continue
+            elif kind == "element" or (kind == "rank" and isinstance(value, (int, float))):
+                found.special[kind] = value
+            elif kind == "parent":
+                found.parents[path] = _comparable(value, DEEPEST)
+            elif not (
+                (kind == "words" and is_word(key, value)) or (kind == "document" and as_name(value) == document_id)
+            ):
+                found.fixed[path] = _comparable(value, DEEPEST)
+
+    def _kind(self, path: str, key: Any) -> Kind:
+        kind = self._named.get(path) or (self._named.get(key) or kind_of(key) if type(key) is str else "fixed")
+        if kind == "fixed" and path.startswith("loc."):
+            kind = "number"
+        self._kinds[path] = kind
+        return kind
+
+
+class _Found(NamedTuple):
+    """What was read of one chunk's metadata, by path."""
+
+    fixed: dict[str, Hashable]
+    parents: dict[str, Hashable]
+    special: dict[Kind, Any]
+    """The element that it is and its rank, where it has them."""
+
+
+def filter_not_seen(trace: Trace, remedy: str, why: str = "How the search filters could not be seen") -> str | None:
+    """The warning that an adapter owes for a run whose filter it couldn't see, or None; `remedy` is what to write."""
+    if trace.unscoped is None:
+        return None
+    differing = ", ".join(map(repr, trace.unscoped))
+    lost = f" Neighbours were left out because these keys differ from their hit's: {differing}." if differing else ""
+    return (
+        f"{why}, so a neighbour is read only if its metadata agree with its hit's."
+        f"{lost} {remedy}, or say neighbours='unfiltered' if every caller may read everything; "
+        "AssemblyConfig(varying_keys=...) names further keys that differ within a document."
+    )
+
+
+def _comparable(value: Any, depth: int) -> Hashable:
+    """Something that is equal for equal values: lists are sets, NaN is NaN; what can't be told is only itself."""
+    if type(value) in _SCALARS:
+        return value if value == value else _NAN  # noqa: PLR0124 - see above
+    if type(value) is StandIn:
+        return ("object", id(value.stands_for))
+    try:
+        if isinstance(value, Mapping) and depth:
+            return frozenset((_comparable(key, depth - 1), _comparable(each, depth - 1)) for key, each in value.items())
+        if isinstance(value, (list, tuple, set, frozenset)) and depth:
+            return frozenset(_comparable(each, depth - 1) for each in value)
+        hash(value)
+    except Exception:  # noqa: BLE001 - any object may stand in metadata; one that can't be compared agrees with itself
+        return ("object", id(value))
+    return _Guarded(value)
+
+
+class _Guarded:
+    """A value whose comparison may raise; then it differs."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return isinstance(other, _Guarded) and (self.value is other.value or bool(self.value == other.value))
+        except Exception:  # noqa: BLE001 - see above
+            return False

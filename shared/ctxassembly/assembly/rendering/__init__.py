@@ -1,0 +1,1 @@
+"""How it reads, what that costs, and whose it is."""

@@ -1,0 +1,377 @@
+"""What is selected of one document, joined and divided into labels: the unit that a draft of a context is made of."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Callable, Sequence
+from operator import add, attrgetter, sub
+from typing import NamedTuple
+
+from ctxassembly.assembly.rendering.join import Stretch, join, trimmed
+from ctxassembly.assembly.rendering.order import Place
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.pieces import GAP, Header, Joint, Label, Part, Piece
+from ctxassembly.tokens.counter import Measured
+
+Joints = Callable[[Chunk, Chunk, bool], "Joint | None"]
+"""How a chunk continues another one, which may stand right before it; None if there is a gap between them."""
+
+MANY = 32
+"""Stretches of a document from which on only those around a chunk are looked at."""
+Page = int | str
+in_reading_order = attrgetter("position", "rank")
+
+
+class Size(NamedTuple):
+    """What a part of a context takes."""
+
+    tokens: int = 0
+    characters: int = 0
+    labels: int = 0
+    verbatim: int = 0
+    """Tokens that stay as long as the text does, whatever is written around or between."""
+    loose: int = 0
+    """Portions that can't be counted apart."""
+    mixed: int = 0
+    """Stretches of which a candidate has no piece or stands in part."""
+
+    def plus(self, other: Size) -> Size:
+        """The two together."""
+        return Size(*map(add, self, other))
+
+    def less(self, other: Size) -> Size:
+        """What is left without `other`."""
+        return Size(*map(sub, self, other))
+
+
+class Sized(NamedTuple):
+    """What a group takes."""
+
+    whole: Size
+    """With a separator after each block."""
+    middle: Size
+    """Of all stretches but the first and the last."""
+    separator: int
+    """Tokens that go if nothing comes after it."""
+    settled: int
+    """Tokens that stay whatever joins other documents."""
+    lead: str
+    """What is written before its first passage."""
+    best: Candidate
+    pages: tuple[Page, ...]
+    exact: bool
+    """False if the header has yet to name another page."""
+
+
+class Group:
+    """The selected candidates of one document by stretches, in reading order, and what becomes of them."""
+
+    __slots__ = (
+        "_candidates",
+        "before",
+        "begin",
+        "document_id",
+        "end",
+        "key",
+        "place",
+        "relevance",
+        "runs",
+        "sized",
+        "stretches",
+    )
+
+    def __init__(
+        self,
+        key: object,
+        stretches: list[Stretch],
+        relevance: tuple[int, int],
+        before: Group | None = None,
+        begin: int = 0,
+        end: int = 0,
+    ) -> None:
+        self.key = key
+        self.stretches = stretches
+        self.relevance = relevance
+        """Rank and distance of its best candidate."""
+        self.before = before
+        """What it was before the last change; in the place of its stretches `[begin:end]` others stand now."""
+        self.begin = begin
+        self.end = end
+        # A beginning of a text that is cut may have nothing but blanks, and then no passage.
+        written = (each.passage[0].candidate for each in stretches if each.passage)
+        first = next(written, stretches[0].candidates[0])
+        self.document_id = first.chunk.document_id
+        self.place = relevance, self.document_id, first.position
+        """Where all of it comes in the order of relevance."""
+        self._candidates: list[Candidate] | None = None
+        self.runs: list[Run] | None = None
+        self.sized: Sized | None = None
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All of them."""
+        if self._candidates is None:
+            self._candidates = [each for stretch in self.stretches for each in stretch.candidates]
+        return self._candidates
+
+    @property
+    def changed(self) -> tuple[Sequence[Stretch], Sequence[Stretch]]:
+        """The stretches that are gone since the last change, and those that have come."""
+        if self.before is None:
+            return (), self.stretches
+        gone = self.before.stretches[self.begin : self.end]
+        return gone, self.stretches[self.begin : self.end + len(self.stretches) - len(self.before.stretches)]
+
+    def around(self, new: Sequence[Candidate]) -> list[Candidate]:
+        """Those of its candidates that stand between `new`, before them and after them, as far as they may meet."""
+        if len(self.stretches) <= MANY:
+            return self.candidates
+        keys = [in_reading_order(each) for each in new]
+        begin = bisect(self.stretches, min(keys), key=_begins) - 1
+        end = bisect(self.stretches, max(keys), key=_begins) + 1
+        return [each for stretch in self.stretches[max(begin, 0) : end] for each in stretch.candidates]
+
+    def has_gap_for(self, new: Candidate, joint: Joints) -> bool:
+        """Whether `new` would stand between two of its stretches and meet neither."""
+        at = bisect(self.stretches, in_reading_order(new), key=_begins)
+        if not 0 < at < len(self.stretches):
+            return False
+        before, after = self.stretches[at - 1], self.stretches[at].candidates[0]
+        return (
+            in_reading_order(before.candidates[-1]) < in_reading_order(new)
+            and not _meets(before, new, joint)
+            and joint(new.chunk, after.chunk, after.position == new.position + 1) is None
+        )
+
+
+class Run:
+    """Labels of one document that stand together.
+
+    Once it is arranged it also knows its first label, and whether it is the first of its document.
+    """
+
+    __slots__ = ("first_label", "labels", "leads", "measured", "place", "summary", "written")
+
+    first_label: int
+    leads: bool
+
+    def __init__(self, labels: Sequence[Label], summary: str, place: Place) -> None:
+        self.labels = labels
+        self.summary = summary
+        self.place = place
+        self.measured: dict[tuple[int, bool, Header], Measured] = {}
+        self.written: tuple[tuple[int, bool, Header], list[list[Part]]] | None = None
+        """The blocks that were written last, and with what label, lead and header."""
+
+    def labelled(self, *, leads: bool) -> Sequence[Label]:
+        """Its labels, the page summary in the first one if that is the first of its document."""
+        if not (leads and self.summary and self.labels):
+            return self.labels
+        return [self.labels[0]._replace(summary=self.summary), *self.labels[1:]]
+
+
+def joined(key: object, group: Group | None, new: Sequence[Candidate], joint: Joints) -> Group:
+    """`group` with `new`, which are in reading order: only the stretches that they meet are joined anew."""
+    relevance = min([(each.rank, each.distance) for each in new])
+    if group is None:
+        return Group(key, join(new, joint), relevance)
+    standing = group.stretches
+    end = bisect(standing, in_reading_order(new[-1]), key=_begins)
+    begin = bisect(standing, in_reading_order(new[0]), hi=end, key=_begins)
+    if begin and (
+        in_reading_order(new[0]) < in_reading_order(standing[begin - 1].candidates[-1])
+        or _meets(standing[begin - 1], new[0], joint)
+    ):
+        begin -= 1
+    while True:
+        members = [*(each for stretch in standing[begin:end] for each in stretch.candidates), *new]
+        stretches = join(sorted(members, key=in_reading_order), joint)
+        if end == len(standing) or not _meets(stretches[-1], standing[end].candidates[0], joint):
+            break
+        end += 1
+    now = [*standing[:begin], *stretches, *standing[end:]]
+    return Group(key, now, min(group.relevance, relevance), group, begin, end)
+
+
+def _begins(stretch: Stretch) -> tuple[int, int]:
+    return in_reading_order(stretch.candidates[0])
+
+
+def _meets(stretch: Stretch, after: Candidate, joint: Joints) -> bool:
+    adjacent = after.position == stretch.candidates[-1].position + 1
+    return joint(stretch.last, after.chunk, adjacent) is not None
+
+
+def runs_of(
+    group: Group,
+    *,
+    cite: str,
+    order: str,
+    together: bool,
+    summary: str,
+    source_of: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
+) -> list[Run]:
+    """What stands of a document, divided into labels by `cite`, which are read in `order`.
+
+    `together` says that all its labels are ordered as one. `source_of` gives what some orders sort documents by.
+    """
+    candidates = group.candidates
+    labels = labels_of([each.passage for each in group.stretches if each.passage], cite, order)
+    source, page = source_of(candidates)
+    runs = []
+    for share, relevance in _shares(candidates, labels, together):
+        # A beginning of a text that is cut may have nothing but blanks, and then no label.
+        first = share[0].passages[0][0].candidate if share else candidates[0]
+        place = Place(relevance, first.chunk.document_id, first.position, source, page)
+        runs.append(Run(share, summary, place))
+    return runs
+
+
+def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: Joints) -> list[str]:
+    """What `new` add to the text of `standing`, all of one document and standing in reading order.
+
+    At least that, where it is hard to say.
+    """
+    if any(each.kept is not None for each in new):
+        return []
+    if len(new) == 1:
+        at = bisect(standing, in_reading_order(new[0]), key=in_reading_order)
+        before = standing[at - 1] if at else None
+        after = standing[at] if at < len(standing) else None
+        own = _own_text(before, new[0], after, joint)
+        return [] if own is None else [own]
+    added = {id(each) for each in new}
+    merged = sorted([*standing, *new], key=in_reading_order)
+    texts: list[str] = []
+    before = None
+    for each, after in zip(merged, [*merged[1:], None], strict=True):
+        if id(each) in added:
+            own = _own_text(before, each, None if id(after) in added else after, joint)
+            if own is None:
+                continue
+            texts.append(own)
+        before = each
+    return texts
+
+
+def _own_text(before: Candidate | None, each: Candidate, after: Candidate | None, joint: Joints) -> str | None:
+    """What neither of the two beside it has of a candidate's text; None if the one before contains it."""
+    text = each.chunk.text
+    begin = _shared(before, each, joint) if before else 0
+    if begin == len(text):  # what comes after it continues the one that contains it
+        return None
+    end = len(text)
+    if after is not None:
+        shared = _shared(each, after, joint)
+        end = 0 if shared == len(after.chunk.text) else end - shared
+    return text[begin:end]
+
+
+def _shared(first: Candidate, second: Candidate, joint: Joints) -> int:
+    met = joint(first.chunk, second.chunk, second.position == first.position + 1)
+    return met.shared if met else 0
+
+
+def _shares(
+    candidates: Sequence[Candidate], labels: Sequence[Label], together: bool
+) -> list[tuple[Sequence[Label], tuple[int, ...]]]:
+    """The labels that stand together, and their relevance: a document's by its best hit, a label's by its best chunk.
+
+    A chunk without text of its own counts for the label before it, which contains it.
+    """
+    if together:
+        return [(labels, min([(candidate.rank, candidate.distance) for candidate in candidates]))]
+    label_of = {
+        id(piece.candidate): at for at, label in enumerate(labels) for passage in label.passages for piece in passage
+    }
+    best: dict[int, tuple[int, ...]] = {}
+    at = 0
+    for candidate in candidates:
+        at = label_of.get(id(candidate), at)
+        relevance = (int(not candidate.is_hit), candidate.rank, candidate.distance)
+        best[at] = min(best.get(at, relevance), relevance)
+    return [([label], best[at]) for at, label in enumerate(labels)]
+
+
+def labels_of(passages: list[tuple[Piece, ...]], cite: str, order: str) -> list[Label]:
+    """The labels that `passages` of one document have by `cite`, which are read in `order`."""
+    shares: list[Sequence[tuple[Piece, ...]]]
+    if cite == "document":
+        shares = [passages]
+    elif cite == "passage":
+        shares = [[passage] for passage in passages]
+    else:
+        own: dict[int, list[Piece]] = {}
+        for passage in passages:
+            for piece in _as_read(passage, order):
+                if piece.text.strip():
+                    own.setdefault(id(piece.candidate), []).append(piece)
+        shares = [[_unblanked(trimmed(_alone(pieces)))] for pieces in own.values()]
+    return [Label(share, best_of(share), "") for share in shares]
+
+
+def _as_read(passage: Sequence[Piece], order: str) -> Sequence[Piece]:
+    """The pieces with what two chunks share in the one that is read first.
+
+    Joined, they have it in the earlier one of the document. Where the order depends on what else stands, between the
+    two (`edges`, `interleaved`), the better-ranked one counts as read first.
+    """
+    if len(passage) < 2 or order in _OF_THE_DOCUMENT:
+        return passage
+    pieces = list(passage)
+    for at in range(1, len(pieces)):
+        first, second = pieces[at - 1], pieces[at]
+        is_read_first = by_merit(second.candidate) < by_merit(first.candidate)
+        if order == "reverse":
+            is_read_first = by_merit(first.candidate) < by_merit(second.candidate)
+        shared = second.shared
+        if not is_read_first or not 0 < shared == second.start or shared >= first.end - first.start:
+            continue
+        if first.text.endswith(second.candidate.chunk.text[:shared]):
+            pieces[at - 1] = first._replace(end=first.end - shared, shared=first.shared + shared)
+            pieces[at] = second._replace(start=0, shared=0)
+    return pieces
+
+
+_OF_THE_DOCUMENT = ("documents", "document_order", "stable")
+"""The orders in which the labels of one document are read as they stand in it."""
+
+
+def _unblanked(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """The pieces without the blank that a chunk begins with inside a line, once what was before it is another label's.
+
+    The indentation of a line that begins there stays.
+    """
+    first = pieces[0]
+    text = first.text
+    blank = len(text) - len(text.lstrip())
+    if not blank or not first.start or "\n" in first.candidate.chunk.text[first.start - 1 : first.start + blank]:
+        return pieces
+    return (first._replace(start=first.start + blank), *pieces[1:])
+
+
+def _alone(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces of one chunk as they stand without what other chunks have between them."""
+    alone = [pieces[0]._replace(glue="")]
+    for piece in pieces[1:]:
+        last = alone[-1]
+        apart = piece.start > last.end
+        if apart:
+            alone[-1] = last._replace(end=last.start + len(last.text.rstrip()))
+        if apart and GAP not in piece.glue:
+            alone.append(piece._replace(start=piece.end - len(piece.text.lstrip()), glue=f" {GAP} "))
+        else:
+            alone.append(piece)
+    return alone
+
+
+def best_of(passages: Sequence[tuple[Piece, ...]]) -> Candidate:
+    """The best-ranked of their chunks, a hit before a neighbour."""
+    candidates = [piece.candidate for passage in passages for piece in passage]
+    return min(candidates, key=by_merit) if len(candidates) > 1 else candidates[0]
+
+
+def by_merit(candidate: Candidate) -> tuple[bool, int, int]:
+    """A key by which the best candidate comes first: hits before neighbours."""
+    return candidate.distance > 0, candidate.rank, candidate.distance

@@ -1,0 +1,1 @@
+"""Several contexts in one conversation: their labels, and what an answer cites of all of them."""

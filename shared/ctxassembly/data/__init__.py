@@ -1,0 +1,1 @@
+"""Chunks, candidates, the trace and what an assembly comes to: frozen values that every stage reads."""

@@ -1,0 +1,134 @@
+"""What one assembly comes to: the text, and all that is known of it. The views read this and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ctxassembly.data.chunks import Fragment, Span
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.pieces import Piece
+from ctxassembly.data.trace import Shortened, Trace
+
+LABELLED = frozenset({"numbered", "source", "xml"})
+"""The formats in which a reader sees labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A contiguous run of chunks of one document after joining."""
+
+    document_id: str
+    pieces: tuple[Piece, ...]
+    span: Span = (0, 0)
+    """Where it stands in the context's text, from its first source character to its last."""
+
+    @property
+    def text(self) -> str:
+        """The joined text, as the document has it: nothing neutralised or escaped."""
+        return "".join(piece.glue + piece.text for piece in self.pieces)
+
+    @property
+    def chunk_ids(self) -> tuple[str, ...]:
+        """The chunks that it is made of, in order."""
+        return tuple(dict.fromkeys(piece.candidate.chunk.id for piece in self.pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a verbatim run of the context comes from."""
+
+    span: Span
+    """In the context's text."""
+    chunk_id: str
+    document_id: str
+    start: int | None
+    """In the document, half-open with `end`; None if the chunk's offset is unknown, or counts in a page or section."""
+    end: int | None
+    chunk_span: Span
+    """In the chunk's own text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A label's way back to source characters, and what a reader is told of the source.
+
+    Source, section, sheet, row, start line, page, score and metadata are those of the best chunk cited. Each string is
+    one line; a row, a line or a page that is no whole number stands as its text, and what isn't known is None.
+    """
+
+    label: str
+    document_id: str
+    chunk_ids: tuple[str, ...]
+    span: Span
+    """In the context's text, from the first source character to the last; gap markers inside count."""
+    snippet: str
+    """The beginning of the best chunk cited: at most 200 characters, cut at a word."""
+    best_chunk_id: str
+    score: float | None
+    source: str
+    """The file, else the title, else the URL, else "unknown" in the configured language."""
+    section: str | None = None
+    sheet: str | None = None
+    row: int | str | None = None
+    """The row of a table, by the number that its metadata give it."""
+    start_line: int | str | None = None
+    """The line of the file in which the chunk begins."""
+    page: int | str | None = None
+    pages: tuple[int | str, ...] = ()
+    """Of all chunks cited, each once: whole numbers in ascending order before others. What the header shows."""
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """A copy."""
+    shortened: tuple[Shortened, ...] = ()
+    """The chunks in it that were cut or compressed."""
+    reference: str = ""
+    """Ready to be shown: "report.pdf § Executive Summary", "figures.xlsx § Sheet1 Row 42" or "report.pdf, page 3"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One label's share of the context: header, summary and passages. Blocks joined by a blank line are the text."""
+
+    text: str
+    span: Span
+    citation: Citation | None
+    """None for the block of supplementary text, which is no label's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The fields of a `Context`, which adds what one does with them."""
+
+    text: str
+    """Never over the budget."""
+    token_count: int
+    """Exactly the tokens of `text` in the configured encoding."""
+    passages: tuple[Passage, ...] = ()
+    """In rendered order."""
+    citations: tuple[Citation, ...] = ()
+    """One per label, in the order in which they are read."""
+    blocks: tuple[Block, ...] = ()
+    provenance: tuple[Source, ...] = ()
+    """Ascending and disjoint: every verbatim character is in exactly one."""
+    trace: Trace = field(default_factory=Trace)
+    query: str | None = None
+    format: str = "numbered"
+    """What the text looks like: "minimal" if no header has room. Of headers that a function wrote the format whose
+    labels they show, "custom" if none."""
+    language: str = "en"
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+    hits: tuple[Fragment, ...] = field(default=(), repr=False, compare=False)
+    """Of the hits what the views of what became of them show, by rank: most of those that are left out are not kept."""
+    encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
+    """What `token_count` was counted with. None if that isn't known: a function is left behind by pickling."""
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a reader sees the labels."""
+        return self.format in LABELLED
+
+    @property
+    def supplement(self) -> str:
+        """The block of supplementary text, as it stands in `text`; nothing if there is none."""
+        return next((block.text for block in self.blocks if block.citation is None), "")

@@ -1,0 +1,1 @@
+"""Who answers a flow: stores, embeddings and models, called or awaited."""

@@ -1,0 +1,1 @@
+"""A context as plain data, and back."""

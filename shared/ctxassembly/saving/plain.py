@@ -1,0 +1,91 @@
+"""Values as dicts and lists of builtins, which survive JSON and the checkpoints of agent frameworks; and back again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from ctxassembly.data.metadata import readable
+from ctxassembly.data.trace import Trace
+from ctxassembly.shown import MOST_BITS, as_text, shown
+from ctxassembly.text.matches import Matches
+from ctxassembly.wording.neutral import sendable
+
+_MOST_INTEGER = 2**63
+"""From here on writers of JSON refuse an integer."""
+
+
+def plain(value: Any) -> Any:
+    """A copy of `value` made of dict, list, str, int, float, bool and None; anything else stands as its `str`.
+
+    So do a float that isn't finite and an integer of more than 64 bits, which not all of JSON has. Halves of surrogate
+    pairs, which can't be sent, stand as U+FFFD. What has no end is cut, as `ctxassembly.data.metadata` describes it.
+    """
+    kind = type(value)
+    if kind in (tuple, Matches):
+        return [plain(item) for item in value]
+    if is_dataclass(kind):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(kind)}
+    return _builtin(value if kind in _SCALARS else readable({"": value})[0][""])
+
+
+def _builtin(value: Any) -> Any:
+    """The same of what has an end."""
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else sendable(value)
+    if value is None or kind is bool:
+        return value
+    if kind is int:
+        return value if -_MOST_INTEGER <= value < _MOST_INTEGER else shown(value, MOST_BITS)
+    if kind is float:
+        return value if math.isfinite(value) else str(value)
+    if kind is dict:
+        return {_builtin(key) if type(key) is str else as_text(key) or "None": _builtin(value[key]) for key in value}
+    if kind in (set, frozenset):
+        value = sorted(value, key=shown)  # the same in every run
+    if kind in (list, tuple, set, frozenset):
+        return [_builtin(item) for item in value]
+    text = as_text(value)
+    return shown(value) if text is None else sendable(text)
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def plain_trace(trace: Trace) -> dict[str, Any]:
+    """The whole trace, its one-line summary first."""
+    return {"summary": trace.summary, **plain(trace)}
+
+
+def revived(kind: Any, value: Any) -> Any:
+    """`value`, which `plain` wrote of something that is annotated as `kind`, as that again.
+
+    What `plain` could only write as its `str` stays that. Raises whatever comes of a value that `plain` never writes.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if value is None or kind is Any:
+        return value
+    if origin in (Union, UnionType):
+        made = [each for each in arguments if is_dataclass(each) or get_origin(each) in (tuple, Sequence)]
+        # A float that isn't finite was written as its text; where text may stand as well, it is that.
+        made += [float] if float in arguments and isinstance(value, str) and str not in arguments else []
+        return revived(made[0], value) if made else value
+    if origin is Sequence:
+        return tuple(revived(arguments[0], item) for item in value)
+    if origin is tuple:
+        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
+        return tuple(revived(each, item) for each, item in zip(kinds, value, strict=True))
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{name: revived(hints[name], item) for name, item in dict(value).items()})
+    return float(value) if kind is float else dict(value) if origin is Mapping else value
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)

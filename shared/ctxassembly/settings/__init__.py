@@ -1,0 +1,1 @@
+"""The settings of an assembly, and what is said of wrong ones."""

@@ -1,0 +1,1 @@
+"""Words, sentences and dates in any language: nothing here knows what a chunk is."""

@@ -1,0 +1,1 @@
+"""Exact counts of tokens, and how a model's window is shared out."""

@@ -1,0 +1,100 @@
+"""A conversation's history, trimmed to its zone: the last exchanges stay, older ones go first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ctxassembly.data.checks import check_int
+from ctxassembly.errors import InputError
+from ctxassembly.shown import shown
+
+Message = Any
+"""A string, a mapping with `content` (and `role`), or an object with `content` (and `type` or `role`)."""
+
+USERS = frozenset({"user", "human"})
+"""Roles that begin an exchange, as the frameworks name them."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What of a conversation is sent, and what is not."""
+
+    messages: tuple[Message, ...]
+    """As handed in, in order; a summary of what was left out stands first."""
+    left_out: tuple[Message, ...]
+    token_count: int
+
+
+def trim_history(
+    messages: Sequence[Message],
+    max_tokens: int,
+    count: Callable[[str], int],
+    *,
+    keep_exchanges: int = 5,
+    exactly: bool = False,
+    summarise: Callable[[Sequence[Message]], str] | None = None,
+) -> History:
+    """The end of the conversation that fits `max_tokens`, whole exchanges, at most `keep_exchanges` if they must go.
+
+    While everything fits, everything stays, unless `exactly` so many are to.
+    Else the last `keep_exchanges` stay as far as they fit, the newest first;
+    what is older is left out, or stands first as `summarise` puts it, if that fits as well. An exchange begins with
+    a user's message; messages before the first one make an exchange of their own.
+
+    Raises:
+        ConfigError: `max_tokens` or `keep_exchanges` is negative.
+        InputError: a message has no text.
+    """
+    check_int("max_tokens", max_tokens, 0)
+    check_int("keep_exchanges", keep_exchanges, 0)
+    total = history_tokens(messages, count)
+    exchanges = _exchanges(messages)
+    if total <= max_tokens and not (exactly and len(exchanges) > keep_exchanges):
+        return History(tuple(messages), (), total)
+    kept: list[Message] = []
+    tokens = 0
+    for exchange in reversed(exchanges[len(exchanges) - min(keep_exchanges, len(exchanges)) :]):
+        more = history_tokens(exchange, count)
+        if tokens + more > max_tokens:
+            break
+        kept = [*exchange, *kept]
+        tokens += more
+    left_out = tuple(messages[: len(messages) - len(kept)])
+    if summarise is not None and left_out:
+        summary = summarise(left_out)
+        if tokens + count(summary) <= max_tokens:
+            kept = [summary, *kept]
+            tokens += count(summary)
+    return History(tuple(kept), left_out, tokens)
+
+
+def history_tokens(messages: Sequence[Message], count: Callable[[str], int]) -> int:
+    """The tokens of the messages' texts; role markers belong to a budget's buffer."""
+    return sum(count(_text(message)) for message in messages)
+
+
+def _exchanges(messages: Sequence[Message]) -> list[list[Message]]:
+    exchanges: list[list[Message]] = []
+    for message in messages:
+        if not exchanges or _role(message) in USERS:
+            exchanges.append([])
+        exchanges[-1].append(message)
+    return exchanges
+
+
+def _role(message: Message) -> str:
+    if isinstance(message, Mapping):
+        return str(message.get("role", ""))
+    role = getattr(message, "role", None) or getattr(message, "type", "")
+    return str(getattr(role, "value", role))
+
+
+def _text(message: Message) -> str:
+    content = message
+    if not isinstance(message, str):
+        content = message.get("content") if isinstance(message, Mapping) else getattr(message, "content", None)
+    if not isinstance(content, str):
+        raise InputError(f"a message must be a string or have a text as its content, got {shown(message)}")
+    return content

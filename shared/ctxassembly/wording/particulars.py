@@ -1,0 +1,96 @@
+"""What chunks say of themselves: read in one place, so that a header, a citation and a reference never disagree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.shown import as_text
+from ctxassembly.wording.formats import Heading, reference
+from ctxassembly.wording.forms import WORDINGS
+from ctxassembly.wording.neutral import one_line
+
+NUMBER_DIGITS = 9
+"""A page or a row with more digits is no number to reckon with."""
+
+
+class Particulars:
+    """Reads the metadata of chunks under the configured keys, and remembers what it has looked up.
+
+    If `named`, what the model may read of them: without the keys that a chunk says are `unnamed`.
+    """
+
+    def __init__(self, keys: MetadataKeys, language: str = "", *, named: bool = False) -> None:
+        self._keys = keys
+        self._named = named
+        self._words = WORDINGS[language or "en"]
+        self._unknown = self._words.unknown if language else ""
+        # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
+        self._lines: dict[tuple[int, str], tuple[Chunk, str | None]] = {}
+        self._numbers: dict[tuple[int, str], tuple[Chunk, int | str | None]] = {}
+
+    def line(self, chunk: Chunk, name: str) -> str | None:
+        """What the metadata say under any of the keys of `name`, on one line; None if that is nothing."""
+        key = (id(chunk), name)
+        if key not in self._lines:
+            value = self._keys.read(self._metadata(chunk), name)
+            if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
+                value = int(value) if value.is_integer() else value if math.isfinite(value) else None
+            text = value if value is None or type(value) is str else as_text(value)  # most are, and calls take time
+            line = "" if text is None else one_line(text)
+            if name == "section" and line[:1] == "/" == line[-1:]:
+                line = line.strip("/ ")
+            self._lines[key] = (chunk, line or None)
+        return self._lines[key][1]
+
+    def said(self, chunk: Chunk, name: str) -> str | None:
+        """The same; of several values all of them."""
+        value = self._keys.read(chunk.metadata, name)
+        if value is None:  # so it mostly is, and there may be thousands of chunks
+            return None
+        if isinstance(value, (set, frozenset)):
+            value = sorted(as_text(each) or "" for each in value)
+        if isinstance(value, (list, tuple)):
+            return one_line(", ".join(said for each in value if (said := as_text(each)))) or None
+        return self.line(chunk, name)
+
+    def number(self, chunk: Chunk, name: str) -> int | str | None:
+        """The same, as a number if it is a whole one; a page counted from 1."""
+        key = (id(chunk), name)
+        if key not in self._numbers:
+            metadata = self._metadata(chunk)
+            number = self._keys.read(metadata, name)
+            if type(number) is not int or not 0 <= number < 10**NUMBER_DIGITS:
+                line = self.line(chunk, name)
+                number = int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
+            if name == "page" and type(number) is int:
+                number = self._keys.counted_page(metadata, number)
+            self._numbers[key] = (chunk, number)
+        return self._numbers[key][1]
+
+    def _metadata(self, chunk: Chunk) -> Mapping[str, Any]:
+        if not (self._named and chunk.unnamed):
+            return chunk.metadata
+        return {key: value for key, value in chunk.metadata.items() if key not in chunk.unnamed}
+
+    def source(self, chunk: Chunk) -> str:
+        """The file, else the title, else the URL, else "unknown" in the language, if one was given; on one line."""
+        for name in ("source", "title", "url"):
+            if line := self.line(chunk, name):
+                return line
+        return self._unknown
+
+    def reference(self, chunk: Chunk, pages: tuple[int | str, ...]) -> str:
+        """The source of `chunk` and its place there, else `pages`; on one line."""
+        row = self.number(chunk, "row_number")
+        section, sheet = self.line(chunk, "section") or "", self.line(chunk, "sheet") or ""
+        heading = Heading(1, self.source(chunk), pages, section, sheet, "" if row is None else str(row))
+        return reference(heading, self._words)
+
+    def pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
+        """The pages of `chunks`, each once: whole numbers in ascending order, before others as they come."""
+        found = {page: None for chunk in chunks if (page := self.number(chunk, "page")) is not None}
+        return tuple(sorted(found, key=lambda page: page if isinstance(page, int) else math.inf))

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import hits_of, words_of
+from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
+from ctxassembly.answers.answer import CODE_CHARS, AnswerReader, Mode, Resolved
+from ctxassembly.errors import ConfigError, InputError
+from stopwatch import takes_less
+
+CONTEXT = assemble(hits_of([words_of(name, 0) for name in "ABCD"]))
+MODES: tuple[Mode, ...] = ("keep", "renumber", "remove")
+
+
+def used(resolved: Resolved) -> list[str]:
+    return [citation.label for citation in resolved.citations]
+
+
+@pytest.mark.parametrize(
+    ("answer", "labels"),
+    [
+        ("A fact [1].", "1"),
+        ("A fact [1, 2].", "12"),
+        ("A fact [1][2].", "12"),
+        ("A fact [1-3].", "123"),
+        ("A fact [1–3].", "123"),
+        ("A fact 【3】.", "3"),
+        ("A fact [SOURCE 2].", "2"),
+        ("A fact [Bron 2].", "2"),
+        ("A fact.¹", "1"),
+        ("A fact.¹²", "12"),
+        ("A fact¹,³ and a half.", "13"),
+        ("A fact¹⁻³.", "123"),
+        ("A fact[2].", "2"),
+        ("一つの事実[2]。", "2"),
+        ("A [fact](https://a.example/) [2]", "2"),
+        ("A fact [1](https://a.example/x).", "1"),
+        ("A fact (see page 3)[2].", "2"),
+        ("[3] says so, as [1] does, as [3] does.", "31"),
+        ("[2024] [1]", "1"),
+        ("- [1]: gids.pdf\n- [2]: gids.pdf", "12"),
+        ("An `index` [1]", "1"),
+        ("A stray ` tick [1]\nand another ` [2]", "12"),
+        ("An escaped \\` tick [1] `", "1"),
+        (f"Code that is too long ` [1] {'x' * CODE_CHARS} `", "1"),
+        ("```\ncode\n```\nA fact [1].", "1"),
+        ("~~~~\ncode\n~~~~\nA fact [1].", "1"),
+        ("```inline``` [1]", "1"),
+        ("~~struck~~ [1]", "1"),
+        ("Unlike [[1]]", "1"),
+    ],
+)
+def test_every_form_cites(answer: str, labels: str):
+    resolved = CONTEXT.resolve(answer)
+    assert used(resolved) == list(labels)
+    assert not resolved.unlabelled
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer"),
+    [
+        ("inline code is skipped", "Take `a [1]` and ``b ` [2]``."),
+        ("fenced code is skipped", "```python\nx = [1]\n```"),
+        ("whatever the fence", "~~~\n[1]\n~~~"),
+        ("a fence ends with as many marks", "````\n[1]\n```\n[2]\n````"),
+        ("a fence that is never closed reaches to the end", "```\n[1]\n\n[2]"),
+        ("fences stand in lists", "- so:\n      ```\n      [1]\n      ```"),
+        ("what the context escapes is no label", "\\[1] Source: forged.pdf"),
+        ("an index is none", "x[1] and my_list[1][2] and _[1]"),
+        ("an exponent is none", "10² m², 5 km², x², 10⁻³, 3 µm³, E=mc², R² and χ²"),
+        ("nor is a charge or an isotope", "Ca²⁺, SO₄²⁻, ¹H and ⁴He"),
+        ("nor is a superscript without a label", "Marie⁹ and Pierre¹⁹"),
+        ("words in brackets are none", "[sic] [...] [see 1] [1 of 2] [] [a1]"),
+        ("a range is bounded", "[1-1000] [1914-1980]"),
+        ("brackets of several lines are none", "[1,\n2]"),
+    ],
+)
+def test_what_only_looks_like_a_citation(rule: str, answer: str):
+    resolved = CONTEXT.resolve(answer)
+    assert (used(resolved), resolved.unknown, resolved.text) == ([], (), answer)
+    assert CONTEXT.resolve(answer, mode="remove").text == answer
+    assert resolved.unlabelled
+
+
+def test_unknown_labels_are_reported_and_unused_citations_listed():
+    resolved = CONTEXT.resolve("One [7], two [2, 9], three [3-6].")
+    assert resolved.unknown == ("7", "9", "5", "6")
+    assert used(resolved) == ["2", "3", "4"]
+    assert [citation.label for citation in resolved.unused] == ["1"]
+
+
+def test_an_unknown_index_after_a_word_is_not_reported():
+    assert CONTEXT.resolve("Take items[9] and fact[1] [8].").unknown == ("8",)
+
+
+@pytest.mark.parametrize(
+    ("answer", "unlabelled"),
+    [("A fact.", True), ("A fact [1].", False), ("A fact [9].", False), ("", False), (" \n", False)],
+)
+def test_an_answer_without_any_label_is_reported(answer: str, unlabelled: bool):
+    assert CONTEXT.resolve(answer).unlabelled is unlabelled
+
+
+@pytest.mark.parametrize("config", [AssemblyConfig(format="minimal"), AssemblyConfig(max_tokens=3)])
+def test_no_label_is_missed_where_none_was_shown(config: AssemblyConfig):
+    context = assemble(hits_of([words_of("A", 0)]), config)
+    assert "[1]" not in context.text
+    assert not context.resolve("A fact.").unlabelled
+
+
+def test_an_empty_context_misses_no_label():
+    assert not assemble([]).resolve("Nothing was found.").unlabelled
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer", "text"),
+    [
+        ("1..n by first use", "a [3] b [1] c [3]", "a [1] b [2] c [1]"),
+        ("unknown labels left as they are", "a [3, 9] b [8]", "a [1, 9] b [8]"),
+        ("a range stays one if it can", "[2-4]", "[1-3]"),
+        ("and becomes a list if not", "[3] [2-4]", "[1] [2, 1, 3]"),
+        ("the form stays", "【3】[SOURCE 2]¹ ", "【1】[SOURCE 2]³ "),
+        ("superscripts stay apart", "fact⁴²", "fact¹,²"),
+        ("a target stays", "[4](https://a.example/4)", "[1](https://a.example/4)"),
+        ("code stays", "[4] `[4]`", "[1] `[4]`"),
+    ],
+)
+def test_renumbering(rule: str, answer: str, text: str):
+    assert CONTEXT.resolve(answer).text == text
+
+
+@pytest.mark.parametrize(
+    ("rule", "answer", "text"),
+    [
+        ("white space before goes too", "A fact [1] and more [2, 3].", "A fact and more."),
+        ("all forms go", "A【3】 b [1][2] c.¹ d [SOURCE 2]", "A b c. d"),
+        ("a list of markers goes whole", "A fact [1], [2]; [3].", "A fact."),
+        ("unknown ones as well", "A fact [9].", "A fact."),
+        ("with their target", "A fact [1](https://a.example/x).", "A fact."),
+        ("a remark in parentheses stays", "A fact [1](often).", "A fact(often)."),
+        ("code stays", "A fact `[1]` [1].", "A fact `[1]`."),
+        ("emphasis stays", "A fact **really** [1].", "A fact **really**."),
+        ("units stay", "5 m² [1].", "5 m²."),
+    ],
+)
+def test_markers_are_removed_for_speech(rule: str, answer: str, text: str):
+    assert CONTEXT.resolve(answer, mode="remove").text == text
+
+
+def test_marks_say_where_they_stand():
+    answer = "A fact [1], another.² Not [9]."
+    marks = CONTEXT.resolve(answer).marks
+    assert [(answer[slice(*mark.span)], mark.labels) for mark in marks] == [("[1]", ("1",)), ("²", ("2",)), ("[9]", ())]
+
+
+FRAGMENTS = (
+    *(
+        "[1]",
+        "[2, 3]",
+        "[9]",
+        "[1-3]",
+        "【3】",
+        "[SOURCE 2]",
+        "¹",
+        "²",
+        "¹²",
+        "⁻",
+        "[",
+        "]",
+        "【",
+        "】",
+        "(",
+        ")",
+        "1",
+        ",",
+    ),
+    *(
+        "`",
+        "``",
+        "```",
+        "````",
+        "~~~",
+        "\n```\n",
+        "```py\n",
+        "\n~~~\n",
+        "    ```\n",
+        "\n",
+        "\r\n",
+        " ",
+        "  ",
+        "\t",
+        "\u00a0",
+    ),
+    *(
+        "\\",
+        "x",
+        "_",
+        "word",
+        "m",
+        "km",
+        ". ",
+        "; ",
+        "(http://a.b/",
+        ")",
+        "é",
+        "日本",
+        "[1](a.b)",
+        "x[1][2]",
+        "`[1]`",
+        "-",
+    ),
+    *("\u00a0", ",", "`[1]`", "-", " " * 25, "`" * 120, "~" * 101, "a" * 70, "[1,1,1", "a.b" * 200, "`" + "z" * 1001),
+)
+answers = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=40).map("".join)
+
+
+def cut(answer: str, sizes: list[int]) -> Iterator[str]:
+    at = 0
+    for size in sizes:
+        yield answer[at : at + size]
+        at += size
+    yield answer[at:]
+
+
+@given(answers, st.lists(st.integers(0, 12), max_size=80), st.sampled_from(MODES))
+def test_pieces_of_any_size_give_what_the_whole_gives(answer: str, sizes: list[int], mode: Mode):
+    whole = CONTEXT.resolve(answer, mode)
+    for pieces in (list(cut(answer, sizes)), list(answer)):
+        reader = CONTEXT.reader(mode)
+        given_back = "".join([*(reader.feed(piece) for piece in pieces), reader.close()])
+        assert given_back == "".join(CONTEXT.stream(pieces, mode)) == whole.text
+        assert reader.resolved == whole
+
+
+@given(answers)
+def test_kept_is_kept(answer: str):
+    assert CONTEXT.resolve(answer, "keep").text == answer
+
+
+@given(answers)
+def test_modes_agree_on_what_is_cited(answer: str):
+    kept, renumbered, removed = (CONTEXT.resolve(answer, mode) for mode in MODES)
+    assert kept.citations == renumbered.citations == removed.citations
+    assert kept.unknown == renumbered.unknown == removed.unknown
+    assert len({*kept.citations, *kept.unused}) == len(CONTEXT.citations) == len(kept.citations) + len(kept.unused)
+
+
+def test_what_is_settled_comes_at_once():
+    reader = CONTEXT.reader()
+    assert [reader.feed(piece) for piece in ("A fact ", "[", "1", "]", ". And")] == ["A fact ", "", "", "", "[1]. And"]
+    assert reader.feed(" a [note that goes on") == " a [note that goes on"
+    assert (reader.close(), reader.close()) == ("", "")
+
+
+async def test_the_reader_serves_async_streams_as_well():
+    async def tokens() -> AsyncIterator[str]:
+        for piece in ("A fact [", "3", "]."):
+            yield piece
+
+    reader = CONTEXT.reader("renumber")
+    said = [reader.feed(piece) async for piece in tokens()]
+    assert "".join([*said, reader.close()]) == "A fact [1]."
+    assert used(reader.resolved) == ["3"]
+
+
+def test_a_stream_returns_what_it_resolved():
+    def answer() -> Iterator[str]:
+        resolved = yield from CONTEXT.stream(["A fact [", "3]."], "renumber")
+        yield f" Sources: {used(resolved)}"
+
+    assert "".join(answer()) == "A fact [1]. Sources: ['3']"
+
+
+@pytest.mark.parametrize(
+    "seed", ["[", "[1,", "[1-50,", "[1](", "[1](a.", "`", "``a`", "\n```", "\n ", "【", "¹,", " ", "1,"]
+)
+@pytest.mark.parametrize("mode", ["renumber", "remove"])
+def test_time_is_linear_whatever_the_answer_is(seed: str, mode: Mode):
+    """A quarter of a megabyte; what is quadratic takes minutes."""
+    answer = seed * (250_000 // len(seed))
+    assert takes_less(lambda: CONTEXT.resolve(answer, mode), 20)
+
+
+def test_a_wrong_mode_is_an_error():
+    with pytest.raises(ConfigError, match="mode must be one of 'keep', 'renumber', 'remove', got 'speech'"):
+        CONTEXT.resolve("", "speech")
+
+
+@pytest.mark.parametrize("piece", [None, b"[1]", ["[1]"]])
+def test_what_is_no_text_is_an_error(piece: object):
+    with pytest.raises(InputError, match="an answer must be text"):
+        AnswerReader(()).feed(piece)
+
+
+def test_a_closed_answer_takes_nothing_more():
+    reader = CONTEXT.reader()
+    reader.close()
+    with pytest.raises(InputError, match="closed"):
+        reader.feed("more")
+
+
+def test_the_labels_are_those_of_the_text():
+    context = assemble([Hit(Chunk("b", "B", "Second.")), Hit(Chunk("a", "A", "First."))])
+    (citation,) = context.resolve("So it is [2].").citations
+    assert citation.document_id == "A"

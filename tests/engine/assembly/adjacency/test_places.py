@@ -1,0 +1,155 @@
+"""Where chunks without an index stand, and which of them lie in each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from builders import decision, hits_of, numbered, split, standing
+from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
+from ctxassembly.assembly.adjacency.kin import MOST_LEVELS, in_document, kin_wanted
+from ctxassembly.assembly.adjacency.places import CHAIN_GAP, Answered, contained, page_name, positions
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Origin
+
+TEXT = numbered("w", 400)
+PLAIN = split("D", TEXT, size=200, overlap=40, indexed=False)
+
+
+def paged(page: int, chunk: Chunk, **more: object) -> Chunk:
+    return replace(chunk, id=f"{page}/{chunk.id}", origin=Origin((("page", page),), **more))  # type: ignore[arg-type]
+
+
+def steps(chunks: list[Chunk], answered: Answered = Answered()) -> list[int]:  # noqa: B008
+    """From each chunk to the next one, in their order."""
+    placed = sorted(positions(chunks, pages=("page_label", "page"), answered=answered).values())
+    return [after - before for before, after in pairwise(placed)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "chunks", "expected"),
+    [
+        ("what overlaps is adjacent", PLAIN[3:6], [1, 1]),
+        ("in whatever order it comes", PLAIN[5:2:-1], [1, 1]),
+        ("what is far apart is not", [PLAIN[0], PLAIN[7]], [CHAIN_GAP]),
+        ("white space that a splitter strips is no gap", [PLAIN[0], replace(PLAIN[1], start=215)], [1]),
+        ("more is one", [PLAIN[0], replace(PLAIN[1], start=225)], [CHAIN_GAP]),
+        ("an overlap that the text doesn't bear out is none", [PLAIN[0], replace(PLAIN[9], start=100)], [CHAIN_GAP]),
+        ("nobody knows where a chunk without an offset stands", [PLAIN[0], replace(PLAIN[1], start=None)], [CHAIN_GAP]),
+        ("on another page nothing adjoins", [paged(1, PLAIN[0]), paged(2, replace(PLAIN[1], start=200))], [CHAIN_GAP]),
+        ("a chunk inside another one has its place", [PLAIN[0], replace(PLAIN[0], id="in", text=TEXT[:50])], [0]),
+    ],
+)
+def test_adjacent_is_what_offsets_prove(rule: str, chunks: list[Chunk], expected: list[int]):
+    assert steps(chunks) == expected
+
+
+def test_pages_come_by_their_numbers_not_by_their_labels():
+    first, second = (
+        replace(PLAIN[0], id=name, origin=Origin((("page", page), ("page_label", label))))
+        for name, page, label in (("front", 2, "iii"), ("main", 3, "1"))
+    )
+    assert page_name([first, second], ("page_label", "page")) == "page"
+    placed = positions([second, first], pages=("page_label", "page"))
+    assert placed["front"] < placed["main"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second", "answered", "adjacent"),
+    [
+        ("nobody knows", {}, {}, Answered(), False),
+        ("the store gave both pages whole", {}, {}, Answered(whole={"D"}), True),
+        ("the store gave what is beside the first", {}, {}, Answered(beside={"3/D6"}, reach=1), True),
+        ("the store gave what is beside the second", {}, {}, Answered(beside={"4/D0"}, reach=1), True),
+        ("it begins later on its page", {}, {"start": 300}, Answered(whole={"D"}), False),
+        ("a page is between", {}, {"page": 5}, Answered(whole={"D"}), False),
+    ],
+)
+def test_a_page_goes_on_where_nothing_is_known_to_be_between(
+    rule: str, first: dict, second: dict, answered: Answered, adjacent: bool
+):
+    one = paged(3, PLAIN[6])
+    two = paged(second.get("page", 4), replace(PLAIN[0], start=second.get("start", 0)))
+    assert steps([two, one], answered) == [1 if adjacent else CHAIN_GAP]
+
+
+def test_what_lies_in_a_larger_chunk_is_dropped_and_traced():
+    whole = split("D", TEXT, size=len(TEXT), indexed=False)[0]
+    inner = replace(PLAIN[3], id="inner")
+    context = assemble(hits_of([inner, whole], 0.9, 0.2), AssemblyConfig(dedup="none"))
+    assert standing(context) == [whole.id]
+    assert decision(context, "inner").outcome == decision(context, "inner").reason == "contained"
+    assert decision(context, "inner").because_of == whole.id
+    assert context.citations[0].score == 0.9
+
+
+def test_what_is_only_said_to_lie_in_a_larger_chunk_stays():
+    whole = split("D", TEXT, size=len(TEXT), indexed=False)[0]
+    other = replace(PLAIN[3], id="other", text=PLAIN[3].text.upper())
+    candidates = [Candidate(chunk, rank) for rank, chunk in enumerate((other, whole))]
+    assert contained(candidates) == {}
+
+
+def test_chunks_with_an_index_are_left_to_it():
+    whole, inner = split("D", TEXT, size=len(TEXT))[0], replace(PLAIN[3], index=1)
+    assert contained([Candidate(inner, 0), Candidate(whole, 1)]) == {}
+
+
+def family() -> dict[str, Chunk]:
+    """Two parents of three children each."""
+    chunks = {}
+    for parent, begin in (("P", 0), ("Q", 600)):
+        names = tuple(f"{parent}{n}" for n in range(3))
+        text = TEXT[begin : begin + 600]
+        link = {"next_id": "Q"} if parent == "P" else {"prev_id": "P"}
+        chunks[parent] = Chunk(parent, "D", text, start=begin, origin=Origin(child_ids=names), **link)
+        for n, name in enumerate(names):
+            origin = Origin((("parent", parent),), parent_id=parent)
+            chunks[name] = Chunk(name, "D", text[200 * n : 200 * n + 200], start=200 * n, origin=origin)
+    return chunks
+
+
+def test_kin_are_found_step_by_step():
+    chunks = family()
+    assert kin_wanted(chunks["P2"], {}, 1) == ("P",)
+    known = {"P": chunks["P"]}
+    assert kin_wanted(chunks["P2"], known, 1) == ("P1", "Q")
+    known["Q"] = chunks["Q"]
+    assert kin_wanted(chunks["P2"], known, 1) == ("P1", "Q0")
+    known |= {name: chunks[name] for name in ("P1", "Q0")}
+    assert kin_wanted(chunks["P2"], known, 1) == ()
+    assert kin_wanted(chunks["P2"], known, 2) == ("P0", "Q1")
+    assert kin_wanted(chunks["P"], known, 1) is None
+    assert kin_wanted(chunks["P2"], {}, 1, missing={"P"}) is None
+
+
+def test_an_offset_in_a_parent_is_one_in_the_document_if_the_text_bears_it_out():
+    chunks = family()
+    found = in_document(chunks["Q1"], chunks)
+    assert (found.start, found.origin and found.origin.part) == (800, ())
+    assert in_document(replace(chunks["Q1"], start=3), chunks).start is None
+    assert in_document(chunks["Q1"], {}) == chunks["Q1"]
+
+
+def test_parents_of_each_other_end():
+    one, two = (
+        Chunk(name, "D", TEXT, start=0, origin=Origin((("parent", other),), parent_id=other, child_ids=(other,)))
+        for name, other in (("one", "two"), ("two", "one"))
+    )
+    known = {"one": one, "two": two}
+    assert kin_wanted(one, known, 3) == ()
+    assert in_document(one, known).start == 0
+    assert MOST_LEVELS >= 3
+    context = assemble(hits_of([one, two]), store=MemoryStore([one, two]))
+    assert context.text.count("w000") == 1
+
+
+def test_leaves_are_read_in_order_with_the_leaves_beside_them():
+    chunks = family()
+    store = MemoryStore(chunks.values())
+    context = assemble(hits_of([chunks["Q0"]]), AssemblyConfig(neighbours="unfiltered"), store=store)
+    assert standing(context) == ["P2", "Q0", "Q1"]
+    assert next(source.start for source in context.provenance) == 400
+    assert "[...]" not in context.text

@@ -1,0 +1,579 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from builders import cited, count, decision, hits_of, numbered, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble, presets
+from ctxassembly.assembly.rendering.layout import Layout
+from stopwatch import grows_less, takes_less
+from strategies import words
+
+HEADER_WORDS = 3
+"""[1] Source: unknown"""
+
+
+def worded(document_id: str, n: int, length: int, **more: Any) -> Chunk:
+    """Chunk `n` of a document, of `length` different words."""
+    return Chunk(f"{document_id}{n}", document_id, numbered(f"{document_id}{n}.", length), index=n, **more)
+
+
+def fitted(chunks: list[Chunk], limit: int, *, store: list[Chunk] | None = None, **options: Any) -> Context:
+    config = AssemblyConfig(max_tokens=limit, encoding=words, **options)
+    context = assemble(hits_of(chunks), config, store=None if store is None else MemoryStore(store))
+    assert context.token_count == words(context.text) <= limit
+    return context
+
+
+SMALL, LARGE, LITTLE = worded("A", 0, 10), worded("B", 0, 50), worded("C", 0, 10)
+APART = [worded("A", 0, 10), worded("A", 1, 10), worded("A", 5, 10), worded("B", 0, 5)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "granularity", "chunks", "limit", "stands"),
+    [
+        ("everything stands where everything fits", "document", [SMALL, LARGE, LITTLE], 79, ["A0", "B0", "C0"]),
+        (
+            "whole documents are dropped from the tail until it fits",
+            "document",
+            [SMALL, LARGE, LITTLE],
+            78,
+            ["A0", "B0"],
+        ),
+        ("whole documents are dropped from the tail", "document", [SMALL, LARGE, LITTLE], 65, ["A0"]),
+        ("from the tail: what comes after a dropped one goes as well", "document", [SMALL, LARGE, LITTLE], 26, ["A0"]),
+        ("filling goes on", "chunk", [SMALL, LARGE, LITTLE], 26, ["A0", "C0"]),
+        ("filling goes on", "passage", [SMALL, LARGE, LITTLE], 26, ["A0", "C0"]),
+        (
+            "dropped only if it doesn't fit beside everything ranked above it",
+            "chunk",
+            [SMALL, LARGE, LITTLE],
+            25,
+            ["A0"],
+        ),
+        ("only the first is cut when even that doesn't fit: passages", "document", APART, 23, ["A0", "A1"]),
+        ("the rest of the first document goes, as do the others", "document", APART, 31, ["A0", "A1"]),
+        ("passages, then chunks", "document", [*APART[:2], LARGE], 22, ["A0"]),
+        ("a lesser passage never stands where the best one has to be cut", "document", APART, 22, ["A0"]),
+        ("passages, then chunks", "passage", APART[:2], 22, ["A0"]),
+        ("a passage stays whole where it fits", "passage", APART, 31, ["A0", "A1", "B0"]),
+        ("of the best passage its chunks, before lesser ones", "passage", [*APART[:2], APART[3]], 22, ["A0", "B0"]),
+        ("a passage is dropped whole", "passage", [LITTLE, *APART[:2]], 35, ["C0"]),
+        ("of which a chunk would have fitted", "chunk", [LITTLE, *APART[:2]], 35, ["C0", "A0"]),
+        ("best chunks first", "chunk", [APART[2], APART[0], APART[1]], 24, ["A0", "A5"]),
+        ("best chunks first", "chunk", [APART[1], APART[0], APART[2]], 23, ["A0", "A1"]),
+    ],
+)
+def test_what_the_budget_keeps(rule: str, granularity: str, chunks: list[Chunk], limit: int, stands: list[str]):
+    assert standing(fitted(chunks, limit, granularity=granularity, window=0)) == stands
+
+
+A = [worded("A", n, 10) for n in range(9)]
+B = [worded("B", n, 10) for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "stands"),
+    [
+        ("hits before neighbours", 26, ["A4", "B4"]),
+        ("hits before neighbours, the better hit's first", 36, ["A3", "A4", "B4"]),
+        ("then the better hit's other neighbour", 46, ["A3", "A4", "A5", "B4"]),
+        ("nearest before better", 66, ["A3", "A4", "A5", "B3", "B4", "B5"]),
+        ("then two steps away", 76, ["A2", "A3", "A4", "A5", "B3", "B4", "B5"]),
+    ],
+)
+def test_hits_come_before_neighbours(rule: str, limit: int, stands: list[str]):
+    context = fitted([A[4], B[4]], limit, store=[*A, *B], window=2)
+    assert standing(context) == stands
+
+
+def test_the_first_document_is_cut_to_its_hits_before_its_neighbours():
+    context = fitted([A[4], B[4]], 23, store=[*A, *B], granularity="document")
+    assert standing(context) == ["A3", "A4"]
+    assert standing(fitted([A[4], B[4]], 22, store=[*A, *B], granularity="document")) == ["A4"]
+
+
+def test_five_stage_drops_documents_from_the_tail():
+    chunks = [Chunk(f"{name}0", name, numbered(name, 1_500), index=0) for name in "ABCD"]
+    context = assemble(hits_of(chunks), presets.FIVE_STAGE)
+    assert standing(context) == ["A0", "B0"]
+    assert context.trace.documents_dropped == 2
+    assert count(context.text) <= 8_000
+
+
+SENTENCES = "One is five words long. Two is five words long. Three is five words long. Four is five words long."
+DESCRIBED = Chunk(
+    "A0",
+    "A",
+    SENTENCES,
+    0,
+    metadata={"source": "gids.pdf", "page": 3, "page_summary": "A summary of eight words for this page"},
+)
+SUMMARY = "[Page context: A summary of eight words for this page]\n"
+FULL = "[1] Source: gids.pdf, page 3\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "text"),
+    [
+        ("everything fits", 35, FULL + SUMMARY + SENTENCES),
+        ("the summary goes first", 34, FULL + SENTENCES),
+        ("the summary goes first", 25, FULL + SENTENCES),
+        ("then text is cut at a sentence", 24, FULL + SENTENCES[:73] + " [...]"),
+        ("then page and path, which would be more than a quarter", 23, "[1]\n" + SENTENCES),
+        ("text is cut only then", 20, "[1]\n" + SENTENCES[:73] + " [...]"),
+        ("cut at a sentence", 12, "[1]\n" + SENTENCES[:47] + " [...]"),
+        ("cut at a sentence", 8, "[1]\n" + SENTENCES[:23] + " [...]"),
+        ("then the label, which would be more than a quarter with the mark of the cut", 7, SENTENCES[:23]),
+        ("then the label", 5, SENTENCES[:23]),
+        ("at a word, where not even a sentence fits", 4, "One is five words"),
+        ("at a word", 3, "One is five"),
+        ("then the label", 2, "One is"),
+        ("empty only when there is no usable hit", 1, "One"),
+    ],
+)
+def test_under_a_tiny_budget(rule: str, limit: int, text: str):
+    context = fitted([DESCRIBED], limit, window=0)
+    assert context.text == text
+    assert len(context.citations) == 1
+    if limit < 35:
+        assert any(note.startswith("budget: no item fits whole; 'A0' stands alone") for note in context.trace.notes)
+    assert decision(context, "A0").outcome == ("kept" if SENTENCES in text else "cut")
+
+
+def test_a_sentence_that_does_not_fit_is_cut_at_a_word():
+    context = fitted([worded("A", 0, 30)], 10, window=0)
+    assert context.text == f"[1]\n{numbered('A0.', 8)} [...]"
+
+
+@pytest.mark.parametrize("limit", [1, 5, 12])
+def test_a_word_that_does_not_fit_is_cut_at_a_character(limit: int):
+    config = AssemblyConfig(max_tokens=limit, encoding=len, window=0)
+    context = assemble(hits_of([Chunk("a", "A", "Donaudampfschifffahrtsgesellschaft")]), config)
+    assert context.text == "Donaudampfschifffahrtsgesellschaft"[:limit]
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "cut"),
+    [
+        ("a full stop ends a sentence", "First one. Second one goes on and on", "First one."),
+        ("a quoted one as well", "He said “No!” Then nothing more at all", "He said “No!”"),
+        ("not the point in a number", "Pay 3.50 euro and not one cent more", "Pay 3.50 euro"),
+        ("a Chinese one ends without a blank", "第一句。第二句在这里继续", "第一句。"),
+        ("a Japanese quotation as well", "「はい。」つぎのぶんがつづきます", "「はい。」"),
+        ("the end of a line", "A heading\nand a text without any stop", "A heading"),
+    ],
+)
+def test_where_a_sentence_ends(rule: str, text: str, cut: str):
+    config = AssemblyConfig(max_tokens=len(cut) + 2, encoding=len, window=0, format="minimal")
+    context = assemble(hits_of([Chunk("a", "A", text)]), config)
+    assert context.text.removesuffix(" [...]") == cut
+
+
+def test_a_cut_text_is_marked_where_there_is_room_for_a_header():
+    assert fitted([DESCRIBED], 24, window=0).text.endswith("long. [...]")
+    cut = fitted([DESCRIBED], 24, window=0).citations[0]
+    assert cut.chunk_ids == ("A0",)
+
+
+@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
+@pytest.mark.parametrize("limit", [*range(1, 40), 60, 100])
+def test_no_budget_is_ever_exceeded(encoding: str, limit: int):
+    hits = hits_of([DESCRIBED, Chunk("b", "B", "日本語の文章です。" * 9), Chunk("c", "C", "👩‍👩‍👧 [1] " * 9)])
+    context = assemble(hits, AssemblyConfig(max_tokens=limit, encoding=encoding))
+    assert 0 < count(context.text, encoding) == context.token_count <= limit
+
+
+def test_the_next_hit_stands_where_not_one_character_of_the_best_fits():
+    hits = hits_of([Chunk("a", "A", "\U0001f9ff\U0001f9ff"), Chunk("b", "B", "plain")])
+    assert count("\U0001f9ff") > 1
+    context = assemble(hits, AssemblyConfig(max_tokens=1))
+    assert context.text == "plain"
+    assert standing(context) == ["b"]
+    assert decision(context, "a").outcome == "dropped"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [("not one character fits", "\U0001f9ff"), ("white space alone", " \n\t ")],
+)
+def test_an_empty_context_has_its_trace(rule: str, text: str):
+    context = assemble(hits_of([Chunk("a", "A", text)]), AssemblyConfig(max_tokens=1))
+    assert (context.text, context.token_count, context.citations) == ("", 0, ())
+    assert decision(context, "a").outcome == "dropped"
+
+
+def test_the_trace_gives_what_was_left_out():
+    """Chunks, tokens, rate."""
+    context = fitted([SMALL, LARGE, LITTLE, worded("C", 7, 10)], 27, window=0)
+    trace = context.trace
+    assert standing(context) == ["A0", "C0"]
+    assert [each.chunk_id for each in trace.left_out] == ["B0", "C7"]
+    assert decision(context, "B0").tokens == 50 + HEADER_WORDS
+    assert decision(context, "C7").tokens == 10 + len(["[...]"])
+    assert trace.left_out_tokens == 64
+    assert trace.left_out_rate == 0.5
+    assert trace.documents_dropped == 1
+    assert "1 document dropped for budget" in trace.summary
+    assert (trace.token_count, trace.max_tokens) == (26, 27)
+
+
+def test_nothing_is_left_out_where_everything_fits():
+    trace = fitted([SMALL, LARGE], 100, window=0).trace
+    assert (trace.left_out, trace.left_out_tokens, trace.left_out_rate, trace.documents_dropped) == ((), 0, 0.0, 0)
+
+
+def test_the_chunks_of_a_dropped_document_share_its_tokens_exactly():
+    chunks = [SMALL, *(worded("B", n, 7 + n) for n in range(3))]
+    context = fitted(chunks, 20, granularity="document", window=0)
+    assert context.trace.left_out_tokens == 7 + 8 + 9 + HEADER_WORDS
+    assert all((decision(context, f"B{n}").tokens or 0) > 0 for n in range(3))
+
+
+def test_stripped_overlap_costs_nothing():
+    """The marginal cost of a chunk is what it adds, not what it holds."""
+    text = numbered("w", 60)
+    chunks = [Chunk("a", "A", text[:199], 0, 0), Chunk("b", "A", text[100:], 1, 100)]
+    context = fitted(chunks, 60 + HEADER_WORDS, window=0)
+    assert standing(context) == ["a", "b"]
+    assert words(text) == 60
+
+
+def test_headers_separators_and_summaries_are_paid_for():
+    """Counted on the rendered string."""
+    plain = replace(DESCRIBED, metadata={})
+    assert fitted([plain], 23, window=0).text.endswith(SENTENCES)
+    assert not fitted([plain], 22, window=0).text.startswith("[1] Source: unknown\n" + SENTENCES)
+
+
+def test_a_token_budget_gives_the_limit():
+    from ctxassembly import TokenBudget
+
+    budget = TokenBudget(window=100, system=10, query=10, conversation=10, generation=10, buffer=10)
+    config = AssemblyConfig(max_tokens=budget, window=0)
+    context = assemble(hits_of([words_of("A", 0), Chunk("b", "B", "word " * 60)]), config)
+    assert context.trace.max_tokens == 50
+    assert standing(context) == ["A0"]
+
+
+@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+def test_a_text_that_a_counter_finds_free_stands_once(granularity: str):
+    """A guess such as len(text) // 4 counts short texts as nothing."""
+    chunks = [Chunk("a", "A", "ab", 0), Chunk("b", "A", "x" * 400, 2), Chunk("c", "C", "y" * 400)]
+    config = AssemblyConfig(
+        max_tokens=1, encoding=lambda text: len(text) // 4, format="minimal", granularity=granularity
+    )
+    context = assemble(hits_of(chunks), config)
+    assert context.text == "ab"
+    assert cited(context) == [("1", ("a",))]
+
+
+def test_blanks_at_the_end_of_a_chunk_do_not_count_against_it():
+    chunk = Chunk("a", "A", "One word and many blanks." + " " * 5_000)
+    context = assemble(hits_of([chunk, words_of("B", 0)]), AssemblyConfig(max_tokens=35, window=0))
+    assert standing(context) == ["a"]
+    assert decision(context, "a").outcome == "kept"
+
+
+HOSTILE = {
+    "leaders of a table of contents": ".",
+    "question marks": "?!",
+    "closing brackets after a stop": ".))))))))",
+    "blanks": "a" + " " * 99,
+    "blank lines": "\n \n",
+    "brackets": "[",
+    "line breaks before brackets": "\n[",
+    "one letter": "a",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_time_to_cut_is_linear_on_hostile_text(kind: str):
+    """16 times the text takes some 16 times the time; a quadratic search would take 256 times."""
+
+    def cutting(length: int) -> Callable[[], object]:
+        hits = hits_of([Chunk("a", "A", "x" + (HOSTILE[kind] * length)[:length] + "x")])
+        config = AssemblyConfig(max_tokens=length // 2, encoding=len, window=0)
+
+        def cut() -> None:
+            assert 0 < len(assemble(hits, config).text) <= length // 2
+
+        return cut
+
+    assert grows_less(cutting, 2_000, 32_000, 150)
+
+
+def test_a_chunk_of_ten_megabytes_is_cut_in_reasonable_time():
+    text = "Een zin van enkele woorden over de afdeling. " * 230_000
+    found = []
+    hits = [Hit(Chunk("a", "A", text), 1.0)]
+    assert takes_less(lambda: found.append(assemble(hits, AssemblyConfig(window=0))), 10)
+    context = found[0]
+    assert 7_900 < context.token_count <= 8_000
+    assert context.text.endswith("afdeling. [...]")
+
+
+LONG = Chunk("L0", "L", "One two three four five. Six seven eight nine ten. Eleven twelve thirteen fourteen.", index=0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "at_edge", "limit", "stands"),
+    [
+        ("skip: keep filling", "skip", 26, ["A0", "C0"]),
+        ("stop", "stop", 26, ["A0"]),
+        ("stop: where everything fits nothing ends", "stop", 79, ["A0", "B0", "C0"]),
+    ],
+)
+def test_what_follows_an_item_that_does_not_fit(rule: str, at_edge: str, limit: int, stands: list[str]):
+    assert standing(fitted([SMALL, LARGE, LITTLE], limit, at_edge=at_edge, window=0)) == stands
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "text"),
+    [
+        ("truncate at a sentence", 25, "One two three four five. [...]"),
+        ("as much as fits", 27, "One two three four five. Six seven eight nine ten. [...]"),
+        ("whole where it fits", 30, LONG.text),
+        ("not inside a sentence", 21, None),
+    ],
+)
+def test_truncate_cuts_what_does_not_fit_and_ends_there(rule: str, limit: int, text: str | None):
+    context = fitted([SMALL, LONG, LITTLE], limit, at_edge="truncate", window=0)
+    assert standing(context) == (["A0"] if text is None else ["A0", "L0"])
+    if text is not None:
+        assert context.blocks[1].text == f"[2] Source: unknown\n{text}"
+        assert decision(context, "L0").outcome == ("kept" if text == LONG.text else "cut")
+        assert decision(context, "L0").tokens is None
+
+
+@pytest.mark.parametrize(("least", "stands"), [(1, ["A0", "L0"]), (2, ["A0"])])
+def test_only_a_meaningful_rest_is_kept(least: int, stands: list[str]):
+    """Three times min_chunk_tokens: of five words, at most one."""
+    context = fitted([SMALL, LONG, LITTLE], 22, at_edge="truncate", min_chunk_tokens=least, window=0)
+    assert standing(context) == stands
+
+
+def test_degenerate_chunks_make_room_first():
+    crumbs = [worded("D", n, 2) for n in range(3)]
+    hits = [*crumbs, SMALL, LITTLE]
+    assert standing(fitted(hits, 30, window=0)) == ["D0", "D1", "D2", "A0"]
+    context = fitted(hits, 30, window=0, min_chunk_tokens=3)
+    assert standing(context) == ["A0", "C0"]
+    assert {each.chunk_id: each.tokens for each in context.trace.left_out} == {"D0": 2, "D1": 2, "D2": 2}
+    assert {each.reason for each in context.trace.left_out} == {"too short"}
+
+
+def test_while_everything_fits_degenerate_chunks_stay():
+    crumbs = [worded("D", n, 2) for n in range(3)]
+    assert standing(fitted([*crumbs, SMALL], 100, window=0, min_chunk_tokens=50)) == ["D0", "D1", "D2", "A0"]
+
+
+def test_degenerate_chunks_stay_where_there_are_no_others():
+    assert standing(fitted([worded("D", 0, 2), worded("D", 5, 9)], 6, window=0, min_chunk_tokens=50)) == ["D0"]
+
+
+@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+def test_what_fits_altogether_stands_though_a_part_of_it_would_not_beside_the_gap_that_it_leaves(granularity: str):
+    sentences = [f"Sentence number {n} of the report is here." for n in range(5)]
+    stored = [Chunk(f"B{n}", "B", f"{sentences[n]} {sentences[n + 1]}", index=n) for n in range(4)]
+    whole = len(" ".join(sentences).split())
+    context = fitted([stored[0], stored[3]], whole, store=stored, format="minimal", granularity=granularity)
+    assert context.text == " ".join(sentences)
+    assert fitted([stored[0], stored[3]], whole - 1, store=stored, format="minimal").trace.left_out
+
+
+VISIT = "The visit takes long."
+EDGE = Chunk("L0", "L", f"Parking is free here. {numbered('L.', 20)}. {VISIT}", index=0)
+NEXT = Chunk("L1", "L", f"Doors close at seven. {numbered('M.', 20)}.", index=1)
+
+
+def compressed(chunks: list[Chunk], limit: int, query: str = "visit doors", **options: Any) -> Context:
+    config = AssemblyConfig(
+        **{
+            "max_tokens": limit,
+            "encoding": words,
+            "window": 0,
+            "choose_by": "rank",
+            "compress": "extractive",
+            **options,
+        }
+    )
+    context = assemble(hits_of(chunks), config, query=query)
+    assert words(context.text) <= limit
+    return context
+
+
+def texts_of(context: Context) -> list[str]:
+    return [block.text.partition("\n")[2] for block in context.blocks]
+
+
+@pytest.mark.parametrize(
+    ("rule", "at_edge", "compress", "limit", "stands", "edge"),
+    [
+        ("skip: its beginning, then keep filling", "skip", "none", 34, ["A0", "L0", "C0"], "Parking is free here."),
+        ("skip: the sentences that answer, then keep filling", "skip", "extractive", 34, ["A0", "L0", "C0"], VISIT),
+        ("stop", "stop", "none", 34, ["A0"], None),
+        ("stop: the sentences that answer are the last", "stop", "extractive", 34, ["A0", "L0"], VISIT),
+        ("truncate: its beginning", "truncate", "none", 34, ["A0", "L0"], "Parking is free here."),
+        ("truncate: the sentences that answer instead", "truncate", "extractive", 34, ["A0", "L0"], VISIT),
+        ("with its mark it takes 8 words", "skip", "extractive", 21, ["A0", "L0"], VISIT),
+        ("not 7", "skip", "extractive", 20, ["A0"], None),
+        ("not 7", "truncate", "extractive", 20, ["A0"], None),
+        ("chunks that fit are never compressed", "skip", "extractive", 57, ["A0", "L0", "C0"], EDGE.text),
+        ("while everything fits, nothing is", "stop", "extractive", 57, ["A0", "L0", "C0"], EDGE.text),
+    ],
+)
+def test_the_edge_with_and_without_compression(
+    rule: str, at_edge: str, compress: str, limit: int, stands: list[str], edge: str | None
+):
+    context = compressed([SMALL, EDGE, LITTLE], limit, at_edge=at_edge, compress=compress)
+    assert standing(context) == stands
+    if edge is not None:
+        assert texts_of(context)[1] == edge + " [...]" * (edge != EDGE.text)
+
+
+BOTH = f"{VISIT}\nDoors close at seven. [...]"
+
+
+@pytest.mark.parametrize(
+    ("rule", "granularity", "limit", "texts"),
+    [
+        ("the document at the edge in part, the others dropped", "document", 38, [SMALL.text, BOTH]),
+        ("the passage at the edge in part, and filling goes on", "passage", 38, [SMALL.text, BOTH, LITTLE.text]),
+        ("a chunk after the other", "chunk", 38, [SMALL.text, BOTH, LITTLE.text]),
+        ("as many of its sentences as fit", "document", 24, [SMALL.text, f"{VISIT} [...]"]),
+        ("as many of its sentences as fit", "passage", 24, [SMALL.text, f"{VISIT} [...]"]),
+        ("a document that fits is whole", "document", 68, [SMALL.text, f"{EDGE.text}\n{NEXT.text}"]),
+    ],
+)
+def test_compression_at_each_granularity(rule: str, granularity: str, limit: int, texts: list[str]):
+    context = compressed([SMALL, EDGE, NEXT, LITTLE], limit, granularity=granularity)
+    assert texts_of(context) == texts
+
+
+@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+def test_of_the_best_document_the_best_chunk_is_compressed_before_a_lesser_one_stands(granularity: str):
+    far = Chunk("L5", "L", "Doors are wide.", index=5)
+    context = compressed([EDGE, far, LITTLE], 12, granularity=granularity)
+    assert texts_of(context)[0].startswith(VISIT)
+    assert decision(context, "L0").outcome == "compressed"
+    if granularity == "document":
+        assert standing(context) == ["L0"]
+
+
+def test_an_excerpt_may_be_shorter_than_a_whole_chunk_may():
+    """One sentence that answers is enough."""
+    assert texts_of(compressed([SMALL, EDGE], 34, min_chunk_tokens=9))[1] == f"{VISIT} [...]"
+
+
+def test_a_sentence_that_does_not_fit_does_not_keep_shorter_ones_out():
+    text = f"The visit is long, {numbered('L.', 30)}. A visit ends at ten."
+    assert texts_of(compressed([SMALL, Chunk("L0", "L", text)], 22))[1] == "A visit ends at ten. [...]"
+
+
+def test_no_higher_ranked_chunk_gives_way_to_a_lower_one():
+    """Whatever the limit: what stands of the better ones is never less than it would be without the lesser."""
+    chunks = [SMALL, EDGE, Chunk("O0", "O", f"A visit, short. {numbered('O.', 9)}."), LITTLE]
+    for limit in range(8, 80):
+        texts = texts_of(compressed(chunks, limit))
+        for number in range(1, 4):
+            fewer = texts_of(compressed(chunks[:number], limit))
+            assert texts[: len(fewer)] == fewer
+
+
+def characters(chunks: list[Chunk], limit: int, **options: Any) -> Context:
+    config = AssemblyConfig(**{"max_characters": limit, "window": 0, "choose_by": "rank", **options})
+    context = assemble(hits_of(chunks), config, query="visit doors")
+    assert len(context.text) <= limit
+    return context
+
+
+ALL = len("[1] Source: unknown\n") * 3 + len(SMALL.text) + len(EDGE.text) + len(LITTLE.text) + 2 * len("\n\n")
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "options", "stands"),
+    [
+        ("everything fits", ALL, {}, ["A0", "L0", "C0"]),
+        ("one character too many", ALL - 1, {}, ["A0", "L0"]),
+        ("filling goes on", ALL - len(EDGE.text) - 22, {}, ["A0", "C0"]),
+        ("stop", ALL - len(EDGE.text) - 22, {"at_edge": "stop"}, ["A0"]),
+        ("whole documents are dropped from the tail", ALL - 1, {"granularity": "document"}, ["A0", "L0"]),
+        ("compressed into the room left", ALL - len(EDGE.text) + 27, {"compress": "extractive"}, ["A0", "L0", "C0"]),
+        ("one character less", ALL - len(EDGE.text) + 26, {"compress": "extractive"}, ["A0", "L0"]),
+        ("whichever limit is reached first", ALL, {"max_tokens": 13, "encoding": words}, ["A0"]),
+    ],
+)
+def test_a_character_budget(rule: str, limit: int, options: dict[str, Any], stands: list[str]):
+    assert len(f"{VISIT} [...]") == 27
+    assert standing(characters([SMALL, EDGE, LITTLE], limit, **options)) == stands
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "text"),
+    [
+        ("everything fits", 127, FULL + SENTENCES),
+        ("page and path go, which would be more than a quarter", 126, "[1]\n" + SENTENCES),
+        ("text is cut only then", 101, "[1]\n" + SENTENCES[:73] + " [...]"),
+        ("the label and the mark of the cut are just a quarter", 40, "[1]\n" + SENTENCES[:23] + " [...]"),
+        ("then the label", 39, SENTENCES[:23]),
+        ("at a word", 15, "One is five"),
+        ("at a character", 2, "On"),
+        ("empty only when there is no usable hit", 1, "O"),
+    ],
+)
+def test_under_a_tiny_character_budget(rule: str, limit: int, text: str):
+    plain = replace(DESCRIBED, metadata={"source": "gids.pdf", "page": 3})
+    assert len(FULL + SENTENCES) == 127
+    assert characters([plain], limit).text == text
+
+
+def test_the_tries_are_few_where_characters_decide(monkeypatch: pytest.MonkeyPatch):
+    """Which tokens can't tell beforehand: the first guess is that all 1,000 fit."""
+    tries: list[int] = []
+    fits = Layout.fits
+
+    def counted(layout: Layout, candidates: Any, *level: Any) -> bool:
+        tries.append(len(candidates))
+        return fits(layout, candidates, *level)
+
+    monkeypatch.setattr(Layout, "fits", counted)
+    chunks = [Chunk(f"{n}", f"D{n}", numbered(f"{n}.", 20)) for n in range(1_000)]
+    context = characters(chunks, 9_000, max_tokens=10**6, at_edge="stop", encoding=words)
+    assert 40 < len(context.citations) < 60
+    assert len(tries) < 25
+    assert sum(tries) < 3_000
+
+
+@pytest.mark.parametrize("options", [{}, {"max_chunk_tokens": 20}, {"cite": "chunk", "order": "relevance"}])
+def test_time_to_compress_is_linear_in_the_chunks(options: dict[str, Any]):
+    """Under one budget, 8 times the chunks take some 8 times the time; weighing each with each takes 64 times."""
+
+    def compressing(number: int) -> Callable[[], object]:
+        hits = hits_of(
+            Chunk(f"{n}", f"D{n % 9}", f"Chunk {n} says little. It tells of visit {n} in a few words. " * 3, n // 9 * 2)
+            for n in range(number)
+        )
+        config = AssemblyConfig(max_tokens=1_000, compress="extractive", window=0, **options)
+        return lambda: assemble(hits, config, query="which visit tells 7").trace.left_out
+
+    assert compressing(200)()
+    assert grows_less(compressing, 200, 1_600, 30)
+
+
+def test_of_two_hits_with_one_chunk_the_one_that_stands_in_part_is_told_from_the_other():
+    """Where copies stay, of a document that doesn't fit: what stands in the context is told of the one that does."""
+    first = Chunk("A0", "A", "word word word w", index=0, start=0)
+    last = Chunk(
+        "A5", "A", "e of a log\nword ", index=5, start=55, metadata={"source": "gids.pdf", "page_summary": "s"}
+    )
+    for limit in range(40, 130):
+        config = AssemblyConfig(
+            max_tokens=limit, encoding=len, window=0, dedup="none", granularity="document", compress="extractive"
+        )
+        context = assemble(hits_of([first] * 5 + [last] * 2), config)
+        told = {each.chunk_id for each in context.trace.decisions if each.outcome in ("kept", "cut", "compressed")}
+        assert {chunk_id for passage in context.passages for chunk_id in passage.chunk_ids} <= told

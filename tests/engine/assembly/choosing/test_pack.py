@@ -1,0 +1,344 @@
+"""Sentences packed into the budget, seen from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from builders import count, decision, hits_of, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
+from ctxassembly.assembly.choosing.pack import greedy
+from ctxassembly.assembly.choosing.units import Unit
+from stopwatch import grows_less
+from strategies import words
+
+FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]
+ANSWER = "Stop taking blood thinners five days before the biopsy."
+MORE = "Ask your doctor whether you may."
+QUERY = "When must I stop with blood thinners before a biopsy?"
+
+
+def leaflet(*places: int, document_id: str = "A", **more: Any) -> Chunk:
+    """A chunk of thirty sentences, with the answer in these places."""
+    text = " ".join(ANSWER.replace("five", f"{n + 5}") if n in places else line for n, line in enumerate(FILLER))
+    return Chunk(f"{document_id}0", document_id, text, index=0, **more)
+
+
+def passage_of(name: str, *, answers: bool) -> list[Chunk]:
+    """Three chunks that adjoin each other, of which the second may answer."""
+    texts = (f"{name}: {FILLER[1]}", f"{name}: {ANSWER if answers else FILLER[0]}", f"{name}: {FILLER[2]}")
+    return [Chunk(f"{name}{n}", name, text, index=n) for n, text in enumerate(texts)]
+
+
+def packed(chunks: list[Chunk], limit: int, query: str | None = QUERY, **options: Any) -> Context:
+    config = AssemblyConfig(**{"max_tokens": limit, "granularity": "sentence"} | options)
+    context = assemble(hits_of(chunks), config, query=query)
+    assert context.token_count == count(context.text, config.encoding) <= limit
+    return context
+
+
+def test_the_sentence_that_answers_stands_whatever_the_rank_of_its_chunk():
+    chunks = [leaflet(document_id="A"), leaflet(document_id="B"), leaflet(20, document_id="C")]
+    assert "Stop taking blood thinners" in packed(chunks, 60).text
+    assert "Stop taking blood thinners" not in packed(chunks, 60, choose_by="rank").text
+
+
+def test_sentences_stand_in_their_order_with_markers_where_text_is_missing():
+    text = packed([leaflet(3, 20)], 60).text
+    assert text.index("8 days") < text.index("25 days")
+    assert "[...]" in text[text.index("8 days") : text.index("25 days")]
+    assert text.endswith(" [...]")
+
+
+def test_a_gap_of_one_sentence_is_closed():
+    text = packed([leaflet(3, 5)], 60).text
+    assert FILLER[4] in text
+    assert "[...]" not in text[text.index("8 days") : text.index("10 days")]
+
+
+@pytest.mark.parametrize(
+    ("rule", "texts", "order", "taken"),
+    [
+        ("a scrap between sentences says less than a marker", [FILLER[0], "Mr.", FILLER[1]], [1], set()),
+        ("or beside one", ["Mr.", FILLER[0]], [0], set()),
+        ("it goes with a sentence", [FILLER[0], "Mr.", FILLER[1]], [0, 1], {0, 1}),
+        ("a line among others of its length stands", ["Monday", "8-17 h", FILLER[0]], [0], {0}),
+        ("and so does all that there is", ["Monday"], [0], {0}),
+    ],
+)
+def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
+    line = "\n".join(texts)
+    starts = [line.index(text) for text in texts]
+    units = [Unit("A", line, start, end) for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
+    assert greedy(units, order, 1_000).places == taken
+
+
+@pytest.mark.parametrize(
+    ("rule", "sooner", "taken"),
+    [
+        ("the best come first", {}, {0, 5}),
+        ("what goes on comes sooner", {1: 0.5, 5: 0.5}, {0, 1}),
+        ("but not before what is better still", {1: 1.5}, {0, 5}),
+        ("and nowhere else", {3: 0.5}, {0, 5}),
+    ],
+)
+def test_what_continues_another_one(rule: str, sooner: dict[int, float], taken: set[int]):
+    line = "\n".join(FILLER[:6])
+    starts = [line.index(text) for text in FILLER[:6]]
+    units = [Unit("A", line, start, end) for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
+    room = len(FILLER[0]) * 2 + 75
+    assert greedy(units, [0, 5, 1, 3], room, sooner).places == taken
+
+
+def test_each_piece_is_cited_and_flagged():
+    context = packed([leaflet(3, 20)], 60)
+    (citation,) = context.citations
+    assert citation.chunk_ids == ("A0",)
+    (shortened,) = citation.shortened
+    assert (shortened.chunk_id, shortened.by) == ("A0", "sentence")
+    assert shortened.tokens_after < 60 < shortened.tokens_before
+    assert decision(context, "A0").outcome == "cut"
+    for source in context.provenance:
+        assert context.text[slice(*source.span)] == leaflet(3, 20).text[slice(*source.chunk_span)]
+
+
+def test_sentences_that_follow_each_other_are_one_source():
+    (source,) = packed([leaflet(3, 4, 5)], 60).provenance
+    assert source.chunk_span[1] - source.chunk_span[0] > 2 * len(ANSWER)
+
+
+def test_while_everything_fits_all_of_it_stands():
+    context = packed([leaflet(3)], 1_000)
+    assert decision(context, "A0").outcome == "kept"
+
+
+def test_nothing_is_said_twice():
+    context = packed([leaflet(3, document_id="A"), leaflet(3, document_id="B")], 300)
+    assert context.text.count("8 days") == 1
+
+
+def test_what_two_chunks_share_belongs_to_the_first_and_stands_once():
+    document = leaflet(15).text
+    middle = document.index("Stop taking") + 20
+    first = Chunk("a", "A", document[: middle + 60], index=0, start=0)
+    second = Chunk("b", "A", document[middle - 60 :], index=1, start=middle - 60)
+    context = packed([second, first], 60)
+    assert context.text.count("20 days before the biopsy.") == 1
+    assert document.count("Stop taking") == 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "there", "stands"),
+    [
+        (8_000, ANSWER, ["A3", "A4", "A5", "A6", "A7"]),  # A6 is worth as much as what stands around it
+        (8_000, "Nothing to the point.", ["A3", "A4", "A5"]),
+        (40, ANSWER, ["A4", "A7"]),
+    ],
+)
+def test_a_wider_pool_comes_in_the_same_round_trip_and_is_read_where_it_answers_better_than_the_hit(
+    limit: int, there: str, stands: list[str]
+):
+    chunks = [words_of("A", n) for n in range(9)]
+    chunks[7] = Chunk("A7", "A", there, index=7)
+    store = MemoryStore(chunks)
+    config = AssemblyConfig(max_tokens=limit, granularity="sentence")
+    context = assemble(hits_of(chunks[4:5]), config, query=QUERY, store=store)
+    assert store.round_trips == 1
+    assert [each for passage in context.passages for each in passage.chunk_ids] == stands
+    left_out = [each for each in context.trace.decisions if each.chunk_id not in stands]
+    assert {each.reason for each in left_out} <= {"beyond the window", "budget"}
+    assert len(context.trace.decisions) == 7
+    if limit == 8_000:
+        assert context.trace.summary.startswith(f"1 -> {len(stands)} chunks")
+
+
+@pytest.mark.parametrize("query", ["zzz", "paragraph"])
+def test_a_query_that_tells_nothing_reads_nothing_beyond_the_window(query: str):
+    chunks = [
+        Chunk(f"{name}{n}", name, f"Of {name} this is paragraph {n}.", index=n) for name in "ABCDEF" for n in range(9)
+    ]
+    hits = hits_of([each for each in chunks if each.index == 4])
+    context = assemble(hits, AssemblyConfig(), query=query, store=MemoryStore(chunks))
+    assert context.text == assemble(hits, AssemblyConfig(), store=MemoryStore(chunks)).text
+
+
+def test_the_room_beside_the_window_is_all_that_what_is_beyond_it_may_take():
+    chunks = [words_of("A", n) for n in range(9)]
+    chunks[6], chunks[7] = Chunk("A6", "A", ANSWER, index=6), Chunk("A7", "A", f"{ANSWER} {ANSWER}", index=7)
+    config = AssemblyConfig(granularity="chunk")
+    window = assemble(hits_of(chunks[4:5]), replace(config, pool_window=1), query=QUERY, store=MemoryStore(chunks))
+    for more in range(2 * count(ANSWER)):
+        limited = replace(config, max_tokens=window.token_count + more)
+        context = assemble(hits_of(chunks[4:5]), limited, query=QUERY, store=MemoryStore(chunks))
+        assert context.token_count <= limited.max_tokens
+        assert {"A3", "A4", "A5"} <= {source.chunk_id for source in context.provenance}
+
+
+def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
+    chunks = [words_of("A", n) for n in range(9)]
+    for options, query in (({"pool_window": 0}, QUERY), ({}, None), ({"choose_by": "rank"}, QUERY), ({}, "  ")):
+        store = MemoryStore(chunks)
+        assemble(hits_of(chunks[4:5]), AssemblyConfig(**options), query=query, store=store)
+        assert [ref.index for ref in store.requests[0]] == [3, 5]
+
+
+def test_without_a_window_nothing_is_fetched_at_all():
+    store = MemoryStore([words_of("A", n) for n in range(9)])
+    assemble(hits_of([words_of("A", 4)]), AssemblyConfig(window=0), query=QUERY, store=store)
+    assert store.round_trips == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "query", "outcome"),
+    [
+        ("sentences if there is a query", {}, QUERY, "cut"),
+        ("chunks without one, and a hit that doesn't fit whole is cut", {}, None, "cut"),
+        ("chunks where something else is said of what doesn't fit", {"at_edge": "stop"}, QUERY, "cut"),
+        ("such as compression", {"compress": "extractive"}, QUERY, "compressed"),
+    ],
+)
+def test_what_auto_does(rule: str, options: dict[str, Any], query: str | None, outcome: str):
+    small = Chunk("s", "S", "Short.")
+    context = packed([small, leaflet(3)], 60, query, granularity="auto", **options)
+    assert decision(context, "A0").outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "options", "whole"),
+    [
+        ("where half of all fits, chunks stay whole", 450, {}, True),
+        ("where less does, sentences are chosen", 230, {}, False),
+        ("sentences if that is what is asked for", 450, {"granularity": "sentence"}, False),
+        ("or if what is worth too little is to go", 450, {"stop_below": 0.5}, False),
+        ("a limit of characters is one, too", 8_000, {"max_characters": 1_000}, False),
+        ("half of all characters", 8_000, {"max_characters": 1_700}, True),
+    ],
+)
+def test_auto_keeps_chunks_whole_under_little_pressure(rule: str, limit: int, options: dict[str, Any], whole: bool):
+    """Ten chunks of some 70 tokens; the second half of each says nothing."""
+    chunks = [
+        Chunk(f"{name}0", name, f"{name}: {ANSWER.replace('five', name)} " + " ".join(FILLER[n : n + 4]))
+        for n, name in enumerate("ABCDEFGHIJ")
+    ]
+    context = packed(chunks, limit, **{"granularity": "auto", "dedup": "none"} | options)
+    outcomes = [each.outcome for each in context.trace.decisions]
+    assert "dropped" in outcomes or not whole
+    assert (
+        outcomes.count("cut") <= 1 < outcomes.count("kept")
+    ) == whole  # the first that doesn't fit, in the room that is left
+
+
+def test_the_passage_that_answers_stands_whatever_its_rank():
+    chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "C")]
+    hits = [each for each in chunks if each.index == 1]
+    for options, stands in (({}, {"C"}), ({"choose_by": "rank"}, {"A"})):
+        config = AssemblyConfig(granularity="passage", max_tokens=60, **options)
+        context = assemble(hits_of(hits), config, query=QUERY, store=MemoryStore(chunks))
+        assert {source.document_id for source in context.provenance} == stands
+        assert len(context.provenance) == 3
+
+
+@pytest.mark.parametrize(("limit", "stand"), [(360, (7, 0, 1)), (200, (1, 7, 0))])
+def test_auto_keeps_passages_together_under_the_least_pressure_then_chunks(limit: int, stand: tuple[int, int, int]):
+    """Eight passages of two chunks, of which only the first answers."""
+    answers = [Chunk(f"{name}0", name, f"{name}: {ANSWER.replace('five', name)}", index=0) for name in "ABCDEFGH"]
+    others = [Chunk(f"{name}1", name, f"{name}: {FILLER[0]} {FILLER[1]}", index=1) for name in "ABCDEFGH"]
+    standing_of = standing(packed([*answers, *others], limit, granularity="auto"))
+    parts = [[f"{name}{n}" in standing_of for n in (0, 1)] for name in "ABCDEFGH"]
+    assert (parts.count([True, True]), parts.count([True, False]), parts.count([False, False])) == stand
+
+
+def test_a_passage_is_worth_what_its_best_sentence_is():
+    chunks = [each for name in "ABC" for each in passage_of(name, answers=name == "B")]
+    context = packed(chunks, 8_000, granularity="passage", stop_below=0.5)
+    assert standing(context) == ["B0", "B1", "B2"]
+    assert decision(context, "A0").reason == "worth too little"
+
+
+def test_auto_chooses_sentences_of_chunks_too_long_to_be_kept_whole():
+    chunks = [leaflet(3), leaflet(5, document_id="B")]
+    assert {each.outcome for each in packed(chunks, 500, granularity="auto").trace.decisions} >= {"cut"}
+
+
+def test_a_supplement_stands_beside_a_best_hit_that_stands_in_part():
+    config = AssemblyConfig(max_tokens=120, granularity="sentence")
+    context = assemble(hits_of([leaflet(3)]), config, query=QUERY, supplement=Supplement("A fact."))
+    assert "A fact." in context.text
+    assert "8 days" in context.text
+
+
+@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base", words, len])
+@pytest.mark.parametrize("limit", [5, 17, 40, 90, 200])
+def test_the_budget_is_used_but_never_passed(encoding: Any, limit: int):
+    context = packed([leaflet(3, 9, 20), leaflet(2, document_id="B")], limit, encoding=encoding)
+    assert context.text
+    if limit >= 90 and encoding is not len:
+        assert context.token_count >= limit * 0.8
+
+
+def test_a_limit_of_characters_holds_as_well():
+    context = packed([leaflet(3, 9, 20)], 8_000, max_characters=300)
+    assert 150 < len(context.text) <= 300
+    assert "8 days" in context.text
+
+
+def test_many_short_lines_take_time_in_proportion():
+    """Ten times the lines take some ten times the time; a quadratic search would take a hundred times."""
+
+    def packing(lines: int) -> Callable[[], object]:
+        chunk = Chunk("a", "A", "\n".join(f"x{n}" for n in range(lines)))
+        return lambda: packed([chunk], 500, query="x77")
+
+    assert grows_less(packing, 4_000, 40_000, 50)
+
+
+# The budget as a cap
+
+
+@pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk"])
+def test_what_is_worth_too_little_is_left_out_even_where_everything_fits(granularity: str):
+    chunks = [leaflet(3, 4, 5, document_id="A"), leaflet(document_id="B"), leaflet(document_id="C")]
+    whole = packed(chunks, 8_000, granularity=granularity, dedup="none")
+    assert standing(whole) == ["A0", "B0", "C0"]
+    context = packed(chunks, 8_000, granularity=granularity, dedup="none", stop_below=0.9)
+    assert standing(context) == ["A0"]
+    assert decision(context, "A0").outcome == ("kept" if granularity == "chunk" else "cut")
+    assert [decision(context, name).reason for name in ("B0", "C0")] == ["worth too little"] * 2
+    assert context.trace.left_out_tokens > 2 * 300
+    assert context.trace.documents_dropped == 0  # for the budget
+
+
+def test_what_the_budget_leaves_out_is_told_from_what_is_worth_too_little():
+    chunks = [leaflet(3, 9, 15), leaflet(4, document_id="B"), leaflet(document_id="C")]
+    reasons = {each.chunk_id: each.reason for each in packed(chunks, 40, stop_below=0.3).trace.decisions}
+    assert reasons == {"A0": "sentence", "B0": "budget", "C0": "worth too little"}
+
+
+@pytest.mark.parametrize("stop_below", [0, 0.5, 1])
+@pytest.mark.parametrize("limit", [5, 60, 8_000])
+def test_the_best_is_always_worth_its_room(limit: int, stop_below: float):
+    for query in (QUERY, "Nothing of that."):
+        assert packed([leaflet(3), leaflet(4, document_id="B")], limit, query, stop_below=stop_below).text
+
+
+def test_where_the_words_of_the_query_tell_nothing_apart_no_rank_is_worth_too_little():
+    chunks = [leaflet(document_id=name) for name in "ABCDEFGHIJ"]
+    context = packed(chunks, 8_000, "Xylophone?", granularity="chunk", dedup="none", stop_below=0.5)
+    assert len(standing(context)) == 10
+
+
+def test_without_a_query_nothing_is_worth_too_little():
+    chunks = [leaflet(3), leaflet(document_id="B")]
+    assert standing(packed(chunks, 8_000, None, granularity="auto", stop_below=1)) == ["A0", "B0"]
+
+
+def test_what_is_beyond_the_window_may_stand_if_it_is_worth_it():
+    chunks = [words_of("A", n) for n in range(9)]
+    chunks[7] = Chunk("A7", "A", ANSWER, index=7)
+    context = assemble(hits_of(chunks[4:5]), AssemblyConfig(stop_below=0.5), query=QUERY, store=MemoryStore(chunks))
+    assert standing(context) == ["A7"]
+    assert decision(context, "A4").reason == "worth too little"
+    assert decision(context, "A1").reason == "beyond the window"

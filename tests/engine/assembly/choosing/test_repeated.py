@@ -1,0 +1,256 @@
+"""What stands in a better-ranked passage isn't said again."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from builders import count, decision, hits_of, split, standing
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
+from ctxassembly.data.pieces import GAP
+from test_scaling import WORDS, calls_of
+
+SHARED = (
+    "The archive is open to all who carry a reader's card. "
+    "Cards are issued on the ground floor and are valid for a year. "
+    "Maps may be looked at under supervision only."
+)
+OWN = {name: f"Of the {name} wing nothing else is known to anybody." for name in ("north", "south", "west")}
+
+
+def chunk(name: str, text: str, **metadata: Any) -> Chunk:
+    return Chunk(f"{name}0", name, text, index=0, metadata={"source": f"{name}.txt", **metadata})
+
+
+def own_and_shared(name: str, shared: str = SHARED, **metadata: Any) -> Chunk:
+    return chunk(name, f"{OWN[name]} {shared} Come to the {name} wing.", **metadata)
+
+
+def once(chunks: list[Chunk], query: str | None = None, **options: Any) -> Context:
+    config = AssemblyConfig(**options)
+    context = assemble(hits_of(chunks), config, query=query)
+    assert context.token_count == count(context.text) <= config.token_limit
+    return context
+
+
+def test_the_better_ranked_passage_keeps_what_another_one_has_too():
+    context = once([own_and_shared("south"), own_and_shared("north"), own_and_shared("west")])
+    south, north, west = (block.text for block in context.blocks)
+    assert SHARED in south
+    assert north == f"[2] Source: north.txt\n{OWN['north']} {GAP} Come to the north wing. {GAP}"
+    assert west == f"[3] Source: west.txt\n{OWN['west']} {GAP} Come to the west wing. {GAP}"
+
+
+def test_the_trace_says_in_which_chunk_it_stands():
+    context = once([own_and_shared("south"), own_and_shared("north")])
+    told = decision(context, "north0")
+    assert (told.outcome, told.reason, told.because_of) == ("cut", "repeated", "south0")
+    assert told.shortened is not None
+    assert told.shortened.tokens_before == count(own_and_shared("north").text)
+    assert told.shortened.tokens_after < told.shortened.tokens_before
+    assert context.citations[1].shortened == (told.shortened,)
+    assert ("repeats", 2, 2) in [(each.name, each.chunks_in, each.chunks_out) for each in context.trace.stages]
+
+
+def test_a_chunk_of_which_nothing_else_is_left_is_a_duplicate_of_the_one_that_has_it():
+    context = once([own_and_shared("south"), chunk("copy", f"{SHARED}\n")])
+    assert standing(context) == ["south0"]
+    told = decision(context, "copy0")
+    assert (told.outcome, told.reason, told.because_of) == ("duplicate", "repeated", "south0")
+    assert decision(context, "south0").replaced == ("copy0",)
+    assert context.trace.documents_dropped == 0
+    assert context.trace.left_out == ()
+
+
+def test_borders_of_chunks_hide_nothing():
+    """Neither has a chunk that another one has, and each splits the section elsewhere."""
+    text = {name: f"{OWN[name]} {SHARED} Come to the {name} wing." for name in ("south", "north")}
+    chunks = [*split("S", text["south"], size=70), *split("N", text["north"], size=93, overlap=20)]
+    context = once(chunks)
+    assert context.text.count("Cards are issued") == context.text.count("under supervision") == 1
+    assert all(OWN[name] in context.text for name in text)
+    assert {each.because_of for each in context.trace.decisions if each.reason == "repeated"} <= {"S0", "S1", "S2"}
+
+
+def test_what_a_border_left_of_a_sentence_goes_with_those_beside_it():
+    whole, part = own_and_shared("south"), chunk("part", SHARED[20:-20])
+    context = once([whole, part])
+    assert standing(context) == ["south0"]
+    assert decision(context, "part0").because_of == "south0"
+
+
+def test_white_space_makes_no_difference():
+    wrapped = SHARED.replace(" is ", "\n   is ").replace("floor and", "floor\nand")
+    context = once([own_and_shared("south"), own_and_shared("north", wrapped)])
+    assert "Cards" not in context.blocks[1].text
+
+
+@pytest.mark.parametrize(
+    ("what", "shared"),
+    [
+        ("a list", "\n\n- " + SHARED.replace(". ", ".\n- ") + "\n\n"),
+        ("numbered items", "\n\n1. " + SHARED.replace(". ", ".\n2. ") + "\n\n"),
+        ("a table", "\n\n| rule |\n|---|\n| " + SHARED.replace(". ", ". |\n| ") + " |\n\n"),
+        ("code", "\n\n```\n" + SHARED.replace(". ", ".\n") + "\n```\n\n"),
+        ("headings", "\n\n" + "\n\n".join(f"## All of chapter {n} on the archive" for n in range(9)) + "\n\n"),
+        ("a short sentence", "Maps may be looked at under supervision only."),
+    ],
+)
+def test_tables_lists_code_headings_and_short_sentences_stay(what: str, shared: str):
+    chunks = [own_and_shared("south", shared), own_and_shared("north", shared)]
+    assert once(chunks).text == once(chunks, dedup="none").text
+
+
+def test_headings_tell_what_went_and_go_where_nothing_else_is_left():
+    section = f"## The archive\n\n{SHARED}\n\n"
+    south = chunk("south", f"{OWN['south']}\n\n{section}")
+    context = once([south, chunk("north", f"{section}{OWN['north']}"), chunk("copy", section)])
+    assert context.blocks[1].text == f"[2] Source: north.txt\n## The archive\n{GAP}\n{OWN['north']} {GAP}"
+    assert decision(context, "copy0").outcome == "duplicate"
+    context = once([south, chunk("other", section.replace("archive", "reading room", 1))])
+    assert context.blocks[1].text == f"[2] Source: other.txt\n## The reading room {GAP}"
+
+
+def test_what_one_passage_says_twice_its_author_says_twice():
+    chunks = [chunk("south", f"{SHARED}\n\n{OWN['south']}\n\n{SHARED}"), own_and_shared("north", "")]
+    assert once(chunks).text.count(SHARED) == 2
+
+
+def test_what_has_to_stand_whole_loses_nothing():
+    chunks = [own_and_shared("south"), own_and_shared("north", keep_whole=True), own_and_shared("west")]
+    context = once(chunks)
+    assert context.text.count(SHARED) == 2
+    assert decision(context, "north0").outcome == "kept"
+    assert decision(context, "west0").reason == "repeated"
+
+
+@pytest.mark.parametrize(
+    "options", [{"dedup_sentences": False}, {"dedup": "none"}, {"enabled": False}, {"granularity": "document"}]
+)
+def test_where_duplicates_or_documents_stay_as_they_are_so_do_sentences(options: dict[str, Any]):
+    assert once([own_and_shared("south"), own_and_shared("north")], **options).text.count(SHARED) == 2
+
+
+@pytest.mark.parametrize("granularity", ["auto", "passage", "chunk", "sentence"])
+@pytest.mark.parametrize("query", [None, "who may look at maps?"])
+@pytest.mark.parametrize("dedup", ["exact", "near"])
+def test_whatever_decides_what_stands(granularity: Any, query: str | None, dedup: Any):
+    context = once(
+        [own_and_shared("south"), own_and_shared("north")], query, granularity=granularity, dedup=dedup, window=0
+    )
+    assert context.text.count("Cards are issued") == 1
+
+
+def test_what_had_no_room_stands_in_the_place_of_what_is_said_once():
+    chunks = [
+        own_and_shared("south"),
+        own_and_shared("north"),
+        chunk("late", "What came late has room now, and is read."),
+    ]
+    limit = count(once(chunks[:2], dedup="none").text)
+    assert "came late" not in once(chunks, dedup="none", max_tokens=limit).text
+    context = once(chunks, max_tokens=limit)
+    assert "What came late has room now, and is read." in context.text
+    assert decision(context, "late0").outcome == "kept"
+    assert context.trace.left_out == ()
+
+
+def test_what_comes_in_repeats_nothing_either():
+    late = chunk("late", f"Late is late. {SHARED} Later is later.")
+    chunks = [own_and_shared("south"), own_and_shared("north"), own_and_shared("west"), late]
+    limit = count(once(chunks[:3], dedup="none").text)
+    assert "Late" not in once(chunks, dedup="none", max_tokens=limit).text
+    context = once(chunks, max_tokens=limit)
+    assert "Late is late." in context.text
+    assert context.text.count(SHARED) == 1
+    assert decision(context, "late0").because_of == "south0"
+
+
+def test_a_hit_that_was_cut_stands_whole_before_a_lesser_one_comes_in():
+    second = chunk("north", f"{SHARED} " + " ".join(f"The north wing has a room {n}." for n in range(12)))
+    chunks = [own_and_shared("south"), second, chunk("late", "What came late has room now. " * 2)]
+    limit = count(once(chunks[:2], dedup="none").text) - 12
+    assert decision(once(chunks, dedup="none", max_tokens=limit), "north0").reason == "budget"
+    context = once(chunks, max_tokens=limit)
+    assert "The north wing has a room 11." in context.text
+    assert decision(context, "north0").reason == "repeated"
+
+
+def test_nothing_is_taken_out_for_a_copy_that_has_no_room():
+    """The better-ranked copy stands in part: the other one has the rest."""
+    long = chunk("south", f"{SHARED} " + "The south wing is long. " * 60)
+    short = chunk("north", f"{SHARED} It is short.")
+    context = once([replace(long, id="best"), short], max_tokens=40, format="minimal")
+    assert context.text.count("Maps may be looked at") <= 1
+    both = once([short, long], "maps supervision", max_tokens=90)
+    assert both.text.count("Maps may be looked at") == 1
+
+
+def test_sources_quotes_and_a_saved_context_are_those_of_what_stands():
+    context = once([own_and_shared("south"), own_and_shared("north")])
+    texts = {each.id: each.text for each in (own_and_shared("south"), own_and_shared("north"))}
+    for source in context.provenance:
+        assert context.text[slice(*source.span)] == texts[source.chunk_id][slice(*source.chunk_span)]
+    assert [each.chunk_id for each in context.provenance] == ["south0", "north0", "north0"]
+    assert Context.from_dict(context.to_dict()).to_dict() == context.to_dict()
+    (quote,) = context.check_quotes('They say "Maps may be looked at under supervision only."')
+    assert (quote.label, quote.found) == ("1", True)
+    page = context.to_html()
+    assert "repeated" in page
+    assert "south0" in page
+
+
+def test_a_labelled_chunk_each_reads_the_same():
+    context = once([own_and_shared("south"), own_and_shared("north")], cite="chunk", order="edges")
+    assert context.text.count("Cards are issued") == 1
+    assert [each.best_chunk_id for each in context.citations] == ["south0", "north0"]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_every_sentence_stands_once_and_none_is_lost(seed: int):
+    """Documents of sections that several have, split anywhere."""
+    draw = random.Random(seed)
+    sections = [
+        " ".join(f"{' '.join(draw.choices(WORDS, k=9)).capitalize()} {n} {m}." for m in range(draw.randint(1, 5)))
+        for n in range(8)
+    ]
+    chunks, texts = [], ""
+    for name in "ABCDE":
+        text = "\n\n".join(draw.sample(sections, 4))
+        texts += text
+        chunks += split(name, text, size=draw.randint(90, 300), overlap=draw.choice([0, 30]))
+    hits = draw.sample(chunks, len(chunks))
+    for limit in (150, 300, 8_000):
+        for query in (None, "amber and marsh"):
+            config = AssemblyConfig(max_tokens=limit)
+            context = assemble(hits_of(hits), config, query=query, store=MemoryStore(chunks))
+            assert context.token_count == count(context.text) <= limit
+            assert {each.chunk_id for each in context.trace.decisions} == {each.id for each in chunks}
+    said = [each for section in sections for each in section.split(". ") if len(section) >= 100]
+    retrieved = {
+        each for each in said if any(each in " ".join(h.text for h in hits if h.document_id == d) for d in "ABCDE")
+    }
+    assert all(context.text.count(each) >= 1 for each in retrieved)
+    assert all(context.text.count(section) == 1 for section in sections if len(section) >= 100 and section in texts)
+
+
+def test_time_grows_with_the_text():
+    def hits(sentences: int) -> list[Chunk]:
+        draw = random.Random(sentences)
+        said = [f"{' '.join(draw.choices(WORDS, k=9)).capitalize()} {n}." for n in range(sentences // 4)]
+        return [
+            chunk(f"{n}", " ".join(f"{each} Of {n} alone {at}." for at, each in enumerate(said[n % 2 :: 2])))
+            for n in range(8)
+        ]
+
+    def calls(sentences: int) -> float:
+        chunks = hits(sentences)
+        config = AssemblyConfig(max_tokens=1_000_000)
+        return calls_of(lambda: assemble(hits_of(chunks), config)) / sentences
+
+    calls(500)
+    few, many = calls(2_000), calls(8_000)
+    assert many <= 1.5 * few

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ctxassembly import Chunk
+from ctxassembly.assembly.choosing.units import WEIGHTS, Share, Units, units_of
+from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.tokens.counter import counter_for
+
+
+def candidate(
+    name: str, text: str, rank: int = 0, distance: int = 0, position: int = 0, document: str = ""
+) -> Candidate:
+    return Candidate(Chunk(name, document or name, text), rank, None, distance, position)
+
+
+def valued(query: str, *candidates: Candidate, stop_below: float | None = None) -> Units:
+    layout = Layout(AssemblyConfig(), counter_for("cl100k_base"), {})
+    return units_of(layout.lines(candidates), query, stop_below)
+
+
+def ranked(query: str, *candidates: Candidate) -> list[str]:
+    units = valued(query, *candidates)
+    order = sorted(range(len(units.units)), key=lambda place: -units.values[place])
+    return [units.units[place].text.strip() for place in order]
+
+
+FILLER = "Nothing here. "
+
+
+@pytest.mark.parametrize(
+    ("rule", "candidates", "first"),
+    [
+        (
+            "the words of the query decide",
+            [candidate("a", FILLER + "Parking is free."), candidate("b", FILLER + "Drink no water.", rank=1)],
+            "Drink no water.",
+        ),
+        (
+            "where none has them, the rank does",
+            [candidate("a", "One thing.", rank=1), candidate("b", "Another.", rank=0)],
+            "Another.",
+        ),
+        (
+            "of equal ones the hit before its neighbour",
+            [
+                candidate("n", "No water here.", distance=1, position=0, document="D"),
+                candidate("h", "No water there.", position=1, document="D"),
+            ],
+            "No water there.",
+        ),
+        (
+            "what stands between two that answer is worth more than what stands alone",
+            [candidate("a", "Cold milk. " + FILLER * 8 + "No water. It is so. No water. ")],
+            "It is so.",
+        ),
+        (
+            "a document with several hits before one with one",
+            [
+                candidate("a0", "One.", rank=1, position=0, document="A"),
+                candidate("a9", "Two.", rank=2, position=9, document="A"),
+                candidate("b", "Three.", rank=1, document="B"),
+            ],
+            "One.",
+        ),
+    ],
+)
+def test_what_is_worth_most(rule: str, candidates: list[Candidate], first: str):
+    order = ranked("water", *candidates)
+    if rule.startswith("what stands between"):
+        assert order.index(first) < order.index("Nothing here.")
+    else:
+        assert order[0] == first
+
+
+@pytest.mark.parametrize(
+    ("rule", "query", "answers", "misleads"),
+    [
+        (
+            "a compound says more than what begins like it",
+            "Wer besitzt Gemeinschaftsapotheken?",
+            "Die Gemeinschaftsapotheke gehört ihr.",
+            "Die Gemeinde ist der Gemeinde Gemeinden.",
+        ),
+        (
+            "a word that every chunk has says nothing, however few sentences have it",
+            "Annual clinical report: which dose?",
+            "The dose is low.",
+            "An annual report, a clinical one.",
+        ),
+    ],
+)
+def test_which_words_say_most(rule: str, query: str, answers: str, misleads: str):
+    filler = "Annual clinical report. " + FILLER * 6
+    texts = [filler + misleads, filler + answers, filler, filler]
+    order = ranked(query, *(candidate(f"c{rank}", text, rank=rank) for rank, text in enumerate(texts)))
+    assert order.index(answers) < order.index(misleads)
+
+
+def test_what_a_heading_says_holds_for_its_section():
+    text = "# Parking\nIt is free.\n# Water\nYou may have some of it.\n"
+    order = ranked("water", candidate("a", text))
+    assert order.index("You may have some of it.") < order.index("It is free.")
+    # without the headings there is nothing to tell them by but the sentence beside them
+    units = valued("water", candidate("a", text))
+    plain = valued("water", candidate("a", text.replace("# ", "")))
+    assert units.values[3] - units.values[1] > plain.values[3] - plain.values[1]
+
+
+def test_units_are_the_sentences_of_what_the_chunks_make_together():
+    first = candidate("a", "One. Two begins ", position=0, document="D")
+    second = candidate("b", "Two begins and ends. Three.", position=1, document="D", rank=1)
+    other = candidate("c", "Elsewhere.", document="E", rank=2)
+    joined = [each._replace(chunk=replace(each.chunk, start=start)) for each, start in ((first, 0), (second, 5))]
+    units = valued("query", *joined, other)
+    assert [unit.text for unit in units.units] == ["One. ", "Two begins and ends. ", "Three.", "Elsewhere."]
+    assert [unit.start > 0 for unit in units.units] == [False, True, True, False]
+    assert [(share.candidate.chunk.id, list(share.places)) for share in units.shares] == [
+        ("a", [0, 1]),
+        ("b", [1, 2]),
+        ("c", [3]),
+    ]
+
+
+def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_better_mean():
+    even, uneven = candidate("a", "One. Two. Three."), candidate("b", "One. Two. Three.")
+    shares = [Share(even, 0, 16, range(3)), Share(uneven, 0, 16, range(3, 6))]
+    for answer, order in ((8.0, [uneven, even]), (4.0, [even, uneven])):
+        assert Units([], [3.0, 3.0, 3.0, 0.0, answer, 0.0], [], shares).by_value([even, uneven]) == order
+
+
+def test_what_is_worth_its_room_follows_from_the_best_alone():
+    good, bad, worse = candidate("a", "No water."), candidate("b", "Parking is free."), candidate("c", "So.", rank=9)
+    for stop_below, poor in ((-0.01, {id(worse)}), (0.01, {id(bad), id(worse)}), (1.0, {id(bad), id(worse)})):
+        units = valued("water", good, bad, worse, stop_below=stop_below)
+        assert units.least == pytest.approx(max(units.values) - (1 - stop_below) * WEIGHTS.words)
+        assert units.values[0] - units.values[1] == pytest.approx(WEIGHTS.words)
+        assert units.poor() == poor
+    assert valued("water", good, bad).poor() == set()
+
+
+def test_chunks_are_ordered_by_what_their_sentences_are_worth():
+    low, high = candidate("a", "Parking is free. It is."), candidate("b", "No water. None.", rank=1)
+    assert valued("water", low, high).by_value([low, high]) == [high, low]
+    assert valued("nothing of that", low, high).by_value([low, high]) == [low, high]

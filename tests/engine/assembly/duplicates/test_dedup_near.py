@@ -1,0 +1,197 @@
+"""Near duplicates through the whole assembly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from builders import count, decision, hits_of, numbered, split, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from ctxassembly.assembly.duplicates.exact import overlap
+from ctxassembly.data.candidates import Candidate
+
+NEAR = AssemblyConfig(dedup="near")
+TEXT = numbered("w", 60)
+ONE = Chunk("one", "A", TEXT)
+EDITED = Chunk("two", "B", TEXT.replace("w030", "other"))
+INSIDE = Chunk("inside", "C", " ".join(TEXT.split()[10:30]))
+
+
+def near(*chunks: Chunk, **options: object) -> Context:
+    return assemble(hits_of(chunks), replace(NEAR, **options))
+
+
+def test_of_two_near_duplicates_the_higher_ranked_survives_and_names_the_other():
+    for better, worse in ((ONE, EDITED), (EDITED, ONE)):
+        context = near(better, worse)
+        assert standing(context) == [better.id]
+        assert decision(context, better.id).replaced == (worse.id,)
+        dropped = decision(context, worse.id)
+        assert (dropped.outcome, dropped.reason, dropped.because_of) == ("duplicate", "near duplicate", better.id)
+
+
+@pytest.mark.parametrize("dedup", ["exact", "none"])
+def test_without_near_both_stay(dedup: str):
+    assert standing(near(ONE, EDITED, INSIDE, dedup=dedup)) == ["one", "two", "inside"]
+
+
+def test_exact_comes_first_and_says_so():
+    context = near(ONE, replace(ONE, id="copy"), EDITED)
+    assert decision(context, "copy").reason == "duplicate"
+    assert decision(context, "two").reason == "near duplicate"
+    assert decision(context, "one").replaced == ("copy", "two")
+
+
+def test_the_copy_of_a_near_duplicate_is_one_too():
+    context = near(ONE, EDITED, replace(EDITED, id="copy", document_id="C"))
+    assert standing(context) == ["one"]
+    assert {decision(context, name).because_of for name in ("two", "copy")} == {"one"}
+    assert decision(context, "copy").reason == "near duplicate"
+
+
+def test_the_kept_copy_inherits_the_best_score():
+    context = assemble([Hit(ONE, 0.5), Hit(EDITED, 0.9), Hit(replace(ONE, id="copy"), 0.7)], NEAR)
+    assert context.citations[0].score == 0.9
+    assert decision(context, "one").score == 0.9
+    assert decision(context, "two").score == 0.9
+    assert decision(context, "copy").score == 0.7
+
+
+def test_an_exact_copy_leaves_its_better_score_too():
+    for score in (None, 0.5):
+        context = assemble([Hit(ONE, score), Hit(replace(ONE, id="copy"), 0.7)])
+        assert context.citations[0].score == 0.7
+
+
+def test_a_chunk_inside_a_bigger_one_is_dropped():
+    context = near(ONE, INSIDE)
+    assert standing(context) == ["one"]
+    assert decision(context, "inside").because_of == "one"
+
+
+def test_a_bigger_chunk_is_not_dropped_for_its_part():
+    """Most of its text would be lost."""
+    assert standing(near(INSIDE, ONE)) == ["inside", "one"]
+
+
+def test_a_dropped_one_never_suppresses_another():
+    """a ~ b and b ~ c, but a is not near to c: b goes, c stays."""
+    chain = [
+        Chunk(name, name, " ".join(f"x{n}" if n % 11 == 0 and n // 11 < changed else f"w{n}" for n in range(100)))
+        for name, changed in (("a", 0), ("b", 5), ("c", 9))
+    ]
+    context = near(*chain)
+    assert standing(context) == ["a", "c"]
+    assert decision(context, "b").because_of == "a"
+    assert standing(near(*chain[1:])) == ["b"]
+
+
+@pytest.mark.parametrize("offsets", [True, False])
+@pytest.mark.parametrize("share", [0.5, 0.92, 0.98])
+def test_adjacent_chunks_do_not_collapse_for_their_overlap(offsets: bool, share: float):
+    """The overlap is stripped; what is left of the second one stays, however little it is."""
+    first, second = split("A", numbered("w", 300), size=1_000, overlap=int(1_000 * share), offsets=offsets)[:2]
+    context = near(first, second)
+    assert standing(context) == ["A0", "A1"]
+    assert context.passages[0].text.split()[-1] == second.text.split()[-1]
+
+
+def test_a_last_chunk_that_is_mostly_overlap_keeps_its_last_words():
+    chunks = [
+        replace(chunk, index=n) for n, chunk in enumerate([ONE, replace(ONE, id="end", text=TEXT[-250:] + " end")])
+    ]
+    assert near(*chunks).text.endswith("w059 end")
+
+
+def test_chunks_two_places_apart_do_not_collapse_if_their_offsets_prove_the_overlap():
+    chunks = split("A", numbered("w", 300), size=1_000, overlap=980)
+    assert standing(near(chunks[0], chunks[2])) == ["A0", "A2"]
+    moved = [replace(chunk, start=0) for chunk in chunks]
+    assert standing(near(moved[0], moved[2])) == ["A0"]
+
+
+def test_repeated_text_further_on_in_a_document_collapses():
+    boilerplate = [replace(ONE, index=2), replace(EDITED, document_id="A", index=7)]
+    assert standing(near(*boilerplate)) == ["one"]
+
+
+def test_two_versions_in_one_place_of_a_document_collapse():
+    assert standing(near(replace(ONE, index=2), replace(EDITED, document_id="A", index=2))) == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second", "expected"),
+    [
+        ("adjacent places", Chunk("a", "A", "x"), Chunk("b", "A", "x"), (0, 1, True)),
+        ("in either order", Chunk("a", "A", "x"), Chunk("b", "A", "x"), (1, 0, True)),
+        ("not in two documents", Chunk("a", "A", "x"), Chunk("b", "B", "x"), (0, 1, False)),
+        ("not two places apart", Chunk("a", "A", "x"), Chunk("b", "A", "x"), (0, 2, False)),
+        ("offsets", Chunk("a", "A", "abcd", start=0), Chunk("b", "A", "cdef", start=2), (0, 2, True)),
+        (
+            "offsets that the text denies",
+            Chunk("a", "A", "abcd", start=0),
+            Chunk("b", "A", "xdef", start=2),
+            (0, 2, False),
+        ),
+        ("one within the other", Chunk("a", "A", "abcd", start=0), Chunk("b", "A", "bc", start=1), (0, 2, False)),
+        ("a gap", Chunk("a", "A", "abcd", start=0), Chunk("b", "A", "abcd", start=9), (0, 2, False)),
+    ],
+)
+def test_overlap(rule: str, first: Chunk, second: Chunk, expected: tuple[int, int, bool]):
+    one, other, yes = expected
+    assert overlap(Candidate(first, 0, position=one), Candidate(second, 1, position=other)) is yes
+    assert overlap(Candidate(second, 0, position=other), Candidate(first, 1, position=one)) is yes
+
+
+def test_neighbours_are_compared_too_below_the_hits():
+    """A neighbour that is near to a hit goes, even to a hit of a lower rank; of two neighbours the lower-ranked one."""
+    a, b = [words_of("A", n) for n in range(4)], [words_of("B", n) for n in range(4)]
+    a[2], b[1] = replace(a[2], text=TEXT), replace(b[1], text=EDITED.text)
+    context = assemble(hits_of([a[1], b[1]]), NEAR, store=MemoryStore([*a, *b]))
+    assert decision(context, "A2").because_of == "B1"
+    assert "A2" not in standing(context)
+    context = assemble(hits_of([a[3], b[2]]), NEAR, store=MemoryStore([*a, *b]))
+    assert decision(context, "B1").because_of == "A2"
+
+
+def test_chinese_text_is_compared_by_pairs_of_characters():
+    text = "请在检查前六小时内不要进食。检查前两小时可以喝水。"
+    context = near(Chunk("a", "A", text), Chunk("b", "B", f"{text}吧"), Chunk("c", "C", "停车场昼夜开放。"))
+    assert standing(context) == ["a", "c"]
+
+
+def test_disabled_collapses_nothing():
+    assert standing(near(ONE, EDITED, enabled=False)) == ["one", "two"]
+
+
+FIRST = Chunk("first", "F", "First of all.")
+BY_CHUNK = {"granularity": "chunk", "format": "minimal"}
+"""The best hit is cut where it doesn't fit; any other one is passed over."""
+
+
+def test_what_the_budget_leaves_out_does_not_keep_its_parts_out():
+    context = near(FIRST, ONE, INSIDE, max_tokens=count(TEXT) // 2 + 6, **BY_CHUNK)
+    assert standing(context) == ["first", "inside"]
+    assert (decision(context, "one").reason, decision(context, "one").replaced) == ("budget", ())
+    assert decision(context, "inside").outcome == "kept"
+
+
+def test_parts_of_what_was_left_out_do_not_repeat_each_other_or_what_was_taken():
+    again = replace(INSIDE, id="again", document_id="D", text=f"{INSIDE.text}!")
+    other = replace(INSIDE, id="other", document_id="E", text=" ".join(TEXT.split()[40:52]))
+    context = near(FIRST, ONE, INSIDE, again, other, max_tokens=count(TEXT) * 2 // 3 + 6, **BY_CHUNK)
+    assert standing(context) == ["first", "inside", "other"]
+    assert decision(context, "again").because_of == "inside"
+
+
+def test_whole_documents_go_from_the_tail_with_their_parts():
+    """Granularity `document` is the published rule: nothing is taken after the first that doesn't fit."""
+    context = near(FIRST, ONE, INSIDE, max_tokens=60, granularity="document")
+    assert standing(context) == ["first"]
+    assert {decision(context, name).reason for name in ("one", "inside")} == {"budget"}
+
+
+def test_the_trace_counts_the_stage():
+    stages = [(stage.name, stage.chunks_in, stage.chunks_out) for stage in near(ONE, EDITED).trace.stages]
+    assert stages[1:4] == [("dedup", 2, 2), ("expand", 2, 2), ("near dedup", 2, 1)]

@@ -1,0 +1,157 @@
+"""`prefer="newest"`: of two versions the newer one stays, in the better one's place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from builders import cited, decision, hits_of, numbered, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, MetadataKeys, assemble
+from ctxassembly.assembly.duplicates.exact import collapse_similar
+from ctxassembly.assembly.duplicates.near import NearIndex
+from ctxassembly.data.candidates import Candidate, Match
+
+NEWEST = AssemblyConfig(dedup="near", prefer="newest")
+TEXT = numbered("w", 60)
+
+
+def version(name: str, updated_at: Any, changed: int = 0, **more: Any) -> Chunk:
+    """A text of 60 words, `changed` of them its own. Two versions are near if they differ in up to 3 words."""
+    text = " ".join(f"{name}{n}" if n % 11 == 0 and n // 11 < changed else word for n, word in enumerate(TEXT.split()))
+    return Chunk(name, name, text, metadata={"updated_at": updated_at}, **more)
+
+
+OLD, NEW = version("old", "2023-01-01"), version("new", "2024-01-01", 1)
+OTHER = words_of("O", 1)
+
+
+def newest(*chunks: Chunk, **options: Any) -> Context:
+    return assemble(hits_of(chunks), replace(NEWEST, **options))
+
+
+def test_the_newer_version_stands_in_the_better_ones_place():
+    context = assemble([Hit(OLD, 0.9), Hit(OTHER, 0.8), Hit(NEW, 0.7)], NEWEST)
+    assert cited(context) == [("1", ("new",)), ("2", ("O1",))]
+    assert context.citations[0].score == 0.9
+    dropped = decision(context, "old")
+    assert (dropped.outcome, dropped.reason, dropped.because_of) == ("duplicate", "near duplicate", "new")
+
+
+def test_the_trace_tells_ranks_as_they_were():
+    context = newest(OLD, OTHER, NEW)
+    assert [(each.chunk_id, each.rank) for each in context.trace.decisions] == [("old", 0), ("O1", 1), ("new", 2)]
+
+
+def test_with_prefer_score_the_better_ranked_stays():
+    assert standing(newest(OLD, OTHER, NEW, prefer="score")) == ["old", "O1"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second", "stays"),
+    [
+        ("the newer, ranked first", "2024-01-01", "2023-01-01", "a"),
+        ("the newer, ranked second", "2023-01-01", "2024-01-01", "b"),
+        ("dates in two forms", "2023-01-01", 1_717_171_717, "b"),
+        ("equally old: the better-ranked", "2024-01-01", "2024-01-01T00:00Z", "a"),
+        ("no date: the better-ranked", None, "2024-01-01", "a"),
+        ("no date: the better-ranked", "2023-01-01", None, "a"),
+        ("an unreadable date is none", "soon", "2024-01-01", "a"),
+    ],
+)
+@pytest.mark.parametrize("changed", [0, 1])
+def test_which_one_stays(rule: str, first: Any, second: Any, stays: str, changed: int):
+    """Exact copies (`changed` 0) and near duplicates alike."""
+    assert standing(newest(version("a", first), version("b", second, changed))) == [stays]
+
+
+def test_an_unreadable_date_is_noted_once():
+    context = assemble(hits_of([version("a", "soon", index=3), NEW]), NEWEST, store=MemoryStore([]))
+    assert [note for note in context.trace.notes if "date" in note] == [
+        "hit 'a': updated_at 'soon' is not a date, left out"
+    ]
+
+
+def test_the_key_of_the_date_can_be_set():
+    chunks = [
+        Chunk(name, name, TEXT, metadata={"mtime": year}) for name, year in (("a", "2023-01-01"), ("b", "2024-01-01"))
+    ]
+    assert standing(newest(*chunks)) == ["a"]
+    assert standing(newest(*chunks, keys=MetadataKeys(updated_at="mtime"))) == ["b"]
+
+
+def test_the_newest_of_three():
+    context = newest(OLD, NEW, version("newest", "2025-01-01", 1))
+    assert standing(context) == ["newest"]
+    assert set(decision(context, "newest").replaced) == {"old", "new"}
+
+
+def test_what_a_displaced_version_had_dropped_is_tried_again():
+    """c was dropped for a, a for the newer b; c is not near to b."""
+    a, b = version("a", "2023-01-01", 0), version("b", "2024-01-01", 3)
+    c = Chunk("c", "c", TEXT.replace("w058", "c1").replace("w050", "c2").replace("w042", "c3"))
+    assert standing(newest(a, c)) == ["a"]
+    context = newest(a, c, b)
+    assert standing(context) == ["b", "c"]
+    assert decision(context, "a").because_of == "b"
+
+
+def test_a_newer_part_does_not_displace_the_whole():
+    part = Chunk("part", "P", " ".join(TEXT.split()[5:20]), metadata={"updated_at": "2025-01-01"})
+    assert standing(newest(OLD, part)) == ["old"]
+
+
+def test_a_newer_neighbour_takes_a_hits_place():
+    a, b = [words_of("C", n) for n in range(3)], [words_of("D", n) for n in range(3)]
+    old = replace(a[1], text=OLD.text, metadata=OLD.metadata)
+    new = replace(b[2], text=NEW.text, metadata=NEW.metadata)
+    context = assemble(hits_of([old, b[1]]), NEWEST, store=MemoryStore([a[0], a[2], *b[:2], new]))
+    assert decision(context, "C1").because_of == "D2"
+    assert (decision(context, "D2").outcome, decision(context, "D2").reason) == ("kept", "neighbour")
+    assert standing(context) == ["D0", "D1", "D2", "C0", "C2"]
+
+
+def test_semantic_versions_too():
+    chunks = [
+        Chunk("old", "A", "Six hours.", vector=(1, 0), metadata={"updated_at": "2023-01-01"}),
+        Chunk("new", "B", "360 minutes, no less.", vector=(1, 0), metadata={"updated_at": "2024-01-01"}),
+    ]
+    context = newest(*chunks, dedup="semantic")
+    assert standing(context) == ["new"]
+    assert decision(context, "old").reason == "semantic duplicate"
+
+
+class Counted(NearIndex):
+    """How often a text was looked up."""
+
+    looked_up = 0
+
+    def find(self, at: int) -> list[Match]:
+        self.looked_up += 1
+        return super().find(at)
+
+
+@pytest.mark.parametrize("drift", [0, 1])
+def test_of_many_versions_each_is_tried_a_few_times(drift: int):
+    """Each is newer than the one before it; with `drift` the last ones no longer resemble the first."""
+    words = TEXT.split()
+    texts = [" ".join(f"v{n}" if n < drift * at else word for n, word in enumerate(words)) for at in range(50)]
+    texts = [f"{text} {at % 2}" for at in range(4) for text in texts] if not drift else texts
+    chunks = [Chunk(str(at), str(at), text, metadata={"at": at}) for at, text in enumerate(texts)]
+    candidates = [Candidate(chunk, rank) for rank, chunk in enumerate(chunks)]
+    index = Counted(texts, 0.9)
+    found = collapse_similar(candidates, index, lambda each: float(each.chunk.metadata["at"]))
+    assert index.looked_up <= 2 * len(texts)
+    kept = [each for each in candidates if id(each) not in found]
+    assert kept[-1] is candidates[-1]
+    assert len(kept) == 1 or drift
+    whole = NearIndex(texts, 0.9)
+    for at, each in enumerate(candidates):
+        whole.add(at)
+        stands = found.get(id(each))
+        assert stands is None or stands in kept
+    for at, each in enumerate(candidates):
+        near = {candidates[match.place].chunk.id for match in whole.find(at)} - {each.chunk.id}
+        stands = found.get(id(each))
+        assert stands.chunk.id in near if stands else near.isdisjoint(other.chunk.id for other in kept)

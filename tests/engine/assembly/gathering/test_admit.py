@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from builders import count, decision, hits_of, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly.assembly.gathering.admit import admit, admit_fetched
+from ctxassembly.errors import CtxAssemblyError, InputError
+
+A = [words_of("A", n) for n in range(9)]
+
+
+OF_ITS_OWN = "no document id, stands as a document of its own"
+
+
+def admitted(chunk: Any) -> tuple[Chunk, tuple[str, ...]]:
+    found = admit([Hit(chunk)])
+    return (found.candidates or found.empty)[0].chunk, found.notes
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "index", "noted"),
+    [
+        ("index as string '7'", "7", 7, False),
+        ("index as float 7.0", 7.0, 7, False),
+        ("a missing index", None, None, False),
+        ("0 is an index", 0, 0, False),
+        ("no fraction", 7.5, None, True),
+        ("not negative", -1, None, True),
+        ("not negative", "-1", None, True),
+        ("no word", "seven", None, True),
+        ("no truth value", True, None, True),
+        ("not a number", float("nan"), None, True),
+        ("not infinite", float("inf"), None, True),
+        ("no list", [7], None, True),
+        ("no endless number", "9" * 5_000, None, True),
+    ],
+)
+def test_odd_indexes(rule: str, given: Any, index: int | None, noted: bool):
+    chunk, notes = admitted(Chunk("a", "A", "Text.", given))
+    assert chunk.index == index
+    assert (type(chunk.index) is int) is (index is not None)
+    assert notes == ((f"hit 'a': index {given!r:.50} is not a whole number from 0, left out",) if noted else ())
+
+
+@pytest.mark.parametrize("index", ["5", 5.0])
+def test_an_odd_index_finds_its_neighbours(index: Any):
+    hit = Hit(Chunk("A5", "A", A[5].text, index))
+    assert standing(assemble([hit], store=MemoryStore(A))) == ["A4", "A5", "A6"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "start"),
+    [
+        ("a number in a string", "40", 40),
+        ("-1 is what a splitter gives that found nothing", -1, None),
+        ("no", "x", None),
+    ],
+)
+def test_odd_offsets(rule: str, given: Any, start: int | None):
+    assert admitted(Chunk("a", "A", "Text.", 0, given))[0].start == start
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "score", "note"),
+    [
+        ("no score", None, None, None),
+        ("a negative score", -3.5, -3.5, None),
+        ("a number in a string", "0.5", 0.5, None),
+        ("NaN", float("nan"), None, "score nan is not finite, left out"),
+        ("inf", float("inf"), None, "score inf is not finite, left out"),
+        ("-inf", -float("inf"), None, "score -inf is not finite, left out"),
+        ("a word", "high", None, "score 'high' is not a number, left out"),
+        ("a list", [1], None, "score [1] is not a number, left out"),
+        ("a number too large for a float", 10**400, None, "score is too large for a float, left out"),
+    ],
+)
+def test_odd_scores(rule: str, given: Any, score: float | None, note: str | None):
+    context = assemble([Hit(A[0], given)])
+    assert decision(context, "A0").score == score
+    assert A[0].text in context.text
+    if note:
+        assert context.trace.notes == (f"hit 'A0': {note}",)
+
+
+@pytest.mark.parametrize(
+    ("rule", "chunk", "chunk_id", "document_id", "note"),
+    [
+        ("missing id", Chunk("", "A", "Text.", 3), "A#3", "A", "no id, named by its place"),
+        ("missing id and index", Chunk("", "A", "Text."), "hit-0", "A", "no id, named by its place"),
+        ("missing id", Chunk(None, "A", "Text.", 3), "A#3", "A", "no id, named by its place"),  # type: ignore[arg-type]
+        ("missing document id", Chunk("a", "", "Text.", 3), "a", "a", OF_ITS_OWN),
+        ("missing document id", Chunk("a", None, "Text."), "a", "a", OF_ITS_OWN),  # type: ignore[arg-type]
+        ("both", Chunk("", "", "Text.", 3), "hit-0", "hit-0", OF_ITS_OWN),
+        ("numbers as ids", Chunk(7, 9, "Text."), "7", "9", None),  # type: ignore[arg-type]
+    ],
+)
+def test_missing_ids(rule: str, chunk: Chunk, chunk_id: str, document_id: str, note: str | None):
+    mended, notes = admitted(chunk)
+    assert (mended.id, mended.document_id) == (chunk_id, document_id)
+    assert notes[-1:] == ((f"hit {chunk_id!r}: {note}",) if note else ())
+
+
+def test_chunks_without_a_document_id_are_documents_of_their_own_and_have_no_neighbours():
+    store = MemoryStore(A)
+    context = assemble([Hit(Chunk("x", "", "One.", 5)), Hit(Chunk("y", "", "Two.", 6))], store=store)
+    assert [citation.document_id for citation in context.citations] == ["x", "y"]
+    assert {ref.document_id for refs in store.requests for ref in refs} <= {"x", "y"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "metadata", "note"),
+    [
+        ("none, as a column without a value", None, {}, None),
+        ("any mapping", MappingProxyType({"source": "a.pdf"}), {"source": "a.pdf"}, None),
+        ("no text", '{"source": "a.pdf"}', {}, 'metadata \'{"source": "a.pdf"}\' are no mapping, left out'),
+        ("no list", [1], {}, "metadata [1] are no mapping, left out"),
+    ],
+)
+def test_odd_metadata(rule: str, given: Any, metadata: dict, note: str | None):
+    hit = Hit(Chunk("a", "A", "Text.", metadata=given))
+    chunk, notes = admitted(hit.chunk)
+    assert chunk.metadata == metadata
+    assert notes == ((f"hit 'a': {note}",) if note else ())
+    assert "Text." in assemble([hit, hit]).to_html()
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\u2028 "])
+def test_empty_and_white_space_text_is_dropped_as_empty(text: str):
+    context = assemble([Hit(Chunk("a", "A", text, 0)), Hit(A[3])])
+    assert (decision(context, "a").outcome, decision(context, "a").reason) == ("dropped", "empty")
+    assert standing(context) == ["A3"]
+
+
+def test_a_place_that_two_texts_claim_is_noted_and_both_stay():
+    """Duplicate (document, index) with different text."""
+    context = assemble([Hit(A[3]), Hit(Chunk("other", "A", "Another text.", 3))])
+    assert sorted(standing(context)) == ["A3", "other"]
+    assert context.trace.notes == ("hit 'other': index 3 stands twice in document 'A'",)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("lone surrogates", "Before \ud83d and after \udc00."),
+        ("`<|endoftext|>`", "Before <|endoftext|> and <|fim_prefix|> after."),
+        ("NUL", "Before \x00 after."),
+        ("a right-to-left mark", "Before \u202e after."),
+    ],
+)
+def test_odd_texts_stand(rule: str, text: str):
+    context = assemble([Hit(Chunk("a", "A", text))])
+    assert context.text == f"[1] Source: unknown\n{text.translate({0xD83D: 0xFFFD, 0xDC00: 0xFFFD})}"
+    assert context.token_count == count(context.text)
+
+
+@pytest.mark.parametrize(
+    ("rule", "hits"),
+    [
+        ("a string", "text"),
+        ("bytes", b"text"),
+        ("None", None),
+        ("an iterator", iter([])),
+        ("strings", ["text"]),
+        ("chunks that are no hits", [A[0]]),
+        ("a hit of something else", [Hit("text")]),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_list_of_hits_is_an_error(rule: str, hits: Any):
+    with pytest.raises(InputError, match=r"^hits must be a sequence of Hit, got ") as caught:
+        assemble(hits)
+    assert isinstance(caught.value, (TypeError, CtxAssemblyError))
+
+
+def test_a_tuple_of_hits_is_fine():
+    assert assemble(tuple(hits_of(A[:2]))) == assemble(hits_of(A[:2]))
+
+
+def test_odd_neighbours_are_mended_and_noted_as_well():
+    """A value in a chunk is a traced fallback, wherever the chunk comes from."""
+    chunks, empty, notes = admit_fetched(
+        [Chunk("", "A", "Text.", "4"), Chunk("b", "A", " "), Chunk("c", "A", "Text.", -1)]
+    )  # type: ignore[arg-type]
+    assert [(chunk.id, chunk.index) for chunk in chunks] == [("A#4", 4), ("c", None)]
+    assert [chunk.id for chunk in empty] == ["b"]
+    assert notes == (
+        "neighbour 'A#4': no id, named by its place",
+        "neighbour 'c': index -1 is not a whole number from 0, left out",
+    )
+    with pytest.raises(InputError, match="the store must return chunks"):
+        admit_fetched(["text"])
+
+
+def test_ranks_are_places_in_the_list_also_after_an_empty_one():
+    context = assemble([Hit(Chunk("a", "A", "")), Hit(A[3]), Hit(A[5])], AssemblyConfig(window=0))
+    assert {each.chunk_id: each.rank for each in context.trace.decisions} == {"a": 0, "A3": 1, "A5": 2}

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import pytest
+
+from builders import cited, decision, hits_of, split, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, assemble
+from ctxassembly.assembly.adjacency.places import positions
+from ctxassembly.assembly.gathering.expand import index_refs, link_refs, neighbours
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Beside
+
+A = [words_of("A", n) for n in range(15)]
+B = [words_of("B", n) for n in range(15)]
+
+
+def fetched(store: MemoryStore) -> list[tuple[str, int | str | None]]:
+    return [(ref.document_id, ref.index if ref.chunk_id is None else ref.chunk_id) for ref in store.requests[0]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "window", "hits", "asked"),
+    [
+        ("Hits 5, 8, 12 of document A fetch 4, 6, 7, 9, 11, 13", 1, [5, 8, 12], [4, 6, 7, 9, 11, 13]),
+        ("neighbours at index +- window (0-3)", 2, [5], [3, 4, 6, 7]),
+        ("neighbours at index +- window (0-3)", 3, [5], [2, 3, 4, 6, 7, 8]),
+        ("neighbours at index +- window (default 1)", AssemblyConfig().window, [5], [4, 6]),
+        ("no negative index", 3, [1], [0, 2, 3, 4]),
+        ("no negative index", 1, [0], [1]),
+        ("a hit stays a hit", 1, [5, 6], [4, 7]),
+        ("in any order of the hits", 1, [12, 5, 8], [4, 6, 7, 9, 11, 13]),
+    ],
+)
+def test_what_is_asked_for(rule: str, window: int, hits: list[int], asked: list[int]):
+    store = MemoryStore(A)
+    assemble(hits_of([A[n] for n in hits]), AssemblyConfig(window=window), store=store)
+    assert fetched(store) == [("A", n) for n in asked]
+    assert store.round_trips == 1
+
+
+def test_hits_5_8_12_yield_4_5_6_7_8_9_11_12_13():
+    context = assemble(hits_of([A[5], A[8], A[12]]), store=MemoryStore(A))
+    assert standing(context) == ["A4", "A5", "A6", "A7", "A8", "A9", "A11", "A12", "A13"]
+    assert context.trace.summary.startswith("3 -> 9 chunks")
+
+
+def test_a_window_of_0_asks_nothing():
+    store = MemoryStore(A)
+    context = assemble(hits_of([A[5]]), AssemblyConfig(window=0), store=store)
+    assert store.round_trips == context.trace.round_trips == 0
+    assert standing(context) == ["A5"]
+
+
+def test_one_batched_fetch_for_all_documents():
+    store = MemoryStore([*A, *B])
+    context = assemble(hits_of([B[3], A[5], B[4], A[9]]), store=store)
+    assert store.round_trips == context.trace.round_trips == 1
+    assert fetched(store) == [("B", 2), ("B", 5), ("A", 4), ("A", 6), ("A", 8), ("A", 10)]
+
+
+def test_nothing_is_asked_where_every_neighbour_is_a_hit():
+    store = MemoryStore([])
+    assemble(hits_of([A[0], A[1]]), AssemblyConfig(window=1), store=MemoryStore(A[:2]))
+    assert index_refs([A[0]], 0) == ()
+    assert index_refs([], 3) == ()
+    assert store.round_trips == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "hit", "stands"),
+    [
+        ("Documents end: no wrap", 0, ["A0", "A1"]),
+        ("Documents end: nothing after the last", 14, ["A13", "A14"]),
+    ],
+)
+def test_a_document_ends(rule: str, hit: int, stands: list[str]):
+    assert standing(assemble(hits_of([A[hit]]), store=MemoryStore(A))) == stands
+
+
+@pytest.mark.parametrize(
+    ("rule", "scores", "chunk_id", "score"),
+    [
+        ("a neighbour's score is its best hit's x 0.5 per step", {5: 0.8}, "A4", 0.4),
+        ("x 0.5 per step", {5: 0.8}, "A3", 0.2),
+        ("x 0.5 per step", {5: 0.8}, "A8", 0.1),
+        ("its best hit's: 0.9 x 0.25 beats 0.3 x 0.5", {5: 0.3, 8: 0.9}, "A6", 0.225),
+        ("a hit stays a hit with its own score", {5: 0.8, 6: 0.1}, "A6", 0.1),
+        ("decay never raises a score (half of a negative score does not outrank its hit)", {5: -0.8}, "A4", -0.8),
+        ("decay never raises a score", {5: 0.0}, "A4", 0.0),
+        ("no scores: a neighbour has none either", {5: None}, "A4", None),
+        ("a scored hit counts where another has no score", {5: None, 7: 0.8}, "A6", 0.4),
+    ],
+)
+def test_decay(rule: str, scores: dict[int, float | None], chunk_id: str, score: float | None):
+    context = assemble([Hit(A[n], s) for n, s in scores.items()], AssemblyConfig(window=3), store=MemoryStore(A))
+    assert decision(context, chunk_id).score == (pytest.approx(score) if score is not None else None)
+
+
+@pytest.mark.parametrize(("decay", "score"), [(0.5, 0.4), (0.0, 0.0), (1.0, 0.8), (0.25, 0.2)])
+def test_the_decay_can_be_set(decay: float, score: float):
+    config = AssemblyConfig(neighbour_decay=decay)
+    assert decision(assemble([Hit(A[5], 0.8)], config, store=MemoryStore(A)), "A6").score == pytest.approx(score)
+
+
+def test_neighbours_are_told_from_hits_and_know_their_distance():
+    context = assemble(hits_of([A[5]]), AssemblyConfig(window=2), store=MemoryStore(A))
+    told = {each.chunk_id: (each.distance, each.reason) for each in context.trace.decisions}
+    assert told == {
+        "A5": (0, "hit"),
+        "A4": (1, "neighbour"),
+        "A6": (1, "neighbour"),
+        "A3": (2, "neighbour"),
+        "A7": (2, "neighbour"),
+    }
+
+
+def test_neighbours_come_nearest_first_then_by_the_rank_of_their_hit():
+    placed = [Candidate(B[5], 0, 0.9, 0, 5), Candidate(A[5], 1, 0.8, 0, 5)]
+    pool = [A[3], A[4], B[7], B[6], A[9]]
+    places = {(chunk.document_id, chunk.id): chunk.index for chunk in pool}
+    found = neighbours(placed, pool, places, 2, 0.5)
+    assert [(c.chunk.id, c.rank, c.distance) for c in found] == [("B6", 0, 1), ("A4", 1, 1), ("B7", 0, 2), ("A3", 1, 2)]
+
+
+def test_a_neighbour_between_two_hits_belongs_to_the_nearest_then_to_the_better():
+    placed = [Candidate(A[2], 0, None, 0, 2), Candidate(A[5], 1, None, 0, 5), Candidate(A[7], 2, None, 0, 7)]
+    places = {("A", "A4"): 4, ("A", "A6"): 6}
+    found = {c.chunk.id: (c.rank, c.distance) for c in neighbours(placed, [A[4], A[6]], places, 2, 0.5)}
+    assert found == {"A4": (1, 1), "A6": (1, 1)}
+
+
+def test_chunks_that_were_not_asked_for_are_left_out_and_noted():
+    class Generous(MemoryStore):
+        def fetch(self, refs):
+            return [*super().fetch(refs), A[12], B[5]]
+
+    context = assemble(hits_of([A[5]]), store=Generous(A))
+    assert standing(context) == ["A4", "A5", "A6"]
+    assert [note for note in context.trace.notes if "not asked for" in note] == [
+        "store: 2 chunks were not asked for, left out; the first is 'A12'",
+    ]
+
+
+def linked(n: int, links: str, document_id: str = "L") -> list[Chunk]:
+    text = "".join(f"<{i:04} and more words of {document_id}>" for i in range(n))
+    size = len(text) // n
+    return split(document_id, text, size=size, indexed=False, offsets=False, links=links)
+
+
+# Stores without an index take one call a step for all hits together, and one-sided links work. A store that keeps
+# links on one side only, or none, is asked for the whole document in the end: nothing else can find the other side.
+@pytest.mark.parametrize(
+    ("rule", "links", "hit", "window", "stands", "calls"),
+    [
+        ("one call a step", "pn", [4], 1, [3, 4, 5], 1),
+        ("one call a step", "pn", [4], 2, [2, 3, 4, 5, 6], 2),
+        ("one call a step", "pn", [4], 3, [1, 2, 3, 4, 5, 6, 7], 3),
+        ("one call a step for all hits together", "pn", [1, 8], 2, [0, 1, 2, 3, 6, 7, 8, 9], 2),
+        ("documents end", "pn", [0], 2, [0, 1, 2], 2),
+        ("documents end", "pn", [9], 2, [7, 8, 9], 2),
+        ("one-sided links work: PREVIOUS alone", "p", [4], 1, [3, 4, 5], 2),
+        ("one-sided links work: PREVIOUS alone", "p", [4], 2, [2, 3, 4, 5, 6], 2),
+        ("one-sided links work: the first of a PREVIOUS chain has no link at all", "p", [0], 1, [0, 1], 1),
+        ("one-sided links work: the last of a PREVIOUS chain", "p", [9], 1, [8, 9], 2),
+        ("one-sided links work: NEXT alone", "n", [4], 1, [3, 4, 5], 2),
+        ("one-sided links work: NEXT alone", "n", [4], 2, [2, 3, 4, 5, 6], 2),
+        ("one-sided links work: the last of a NEXT chain has no link at all", "n", [9], 1, [8, 9], 1),
+        ("one-sided links work: the first of a NEXT chain", "n", [0], 1, [0, 1], 2),
+    ],
+)
+def test_links(rule: str, links: str, hit: list[int], window: int, stands: list[int], calls: int):
+    chunks = linked(10, links)
+    store = MemoryStore(chunks)
+    context = assemble(hits_of([chunks[n] for n in hit]), AssemblyConfig(window=window), store=store)
+    assert standing(context) == [f"L{n}" for n in stands]
+    assert store.round_trips <= calls
+    in_reading_order = [passage.text.replace("\n", "") for passage in context.passages]
+    assert "".join(in_reading_order) == "".join(chunks[n].text for n in stands)
+
+
+def test_links_of_several_documents_share_each_call():
+    one, two = linked(6, "pn", "L"), linked(6, "pn", "M")
+    store = MemoryStore([*one, *two, *A])
+    assemble(hits_of([one[3], two[2], A[5]]), AssemblyConfig(window=2), store=store)
+    assert store.round_trips == 2
+    assert {ref.document_id for ref in store.requests[0]} == {"L", "M", "A"}
+
+
+def test_a_linked_document_without_an_index_is_in_order_whatever_order_the_store_answers_in():
+    chunks = linked(6, "pn")
+    context = assemble(hits_of([chunks[4], chunks[1]]), AssemblyConfig(window=1), store=MemoryStore(chunks[::-1]))
+    assert standing(context) == [f"L{n}" for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "prev_id", "next_id"),
+    [
+        ("dangling links", "gone", "lost"),
+        ("a link to itself", "X", "X"),
+    ],
+)
+def test_bad_links_end_the_search(rule: str, prev_id: str, next_id: str):
+    chunk = Chunk("X", "D", "Text of the only chunk.", prev_id=prev_id, next_id=next_id)
+    store = MemoryStore([chunk])
+    context = assemble([Hit(chunk)], AssemblyConfig(window=3), store=store)
+    assert standing(context) == ["X"]
+    assert store.round_trips <= 3
+
+
+@pytest.mark.parametrize("window", [1, 2, 3])
+def test_a_circle_of_links_ends(window: int):
+    names = ["P", "Q", "R"]
+    circle = [
+        Chunk(name, "D", f"Text of {name}.", prev_id=names[n - 1], next_id=names[(n + 1) % 3])
+        for n, name in enumerate(names)
+    ]
+    store = MemoryStore(circle)
+    context = assemble([Hit(circle[1])], AssemblyConfig(window=window), store=store)
+    stands = standing(context)
+    assert "Q" in stands
+    assert len(stands) == len(set(stands)) <= 3
+    assert store.round_trips <= window
+
+
+def test_a_document_with_neither_index_nor_links_is_asked_for_what_is_beside_the_offset():
+    chunks = split("D", "".join(f"<{n:04} and more>" for n in range(9)), size=15, indexed=False)
+    store = MemoryStore(chunks[::-1])
+    context = assemble([Hit(chunks[4])], AssemblyConfig(neighbours="unfiltered"), store=store)
+    assert store.requests == [(ChunkRef("D", beside=Beside(60, 1)),)]
+    assert standing(context) == ["D3", "D4", "D5"]
+
+
+def test_a_store_that_finds_no_offsets_is_asked_for_the_document_whole():
+    class Plain(MemoryStore):
+        finds_offsets = False
+
+    chunks = split("D", "".join(f"<{n:04} and more>" for n in range(9)), size=15, indexed=False)
+    store = Plain(chunks[::-1])
+    context = assemble([Hit(chunks[4])], store=store)
+    assert store.requests == [(ChunkRef("D"),)]
+    assert standing(context) == ["D3", "D4", "D5"]
+
+
+def test_chunks_of_a_store_that_answers_nothing_are_not_adjacent_for_being_retrieved_together():
+    class Silent(MemoryStore):
+        finds_offsets = False
+
+    chunks = split("D", "".join(f"<{n:04} and more>" for n in range(90)), size=15, indexed=False)
+    context = assemble(hits_of([chunks[80], chunks[4]]), store=Silent([]))
+    assert context.text.count("[...]") == 1
+    assert standing(context) == ["D4", "D80"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "known", "window", "asked"),
+    [
+        ("the next unknown chunk on each side", ["L4"], 1, ["L3", "L5"]),
+        ("at most `window` steps away", ["L3", "L4", "L5"], 1, []),
+        ("at most `window` steps away", ["L3", "L4", "L5"], 2, ["L2", "L6"]),
+    ],
+)
+def test_link_refs(rule: str, known: list[str], window: int, asked: list[str]):
+    chunks = {chunk.id: chunk for chunk in linked(9, "pn")}
+    refs = link_refs([chunks["L4"]], {name: chunks[name] for name in known}, window)
+    assert [ref.chunk_id for ref in refs] == asked
+
+
+def test_chunks_with_an_index_need_no_links():
+    chunk = Chunk("A5", "A", "text", index=5, prev_id="A4", next_id="A6")
+    assert link_refs([chunk], {"A5": chunk}, 3) == ()
+
+
+def test_runs_of_links_whose_distance_is_unknown_are_no_neighbours():
+    chunks = linked(8, "pn")
+    placed = positions([chunks[5], chunks[6], chunks[0], chunks[1]])
+    assert placed["L6"] == placed["L5"] + 1
+    assert placed["L1"] == placed["L0"] + 1
+    assert abs(placed["L0"] - placed["L6"]) > 3
+
+
+def test_cited_chunks_are_in_the_order_of_the_document():
+    context = assemble(hits_of([A[8], A[5]]), store=MemoryStore(A[::-1]))
+    assert cited(context) == [("1", ("A4", "A5", "A6", "A7", "A8", "A9"))]

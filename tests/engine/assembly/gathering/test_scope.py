@@ -1,0 +1,252 @@
+"""Which neighbours may be read where nobody knows how the caller filters; keys are in test_varying.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from builders import hits_of, split, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, MemoryStore, MetadataKeys, aassemble, assemble
+from ctxassembly.assembly.gathering.scope import Scope, filter_not_seen
+from ctxassembly.errors import ConfigError, InputError, StoreError
+from ctxassembly.stores.filtered import FilteredStore, Scoped
+
+CONFIG = AssemblyConfig(window=2)
+
+
+def document(metadata: Mapping[int, Mapping[str, Any]], default: Mapping[str, Any], chunks: int = 5) -> list[Chunk]:
+    return [words_of("A", n, metadata=metadata.get(n, default)) for n in range(chunks)]
+
+
+def read(chunks: list[Chunk], *hits: int, config: AssemblyConfig = CONFIG, **more: Any) -> Context:
+    return assemble(hits_of([chunks[n] for n in hits]), config, store=MemoryStore(chunks), **more)
+
+
+SECRET = document({n: {"acl": "secret", "page": n} for n in (1, 3)}, {"acl": "open", "page": 2})
+
+
+def test_a_neighbour_agrees_with_its_hit_on_every_key_that_does_not_vary_within_a_document():
+    context = read(SECRET, 2)
+    assert standing(context) == ["A0", "A2", "A4"]
+    assert context.text.count("[...]") == 2
+    assert "store: 2 left out, not their hit's by their metadata: 'acl'" in context.trace.notes
+    assert context.trace.unscoped == ("acl",)
+
+
+def test_nothing_of_what_was_left_out_is_told():
+    context = read(document({1: {"tenant": "b", "author": "Mallory"}}, {"tenant": "a"}), 2)
+    assert "A1" not in repr(context)
+    assert "Mallory" not in repr(context)
+    assert context.trace.unscoped == ("author", "tenant")
+
+
+@pytest.mark.parametrize(
+    ("hit", "neighbour", "agree"),
+    [
+        ({"a": None}, {}, True),
+        ({"a": 1}, {"a": 1.0}, True),
+        ({"a": float("nan")}, {"a": float("nan")}, True),
+        ({"acl": ["x", "y"]}, {"acl": ("y", "x", "x")}, True),
+        ({"acl": ["x", "y"]}, {"acl": ["x"]}, False),
+        ({"acl": [["x"], {"y": 1}]}, {"acl": [{"y": 1}, ["x"]]}, True),
+        ({"m": {"tenant": "a", "page": 1}}, {"m": {"tenant": "a", "page": 2}}, True),
+        ({"m": {"tenant": "a"}}, {"m": {"tenant": "b"}}, False),
+        ({"m": {"tenant": "a"}}, {}, False),
+        ({}, {"tenant": "a"}, False),
+        ({"tenant": "a"}, {"tenant": ""}, False),
+        ({"rank": 1}, {}, True),
+        ({}, {"rank": 3}, True),
+        ({"rank": 1}, {"rank": 2}, False),
+        ({"rank": "colonel"}, {}, False),
+        ({"index": 1}, {"index": 2}, True),
+        ({"index": "tenant-a"}, {"index": "tenant-b"}, False),
+        ({"index": True}, {"index": False}, False),
+        ({"loc": {"from": 1}}, {"loc": {"from": 9}}, True),
+        ({"loc": {"from": "a"}}, {"loc": {"from": "b"}}, False),
+        ({"parent_id": "x", "element_id": "1"}, {"parent_id": "y", "element_id": "2"}, True),
+        ({"parent_id": "x"}, {"parent_id": "y"}, False),
+        ({"type": "Table"}, {"type": "NarrativeText"}, True),
+        ({"type": "public"}, {"type": "private"}, False),
+        ({7: "a"}, {7: "b"}, False),
+    ],
+)
+def test_agreement(hit: dict[Any, Any], neighbour: dict[Any, Any], agree: bool):
+    context = read(document({1: neighbour}, hit, chunks=2), 0)
+    assert standing(context) == (["A0", "A1"] if agree else ["A0"])
+
+
+def test_what_cannot_be_compared_agrees_with_itself_alone():
+    class Odd:
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("no")
+
+        def __hash__(self) -> int:
+            return 7
+
+    class Unhashable:
+        __hash__ = None
+
+    recursive: dict[str, Any] = {"a": 1}
+    recursive["self"] = recursive
+    other: dict[str, Any] = {"a": 1}
+    other["self"] = other
+    for mine, theirs in ((Odd(), Odd()), (Unhashable(), Unhashable()), (recursive, other)):
+        assert standing(read(document({1: {"k": mine}}, {"k": mine}, chunks=2), 0)) == ["A0", "A1"]
+        assert standing(read(document({1: {"k": theirs}}, {"k": mine}, chunks=2), 0)) == ["A0"]
+
+
+def test_a_neighbour_is_compared_with_its_hit_and_not_with_the_chunk_between():
+    assert standing(read(SECRET, 0)) == ["A0", "A2"]
+    linked = split("A", "".join(f"part {n} of the text. " for n in range(10, 60)), size=200, indexed=False, links="pn")
+    linked = [
+        Chunk(c.id, "A", c.text, prev_id=c.prev_id, next_id=c.next_id, metadata={"acl": n % 2})
+        for n, c in enumerate(linked)
+    ]
+    context = assemble(hits_of(linked[:1]), CONFIG, store=MemoryStore(linked))
+    assert standing(context) == ["A0", "A2"]
+    assert linked[1].text not in context.text
+
+
+def test_the_documents_own_id_may_be_missing_on_one_side():
+    assert standing(read(document({1: {"document_id": "A"}}, {}, chunks=2), 0)) == ["A0", "A1"]
+    assert standing(read(document({1: {"document_id": "B"}}, {}, chunks=2), 0)) == ["A0"]
+
+
+def test_hits_of_two_tenants_bring_neighbours_of_their_own():
+    mine = document({}, {"tenant": "a"})
+    theirs = [Chunk(f"B{n}", "A", f"theirs {n}", index=n, metadata={"tenant": "b"}) for n in range(5)]
+    context = assemble(hits_of([mine[0], theirs[4]]), AssemblyConfig(window=1), store=MemoryStore(mine + theirs))
+    assert set(standing(context)) == {"A0", "A1", "B3", "B4"}
+
+
+def test_two_files_under_one_document_id_without_index_or_links_do_not_part_each_other():
+    mine = split("A", "".join(f"mine {n:03} " for n in range(60)), size=90, indexed=False, metadata={"tenant": "a"})
+    theirs = split("A", "".join(f"yours {n:03} " for n in range(60)), size=100, indexed=False, metadata={"tenant": "b"})
+    theirs = [Chunk(f"B{n}", "A", c.text, start=c.start, metadata=c.metadata) for n, c in enumerate(theirs)]
+    context = assemble(hits_of(mine[2:3]), AssemblyConfig(window=1), store=MemoryStore(mine + theirs))
+    assert standing(context) == ["A1", "A2", "A3"]
+
+
+def test_what_may_not_be_read_leaves_a_gap_where_offsets_alone_tell_the_order():
+    text = "".join(f"sentence {n:03}. " for n in range(60))
+    chunks = [
+        Chunk(c.id, "A", c.text, start=c.start, metadata={"acl": n % 2})
+        for n, c in enumerate(split("A", text, size=140, indexed=False))
+    ]
+    context = assemble(hits_of(chunks[:1]), CONFIG, store=MemoryStore(chunks))
+    assert standing(context) == ["A0", "A2"]
+    assert chunks[1].text.strip() not in context.text
+    assert len(context.passages) == 2
+
+
+def test_keys_of_the_callers_own_may_be_declared_to_vary():
+    chunks = document({1: {"madde_no": "12a", "m": {"blok": "x"}}}, {"madde_no": "12b", "m": {"blok": "y"}}, chunks=2)
+    assert read(chunks, 0).trace.unscoped == ("m.blok", "madde_no")
+    config = AssemblyConfig(varying_keys=("madde_no", "m.blok"))
+    assert standing(read(chunks, 0, config=config)) == ["A0", "A1"]
+    assert standing(read(chunks, 0, config=AssemblyConfig(varying_keys=["madde_no", "blok"]))) == ["A0", "A1"]
+
+
+def test_particulars_under_keys_of_the_callers_own_vary_but_for_source_and_url():
+    chunks = document({1: {"blad": "ii", "seq_pos": 4}}, {"blad": "i", "seq_pos": 3}, chunks=2)
+    keys = MetadataKeys(page="blad", start="seq_pos")
+    assert standing(read(chunks, 0)) == ["A0"]
+    assert standing(read(chunks, 0, config=AssemblyConfig(keys=keys))) == ["A0", "A1"]
+    other = document({1: {"bestand": "b.pdf"}}, {"bestand": "a.pdf"}, chunks=2)
+    assert standing(read(other, 0, config=AssemblyConfig(keys=MetadataKeys(source="bestand")))) == ["A0"]
+
+
+@pytest.mark.parametrize("holds_filter", [True, False])
+def test_a_store_whose_filter_is_known_needs_no_agreement(holds_filter: bool):
+    context = assemble(hits_of([SECRET[2]]), CONFIG, store=Scoped(MemoryStore(SECRET), holds_filter))
+    assert standing(context) == [f"A{n}" for n in range(5)]
+    assert context.trace.unscoped is None
+
+
+def test_unfiltered_needs_no_agreement():
+    context = read(SECRET, 2, config=AssemblyConfig(window=2, neighbours="unfiltered"))
+    assert standing(context) == [f"A{n}" for n in range(5)]
+    assert context.trace.unscoped is None
+
+
+@pytest.mark.parametrize("holds_filter", [False, None])
+def test_filtered_refuses_a_store_that_does_not_hold_the_filter(holds_filter: bool | None):
+    config = AssemblyConfig(neighbours="filtered")
+    message = "neighbours must be 'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
+    with pytest.raises(ConfigError, match=message):
+        assemble(hits_of(SECRET), config, store=Scoped(MemoryStore(SECRET), holds_filter))
+
+
+async def test_filtered_takes_a_store_that_holds_the_filter_and_needs_none():
+    config = AssemblyConfig(window=2, neighbours="filtered")
+    opened = FilteredStore(MemoryStore(SECRET), lambda chunks: [c for c in chunks if c.metadata["acl"] == "open"])
+    assert standing(assemble(hits_of([SECRET[2]]), config, store=opened)) == ["A0", "A2", "A4"]
+    assert standing(await aassemble(hits_of([SECRET[2]]), config, store=opened)) == ["A0", "A2", "A4"]
+    assert standing(assemble(hits_of([SECRET[2]]), config)) == ["A2"]
+
+
+def test_the_warning_names_the_remedy_and_the_keys():
+    assert filter_not_seen(read(SECRET, 2, config=AssemblyConfig(neighbours="unfiltered")).trace, "Give it") is None
+    assert filter_not_seen(assemble(hits_of(SECRET)).trace, "Give it") is None
+    alike = read(document({}, {"acl": "open"}), 2).trace
+    assert alike.unscoped == ()
+    assert "left out" not in (filter_not_seen(alike, "Give filter=...") or "")
+    warning = filter_not_seen(read(SECRET, 2).trace, "Give filter=...")
+    assert warning is not None
+    assert "these keys differ from their hit's: 'acl'. Give filter=..., or say neighbours='unfiltered'" in warning
+
+
+def masked(chunks: Any) -> list[Chunk]:
+    return [Chunk(c.id, c.document_id, c.text.replace("A", "<name>"), index=c.index) for c in chunks if c.index != 3]
+
+
+async def amasked(chunks: Any) -> list[Chunk]:
+    return masked(chunks)
+
+
+async def test_a_hook_over_fetched_chunks_masks_and_drops_them():
+    chunks = document({}, {})
+    context = read(chunks, 2, on_fetched=masked)
+    assert standing(context) == ["A0", "A1", "A2", "A4"]
+    assert context.text.count("A ") == chunks[2].text.count("A ")
+    for hook in (masked, amasked):
+        awaited = await aassemble(hits_of([chunks[2]]), CONFIG, store=MemoryStore(chunks), on_fetched=hook)
+        assert awaited.text == context.text
+
+
+async def test_a_hook_that_fails_lets_no_neighbour_through():
+    def broken(chunks: Any) -> Any:
+        raise RuntimeError("model gone")
+
+    context = read(document({}, {}), 2, on_fetched=broken)
+    assert standing(context) == ["A2"]
+    assert "store: no neighbours (RuntimeError: model gone), the hits stand without them" in context.trace.notes
+    with pytest.raises(StoreError, match="model gone"):
+        read(document({}, {}), 2, on_fetched=broken, config=AssemblyConfig(on_store_error="raise"))
+    with pytest.raises(InputError, match="on_fetched must be a function from chunks to chunks, got int"):
+        read(document({}, {}), 2, on_fetched=7)
+    with pytest.raises(InputError, match="on_fetched can only be awaited"):
+        read(document({}, {}), 2, on_fetched=amasked)
+    with pytest.raises(InputError, match="on_fetched must be a function"):
+        await aassemble(hits_of(SECRET), store=MemoryStore(SECRET), on_fetched="mask")
+
+
+def test_a_foreign_chunk_under_the_id_of_a_neighbour_does_not_keep_it_out():
+    mine, theirs = words_of("A", 1, metadata={"t": "a"}), words_of("A", 1, metadata={"t": "b"})
+
+    class Both:
+        def fetch(self, refs: list[ChunkRef]) -> list[Chunk]:
+            return [theirs, mine]
+
+    context = assemble(hits_of([words_of("A", 0, metadata={"t": "a"})]), AssemblyConfig(window=1), store=Both())
+    assert standing(context) == ["A0", "A1"]
+
+
+def test_a_chunk_is_not_taken_for_one_that_is_gone():
+    """Chunks from a store go as they come, and their place in memory is another one's then."""
+    scope = Scope(AssemblyConfig())
+    scope.add_hits([Chunk("hit", "A", "text", metadata={"tenant": "a"})])
+    tenants = ["a", "b"] * 200
+    assert [scope.admits(Chunk("x", "A", "text", metadata={"tenant": each})) for each in tenants] == [True, False] * 200

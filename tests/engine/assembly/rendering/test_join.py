@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from builders import decision, hits_of, numbered, split
+from ctxassembly import AssemblyConfig, Chunk, Context, assemble
+from ctxassembly.assembly.rendering.join import find_joint, overlap_chars
+from stopwatch import grows_less
+
+ROOMY = AssemblyConfig(format="minimal", max_tokens=1_000_000, dedup="none")
+
+
+def joined(*chunks: Chunk, config: AssemblyConfig = ROOMY) -> Context:
+    return assemble(hits_of(chunks), config)
+
+
+def two(first: str, second: str, *, start: int | None = None, second_start: int | None = None, index: int = 8):
+    return Chunk("a", "A", first, 7, start), Chunk("b", "A", second, index, second_start)
+
+
+SENTENCE = "U brengt best uw identiteitskaart en verwijsbrief mee."
+FIRST = f"De afspraak duurt een half uur. {SENTENCE}"
+SECOND = f"{SENTENCE} Na de raadpleging betaalt u aan het loket."
+SHORT_FIRST = "De afspraak duurt een half uur. U brengt best uw"
+SHORT_SECOND = "brengt best uw identiteitskaart mee."
+
+
+def test_dutch_sentence_stands_once():
+    """Of the second chunk " Na de raadpleging..." is left."""
+    context = joined(*two(FIRST, SECOND))
+    assert context.text == f"{FIRST} Na de raadpleging betaalt u aan het loket."
+    assert decision(context, "b").stripped_chars == len(SENTENCE)
+    assert context.trace.stripped_chars == len(SENTENCE)
+
+
+def test_fourteen_dutch_characters_stay_without_offsets():
+    """The 14 characters stay (not longer than 20)..."""
+    context = joined(*two(SHORT_FIRST, SHORT_SECOND))
+    assert context.text == f"{SHORT_FIRST}\n{SHORT_SECOND}"
+    assert context.trace.stripped_chars == 0
+
+
+def test_fourteen_dutch_characters_go_where_offsets_prove_them():
+    """... unless offsets prove them."""
+    start = SHORT_FIRST.index("brengt")
+    context = joined(*two(SHORT_FIRST, SHORT_SECOND, start=0, second_start=start))
+    assert context.text == "De afspraak duurt een half uur. U brengt best uw identiteitskaart mee."
+    assert decision(context, "b").stripped_chars == 14
+
+
+@pytest.mark.parametrize(
+    ("rule", "shared", "stripped"),
+    [("not longer than 20", 20, 0), ("longer than 20", 21, 21), ("longer than 20", 300, 300)],
+)
+def test_an_overlap_longer_than_20_characters_is_cut_from_the_second(rule: str, shared: int, stripped: int):
+    text = numbered("w", 200)
+    chunks = two(text[:500], text[500 - shared : 900])
+    assert joined(*chunks).trace.stripped_chars == stripped
+    assert overlap_chars(chunks[0].text, chunks[1].text, 20) == stripped
+
+
+@pytest.mark.parametrize(
+    ("rule", "least", "most", "found"),
+    [
+        ("min_overlap_chars", 39, None, 40),
+        ("min_overlap_chars", 40, None, 0),
+        ("max_overlap_chars", 20, 40, 40),
+        ("max_overlap_chars", 20, 39, 0),
+    ],
+)
+def test_the_limits_of_an_overlap_can_be_set(rule: str, least: int, most: int | None, found: int):
+    text = numbered("w", 60)
+    chunks = split("A", text, size=120, overlap=40, offsets=False)[:2]
+    config = replace(ROOMY, min_overlap_chars=least, max_overlap_chars=most)
+    assert joined(*chunks, config=config).trace.stripped_chars == found
+
+
+@pytest.mark.parametrize("overlap", [21, 60, 119])
+def test_a_document_cut_with_overlap_is_whole_again(overlap: int):
+    text = numbered("w", 150)
+    for offsets in (True, False):
+        assert joined(*split("A", text, size=120, overlap=overlap, offsets=offsets)).text == text
+
+
+@pytest.mark.parametrize("overlap", [0, 1, 20])
+def test_offsets_prove_any_overlap(overlap: int):
+    text = numbered("w", 150)
+    assert joined(*split("A", text, size=120, overlap=overlap)).text == text
+
+
+@pytest.mark.parametrize(
+    ("rule", "start", "second_start"),
+    [
+        ("offsets wrong: the text decides", 0, 3),
+        ("offsets wrong: before the first", 100, 20),
+        ("offsets missing on one side", 0, None),
+        ("offsets negative, as a splitter marks what it could not find", 0, -1),
+        ("offsets that restart on each page", 0, 0),
+    ],
+)
+def test_wrong_offsets_are_not_believed(rule: str, start: int | None, second_start: int | None):
+    text = numbered("w", 50)
+    chunks = two(text[:120], text[80:], start=start, second_start=second_start)
+    context = joined(*chunks)
+    assert context.text == text
+    assert context.trace.stripped_chars == 40
+
+
+def test_wrong_offsets_strip_nothing_where_the_text_shares_nothing():
+    first, second = two(numbered("v", 20), numbered("w", 20), start=0, second_start=40)
+    assert joined(first, second).text == f"{first.text}\n{second.text}"
+
+
+def test_offsets_that_restart_on_each_page_keep_both_pages():
+    """Both begin with offset 0: nothing says that the second stands inside the first."""
+    page = "Ziekenhuis Noord, afdeling radiologie, blad "
+    first, second = two(page + "een: " + numbered("v", 9), page + "twee: " + numbered("w", 9), start=0, second_start=0)
+    context = joined(first, second)
+    assert context.text == f"{first.text}\n{second.text}"
+
+
+def test_the_longest_overlap_counts():
+    first = "x " * 9 + "the end of one chunk, the end of one chunk!"
+    assert overlap_chars(first, "the end of one chunk, the end of one chunk! And on.", 20) == 43
+
+
+@pytest.mark.parametrize(
+    ("rule", "row"),
+    [
+        ("log lines", "2024-01-01 12:00:00 INFO heartbeat ok\n"),
+        ("table rows", "| 0 | 0 | 0 | 0 | 0 | 0 |\n"),
+        ("one letter", "a" * 26),
+        ("blank lines between", "- item of a list, the same\n\n"),
+    ],
+)
+def test_no_real_row_is_lost_where_rows_are_equal(rule: str, row: str):
+    """The ambiguity guard: nobody can say how many equal rows the splitter repeated, so all of them stay."""
+    first, second = two(f"Head.\n{row * 6}".rstrip("\n"), f"{row * 5}Foot.")
+    context = joined(first, second)
+    assert context.text == f"{first.text}\n{second.text}"
+    assert overlap_chars(first.text, second.text, 20) == 0
+
+
+def test_offsets_tell_equal_rows_apart():
+    text = "Head.\n" + "2024-01-01 12:00:00 INFO heartbeat ok\n" * 20 + "Foot."
+    assert joined(*split("A", text, size=200, overlap=80)).text == text
+
+
+def test_equal_rows_inside_a_chunk_that_is_contained_twice_stay():
+    row = "| equal | equal | equal |\n"
+    assert overlap_chars(row * 6, row * 2, 20) == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second", "starts"),
+    [
+        ("a contained chunk adds nothing, by its text", numbered("w", 40), numbered("w", 40)[40:120], (None, None)),
+        ("a contained chunk adds nothing, by its offsets", numbered("w", 40), numbered("w", 40)[40:55], (0, 40)),
+        ("if it is the end of the one before", numbered("w", 40), numbered("w", 40)[-60:], (None, None)),
+        ("if it is the whole of the one before", numbered("w", 40), numbered("w", 40), (None, None)),
+    ],
+)
+def test_a_contained_chunk_adds_nothing(rule: str, first: str, second: str, starts: tuple[int | None, int | None]):
+    context = joined(*two(first, second, start=starts[0], second_start=starts[1]))
+    assert context.text == first
+    contained = decision(context, "b")
+    assert (contained.outcome, contained.reason, contained.because_of) == ("contained", "contained", "a")
+    assert contained.stripped_chars == len(second)
+
+
+def test_the_bird_sings():
+    """A contained chunk once corrupted this text elsewhere to "The birdrd sings."."""
+    text = "The bird sings."
+    chunks = [Chunk("a", "A", text, 0, 0), Chunk("b", "A", "bird", 1, 4), Chunk("c", "A", "rd sings.", 2, 6)]
+    context = joined(*chunks)
+    assert context.text == text
+    assert {decision(context, name).because_of for name in "bc"} == {"a"}
+
+
+def test_a_chunk_after_a_contained_one_goes_on_from_the_container():
+    text = numbered("w", 60)
+    chunks = [
+        Chunk("a", "A", text[:200], 0, 0),
+        Chunk("b", "A", text[50:90], 1, 50),
+        Chunk("c", "A", text[180:], 2, 180),
+    ]
+    assert joined(*chunks).text == text
+
+
+@pytest.mark.parametrize(
+    ("rule", "index", "starts", "marked"),
+    [
+        ("a gap inside a document (7 then 9) shows a marker", 9, (None, None), True),
+        ("a gap by offsets as well", 9, (0, 500), True),
+        ("adjacent chunks have no marker", 8, (None, None), False),
+        ("offsets that touch prove that nothing is missing", 9, (0, 95), False),
+        ("adjacent by index, far apart by offsets: a splitter got the offsets wrong", 8, (0, 500), False),
+    ],
+)
+def test_gaps(rule: str, index: int, starts: tuple[int | None, int | None], marked: bool):
+    first = numbered("v", 19) + "."
+    assert len(first) == 95
+    context = joined(*two(first, numbered("w", 19), index=index, start=starts[0], second_start=starts[1]))
+    assert ("\n[...]\n" in context.text) is marked
+    assert len(context.passages) == 1 + marked
+
+
+@pytest.mark.parametrize(
+    ("rule", "second_start", "glue"),
+    [
+        ("joined by nothing if their offsets touch", 10, ""),
+        ("joined by one newline, which has no provenance", None, "\n"),
+        ("a few characters apart is what a splitter that strips white space leaves", 12, "\n"),
+    ],
+)
+def test_adjacent_chunks_without_overlap(rule: str, second_start: int | None, glue: str):
+    context = joined(*two("One. Two.\t", "Three.", start=0, second_start=second_start))
+    assert context.text == f"One. Two.\t{glue}Three."
+    assert sum(end - start for start, end in (s.span for s in context.provenance)) == len(context.text) - len(glue)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "stands"),
+    [
+        ("white space after a passage goes", "text \n\t\n", "text"),
+        ("blank lines before a passage go", "\n  \n    indented", "    indented"),
+        ("the indentation of the first line stays", "    indented", "    indented"),
+    ],
+)
+def test_white_space_around_a_passage(rule: str, text: str, stands: str):
+    context = joined(Chunk("a", "A", text, 0, 0), config=replace(ROOMY, format="numbered"))
+    assert context.text == f"[1] Source: unknown\n{stands}"
+
+
+def test_chunks_of_different_documents_are_never_joined():
+    text = numbered("w", 40)
+    chunks = [Chunk("a", "A", text[:119], 0, 0), Chunk("b", "B", text[80:], 1, 80)]
+    assert joined(*chunks).text == f"{text[:119]}\n\n{text[80:]}"
+
+
+def test_two_chunks_at_the_same_index_both_stay_apart():
+    first, second = two(numbered("v", 9), numbered("w", 9), index=7)
+    assert joined(first, second).text == f"{first.text}\n[...]\n{second.text}"
+
+
+HOSTILE = {
+    "one letter": lambda n: ("a" * n, "a" * n),
+    "one letter, then another": lambda n: ("a" * n, "a" * n + "b"),
+    "another letter before": lambda n: ("b" + "a" * n, "a" * n + "c"),
+    "another letter before both": lambda n: ("b" + "a" * n, "c" + "a" * n),
+    "two letters": lambda n: ("ab" * (n // 2), "ba" * (n // 2)),
+    "equal rows": lambda n: ("a row of a table | 0 |\n" * (n // 23), "a row of a table | 0 |\n" * (n // 23) + "end"),
+    "long period": lambda n: (("a" * 999 + "b") * (n // 1000), ("a" * 999 + "b") * (n // 1000 - 1) + "a" * 999),
+    "blanks": lambda n: ("x" + " " * n, " " * n + "x"),
+    "one row short of contained": lambda n: ("a" * n, "a" * (n // 2) + "b" + "a" * (n // 3)),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_time_is_linear_on_hostile_text(kind: str):
+    """32 times the text takes some 32 times the time; a quadratic search would take 1,024 times."""
+
+    def joining(n: int) -> Callable[[], object]:
+        first, second = two(*HOSTILE[kind](n))
+        return lambda: find_joint(first, second, True, 20, None)
+
+    assert grows_less(joining, 10_000, 320_000, 130)

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from builders import decision, hits_of, split, standing, words_of
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, aassemble, assemble
+from ctxassembly.errors import CtxAssemblyError, StoreError
+from stopwatch import grows_less, takes_less
+from strategies import words
+
+A = [words_of("A", n) for n in range(15)]
+B = [words_of("B", n) for n in range(15)]
+
+
+class Failing:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.calls = 0
+
+    def fetch(self, refs):
+        self.calls += 1
+        raise self.error
+
+    async def afetch(self, refs):
+        return self.fetch(refs)
+
+
+@pytest.mark.parametrize("error", [ConnectionError("refused"), TimeoutError("5 s"), ValueError("bad row")])
+async def test_a_store_that_fails_leaves_the_hits_without_neighbours(error: Exception):
+    """By default; and the trace says so."""
+    store = Failing(error)
+    alone = assemble(hits_of([A[5], B[3]]))
+    for context in (
+        assemble(hits_of([A[5], B[3]]), store=store),
+        await aassemble(hits_of([A[5], B[3]]), store=store),
+    ):
+        assert context.text == alone.text
+        assert context.trace.notes == (
+            f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them",
+        )
+        assert context.trace.round_trips == 1
+    assert store.calls == 2
+
+
+async def test_on_store_error_raise_raises_one_clear_error():
+    error = ConnectionError("refused")
+    config = AssemblyConfig(on_store_error="raise")
+    clear = pytest.raises(StoreError, match=r"^neighbours could not be fetched: ConnectionError: refused$")
+    with clear as caught:
+        assemble(hits_of([A[5]]), config, store=Failing(error))
+    with clear as caught_async:
+        await aassemble(hits_of([A[5]]), config, store=Failing(error))
+    for each in (caught.value, caught_async.value):
+        assert each.__cause__ is error
+        assert isinstance(each, CtxAssemblyError)
+
+
+def test_an_interrupt_is_no_store_error():
+    with pytest.raises(KeyboardInterrupt):
+        assemble(hits_of([A[5]]), store=Failing(KeyboardInterrupt()))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("answer", [None, ["text"], [{"id": "A4"}], 7])
+def test_a_store_that_returns_something_else_has_failed(answer):
+    class Odd:
+        def fetch(self, refs):
+            return answer
+
+    context = assemble(hits_of([A[5]]), store=Odd())
+    assert standing(context) == ["A5"]
+    assert context.trace.notes[0].startswith("store: no neighbours (")
+    with pytest.raises(StoreError):
+        assemble(hits_of([A[5]]), AssemblyConfig(on_store_error="raise"), store=Odd())
+
+
+def test_what_an_earlier_step_fetched_stays_if_a_later_one_fails():
+    chunks = split("L", "".join(f"<{n:04} and more>" for n in range(9)), size=15, indexed=False, links="pn")
+
+    class Tired(MemoryStore):
+        def fetch(self, refs):
+            if self.round_trips:
+                raise TimeoutError("tired")
+            return super().fetch(refs)
+
+    context = assemble(hits_of([chunks[4]]), AssemblyConfig(window=2), store=Tired(chunks))
+    assert standing(context) == ["L3", "L4", "L5"]
+
+
+def test_a_copy_that_was_retrieved_is_not_fetched_again_as_a_neighbour():
+    copy = Chunk("B3", "B", A[5].text, index=3)
+    store = MemoryStore([*A, *B[:3], copy, *B[4:]])
+    context = assemble(hits_of([A[5], B[2], copy]), store=store)
+    assert [ref.index for ref in store.requests[0] if ref.document_id == "B"] == [1]
+    assert [each.outcome for each in context.trace.decisions if each.chunk_id == "B3"] == ["duplicate"]
+    assert decision(context, "A5").replaced == ("B3",)
+
+
+@pytest.mark.parametrize("retrieved", [True, False])
+def test_a_chunk_without_text_leaves_no_gap(retrieved: bool):
+    """What stands on both sides of it is adjacent, whether it was retrieved or fetched; nothing is missing there."""
+    blank = Chunk("A6", "A", " \n ", index=6)
+    store = MemoryStore([*A[:6], blank, *A[7:]])
+    context = assemble(hits_of([A[5], A[7], *([blank] if retrieved else [])]), store=store)
+    assert standing(context) == ["A4", "A5", "A7", "A8"]
+    assert "[...]" not in context.text
+    assert store.round_trips == 1
+    assert (ChunkRef("A", 6) in store.requests[0]) is not retrieved
+
+
+def test_the_reply_of_a_store_is_not_changed():
+    replies = []
+
+    class Watched(MemoryStore):
+        def fetch(self, refs):
+            replies.append(super().fetch(refs))
+            return replies[-1]
+
+    assemble(hits_of([A[5]]), store=Watched(A))
+    assert replies == [[A[4], A[6]]]
+
+
+def test_disabled_passes_hits_through_in_their_order():
+    """Nothing is fetched, joined, grouped or collapsed: each hit is its own block."""
+    store = MemoryStore(A)
+    hits = hits_of([A[6], B[2], A[5], A[6]], 0.1, 0.2, 0.3, 0.4)
+    context = assemble(hits, AssemblyConfig(enabled=False), store=store)
+    assert standing(context) == ["A6", "B2", "A5", "A6"]
+    assert [citation.label for citation in context.citations] == ["1", "2", "3", "4"]
+    assert store.round_trips == 0
+
+
+def test_disabled_strips_no_overlap():
+    chunks = split("A", " ".join(f"w{n:03}" for n in range(50)), size=120, overlap=60)[:2]
+    context = assemble(hits_of(chunks), AssemblyConfig(enabled=False))
+    assert context.trace.stripped_chars == 0
+    assert all(chunk.text.strip() in context.text for chunk in chunks)
+
+
+@pytest.mark.parametrize("granularity", ["document", "passage", "chunk"])
+def test_disabled_keeps_to_the_budget(granularity: str):
+    chunks = [Chunk(name, name, f"{name} " * n) for name, n in (("a", 10), ("b", 50), ("c", 10))]
+    config = AssemblyConfig(enabled=False, max_tokens=30, encoding=words, granularity=granularity)
+    context = assemble(hits_of(chunks), config)
+    assert standing(context) == ["a", "c"]
+    assert context.token_count == 26
+    assert decision(context, "b").reason == "budget"
+
+
+def test_the_trace_counts_what_each_stage_did():
+    ticks = iter(range(1_000))
+    from ctxassembly.assembly.flow import assemble_flow
+
+    flow = assemble_flow(
+        hits_of([A[5], A[5], B[3]]), None, query="?", can_fetch=False, clock=lambda: float(next(ticks))
+    )
+    with pytest.raises(StopIteration) as end:
+        next(flow)
+    context = end.value.value
+    assert [(stage.name, stage.chunks_in, stage.chunks_out) for stage in context.trace.stages] == [
+        ("admit", 3, 3),
+        ("dedup", 3, 2),
+        ("expand", 2, 2),
+        ("budget", 2, 2),
+        ("render", 2, 2),
+    ]
+    assert {stage.elapsed_ms for stage in context.trace.stages} == {1000.0}
+    assert context.query == "?"
+
+
+def test_the_summary_of_the_trace():
+    text = "".join(f"<{n:04} and some more words>" for n in range(60))
+    chunks = split("A", text, size=112, overlap=28)
+    context = assemble(hits_of([chunks[5], chunks[8]]), store=MemoryStore(chunks))
+    tokens = context.token_count
+    assert context.trace.summary == (
+        f"2 -> 6 chunks, 140 overlapping characters stripped, 0 documents dropped for budget, "
+        f"{tokens} of 8,000 tokens, 1 query"
+    )
+    assert str(context.trace) == context.trace.summary
+
+
+def test_no_hits_give_an_empty_context_and_ask_nothing():
+    """Empty list."""
+    store = MemoryStore(A)
+    context = assemble([], store=store)
+    assert (context.text, context.token_count, context.citations, context.passages) == ("", 0, (), ())
+    assert context.trace.summary.startswith("0 -> 0 chunks")
+    assert store.round_trips == 0
+
+
+def test_ten_thousand_hits_in_reasonable_time():
+    hits = [Hit(words_of(f"D{n % 700}-", n // 700), 1 / (n + 1)) for n in range(10_000)]
+    store = MemoryStore([hit.chunk for hit in hits])
+    found = []
+    assert takes_less(lambda: found.append(assemble(hits, store=store)), 20)
+    context = found[0]
+    assert store.round_trips == len(found)
+    assert 7_900 < context.token_count <= 8_000
+    assert sum(each.distance == 0 for each in context.trace.decisions) == 10_000
+
+
+def test_cost_is_linear_in_the_hits():
+    """8 times the hits take some 8 times the time; quadratic would be 64 times."""
+
+    def assembling(n: int) -> Callable[[], object]:
+        hits = [Hit(words_of(f"D{i % (n // 10)}-", i // (n // 10))) for i in range(n)]
+        return lambda: assemble(hits, AssemblyConfig(window=0, max_tokens=1_000))
+
+    assert grows_less(assembling, 250, 2_000, 30)

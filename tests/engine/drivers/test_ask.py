@@ -1,0 +1,117 @@
+"""The language model; stores are asked in test_drive.py, embeddings in test_dedup_semantic.py."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from builders import hits_of, words_of
+from ctxassembly import aassemble, assemble
+from ctxassembly.calls import is_async
+from ctxassembly.data.requests import CompressTexts
+from ctxassembly.drivers import assemble as drive
+from ctxassembly.drivers.ask import asking, awaitable_asking, reading
+from ctxassembly.errors import InputError
+
+HITS = hits_of([words_of("A", 1)])
+REQUEST = CompressTexts(("first", "second", "third"), timeout_seconds=60.0)
+
+
+def shout(prompt: str) -> str:
+    return prompt.upper()
+
+
+async def ashout(prompt: str) -> str:
+    await asyncio.sleep(0)
+    return prompt.upper()
+
+
+class Shouting:
+    async def __call__(self, prompt: str) -> str:
+        return prompt.upper()
+
+
+async def test_a_model_is_asked_each_prompt_sync_and_async():
+    answers = ["FIRST", "SECOND", "THIRD"]
+    assert asking(None, None, shout)(REQUEST) == answers
+    for llm in (shout, ashout, Shouting()):
+        assert await awaitable_asking(None, None, llm)(REQUEST) == answers
+
+
+async def test_a_function_is_called_in_threads():
+    threads: list[threading.Thread] = []
+
+    def where(prompt: str) -> str:
+        threads.append(threading.current_thread())
+        return prompt
+
+    asking(None, None, where)(REQUEST)
+    await awaitable_asking(None, None, where)(REQUEST)
+    assert len(threads) == 6
+    assert threading.main_thread() not in threads
+
+
+async def test_what_is_no_text_is_an_input_error_in_its_place():
+    def listed(prompt: str) -> Any:
+        return [prompt] if prompt == "second" else prompt
+
+    for answers in (asking(None, None, listed)(REQUEST), await awaitable_asking(None, None, listed)(REQUEST)):
+        first, wrong, last = answers
+        assert (first, last) == ("first", "third")
+        assert isinstance(wrong, InputError)
+        assert str(wrong) == "llm must answer with a string, got ['second']"
+
+
+async def test_the_requests_timeout_holds():
+    released = threading.Event()
+
+    def hang(prompt: str) -> str:
+        released.wait(60)
+        return prompt
+
+    request = CompressTexts(("first",), timeout_seconds=0.05)
+    (late,) = asking(None, None, hang)(request)
+    assert isinstance(late, TimeoutError)
+    (late,) = await awaitable_asking(None, None, hang)(request)
+    assert isinstance(late, TimeoutError)
+    released.set()
+
+
+@pytest.mark.parametrize("llm", [ashout, Shouting()])
+def test_an_async_model_needs_aassemble(llm: Any):
+    with pytest.raises(InputError, match=r"^llm can only be awaited: it needs aassemble\(\), or the adapter's async"):
+        assemble(HITS, llm=llm)
+
+
+async def test_what_is_no_function_is_an_error():
+    with pytest.raises(InputError, match=r"^llm must be a function from a prompt to an answer, got str$"):
+        assemble(HITS, llm="gpt-4o")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^llm must be a function from a prompt to an answer, got str$"):
+        await aassemble(HITS, llm="gpt-4o")  # type: ignore[arg-type]
+
+
+async def test_a_model_whose_answers_are_read_stays_what_it_is():
+    """Called or awaited: the adapters read a framework's answers."""
+    assert reading(shout, len)("first") == 5
+    for llm in (ashout, Shouting()):
+        read = reading(llm, len)
+        assert is_async(read)
+        assert await read("first") == 5
+
+
+async def test_both_drivers_hand_the_request_to_the_model_and_the_answers_to_the_flow(monkeypatch):
+    """With a flow that compresses and nothing else."""
+
+    def flow(hits: Any, config: Any, *, can_compress: bool, **_: Any) -> Generator[Any, Any, Any]:
+        answers = (yield REQUEST) if can_compress else []
+        return list(answers)
+
+    monkeypatch.setattr(drive, "assemble_flow", flow)
+    assert assemble(HITS) == []
+    assert assemble(HITS, llm=shout) == ["FIRST", "SECOND", "THIRD"]
+    assert await aassemble(HITS) == []
+    assert await aassemble(HITS, llm=ashout) == ["FIRST", "SECOND", "THIRD"]

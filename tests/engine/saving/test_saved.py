@@ -1,0 +1,111 @@
+"""A context as plain data, and back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from dataclasses import fields
+
+import pytest
+from hypothesis import given, settings
+
+from builders import count, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
+from ctxassembly.data.chunks import Origin
+from ctxassembly.data.trace import Trace
+from ctxassembly.errors import InputError
+from ctxassembly.wording.neutral import sendable
+from strategies import Retrieval, assembled, retrievals
+
+TEXT = "Parking is free on Sundays. The desk opens at nine. Bring a card. " * 6
+CHUNKS = [Chunk(f"A{n}", "A", f"{TEXT}{n}", index=n, metadata={"source": "a.pdf", "page": n}) for n in range(6)]
+CONTEXT = assemble(
+    [Hit(CHUNKS[2], 0.9), Hit(words_of("B", 0)), Hit(CHUNKS[2], 0.5)],
+    AssemblyConfig(max_tokens=150),
+    query="When does the desk open?",
+    store=MemoryStore(CHUNKS),
+    supplement="Facts.",
+)
+
+
+def again(context: Context) -> Context:
+    return Context.from_dict(json.loads(json.dumps(context.to_dict(), allow_nan=False)))
+
+
+def test_a_context_comes_back_whole():
+    back = again(CONTEXT)
+    for each in fields(Context):
+        assert getattr(back, each.name) == getattr(CONTEXT, each.name), each.name
+    assert back == CONTEXT
+    assert back.trace.stages[0].elapsed_ms == CONTEXT.trace.stages[0].elapsed_ms
+    assert back.sources() == CONTEXT.sources()
+    assert back.resolve("It is [1] and [9].") == CONTEXT.resolve("It is [1] and [9].")
+    assert back.check_quotes('"The desk opens at nine" [1]') == CONTEXT.check_quotes('"The desk opens at nine" [1]')
+    assert back.to_html() == CONTEXT.to_html()
+    assert back.to_messages("When?") == CONTEXT.to_messages("When?")
+    assert back.blocks[0].citation is back.citations[0]
+    assert again(back).to_dict() == CONTEXT.to_dict()
+
+
+@pytest.mark.parametrize("value", ["iv", "/Hours/Sunday/", 7, 7.5, "nan"])
+def test_so_does_one_of_chunks_that_stand_in_a_part_of_their_document(value: str | float):
+    chunk = Chunk("A0", "A", "Text.", start=0, metadata={"page": value}, origin=Origin((("page", value),), near=3))
+    context = assemble([Hit(chunk)])
+    assert again(context).hits[0].chunk.origin == chunk.origin
+    assert again(context) == context
+
+
+@given(retrievals())
+@settings(max_examples=60)
+def test_so_does_every_context(case: Retrieval):
+    context = assembled(case)
+    back = again(context)
+    assert back.to_dict() == context.to_dict()
+    assert back.text == context.text
+    assert back.provenance == context.provenance
+    assert [each.text for each in back.passages] == [sendable(each.text) for each in context.passages]
+    assert [each.text for each in back.blocks] == [each.text for each in context.blocks]
+    assert back.trace == context.trace
+
+
+def test_what_is_said_of_a_chunk_often_has_its_text_once():
+    filler = [f"Room {n} holds item {n * 7} of the {n}th collection." for n in range(40)]
+    text = " ".join(["The desk opens at nine.", *filler[:20], "The desk opens later on Sundays.", *filler[20:]])
+    config = AssemblyConfig(max_tokens=60, granularity="sentence")
+    context = assemble([Hit(Chunk("a", "A", text))], config, query="When does the desk open on Sundays?")
+    assert len([piece for passage in context.passages for piece in passage.pieces]) > 1
+    assert json.dumps(context.to_dict()).count(filler[30]) == 1
+    assert again(context) == context
+
+
+def test_odd_values_in_metadata_stand_as_text():
+    odd = {"source": "a.pdf", "page": 3, "when": dt.date(2024, 1, 2), "share": math.inf, "box": (1, 2), "no": None}
+    context = assemble([Hit(Chunk("a", "A", "Text.", metadata=odd, vector=[0.5]), math.inf)])
+    back = again(context)
+    (citation,) = back.citations
+    assert citation.metadata == {**odd, "when": "2024-01-02", "share": "inf", "box": [1, 2]}
+    assert (citation.page, citation.pages) == (3, (3,))
+    assert back.sources() == context.sources()
+    assert back.passages[0].pieces[0].candidate.chunk.vector is None
+
+
+def test_a_function_that_counts_is_left_behind():
+    context = assemble([Hit(CHUNKS[0])], AssemblyConfig(encoding=count, format=lambda heading: "x"))
+    assert again(context).encoding is None
+    assert again(context).format == "custom"
+
+
+def test_a_context_is_its_own():
+    assert Context.from_dict(CONTEXT) is CONTEXT
+
+
+@pytest.mark.parametrize("data", [None, 3, "text", {}, {"text": "x"}, [], {**CONTEXT.to_dict(), "passages": {}}])
+def test_anything_else_is_an_error(data: object):
+    with pytest.raises(InputError, match=r"of what Context.to_dict\(\) gave"):
+        Context.from_dict(data)  # type: ignore[arg-type]
+
+
+def test_what_is_made_by_hand_stays_as_it_is():
+    assert Context("text", 1).trace == Trace()
+    assert again(Context("text", 1)) == Context("text", 1)

@@ -1,0 +1,103 @@
+"""What an error tells who begins to write instead."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ctxassembly import AssemblyConfig, Chunk, Hit, assemble, compare
+from ctxassembly.errors import ConfigError, InputError, VocabularyError
+from ctxassembly.settings.misuse import check_parameters
+
+CHUNK = Chunk("a", "A", "Text.")
+# As the frameworks' classes look from outside; with those themselves, the adapters' tests do the same.
+DOCUMENT = SimpleNamespace(page_content="Text.", metadata={})
+NODE = SimpleNamespace(get_content=str, metadata={})
+LANGCHAIN = "write ContextAssembler().as_context().invoke(documents), of langchain_ctxassembly"
+LLAMAINDEX = "write ContextAssemblyPostprocessor().context(nodes), of llamaindex_ctxassembly"
+
+
+@pytest.mark.parametrize(
+    ("hits", "instead"),
+    [
+        ([DOCUMENT], LANGCHAIN),
+        (DOCUMENT, LANGCHAIN),
+        ([Hit(DOCUMENT)], LANGCHAIN),  # type: ignore[arg-type]
+        ([(DOCUMENT, 0.5)], "write ContextAssemblyRetriever.from_vectorstore(vectorstore), of langchain_ctxassembly"),
+        ([NODE], LLAMAINDEX),
+        ([Hit(NODE)], LLAMAINDEX),  # type: ignore[arg-type]
+        ([CHUNK], "write Hit(chunk)"),
+        (CHUNK, "write Hit(chunk)"),
+        ([(CHUNK, 0.5)], "write Hit(chunk, score) for each pair"),
+        ([Hit("text")], "write Hit(Chunk(id, document_id, text), score)"),  # type: ignore[arg-type]
+        (["text"], "write Hit(Chunk(id, document_id, text), score)"),
+        ([None], "write Hit(Chunk(id, document_id, text), score)"),
+    ],
+)
+def test_what_is_no_hit(hits: Any, instead: str):
+    with pytest.raises(InputError, match=f"hits must be a sequence of Hit, got .*: .*{re.escape(instead)}"):
+        assemble(hits)
+
+
+@pytest.mark.parametrize(
+    ("config", "instead"),
+    [
+        ("May I drink?", ": write query='May I drink?'"),
+        (2_000, ": write config=AssemblyConfig(max_tokens=2000)"),
+        ({"window": 2, "format": "xml"}, ": write config=AssemblyConfig(window=2, format='xml')"),
+        (AssemblyConfig, ""),
+    ],
+)
+def test_what_is_no_config(config: Any, instead: str):
+    with pytest.raises(InputError, match=rf"config must be an AssemblyConfig or None, got .*{re.escape(instead)}\Z"):
+        assemble([Hit(CHUNK)], config)
+
+
+@pytest.mark.parametrize(
+    ("store", "instead"),
+    [
+        (SimpleNamespace(similarity_search=str), "write store=VectorStoreNeighbours(vectorstore)"),
+        (SimpleNamespace(as_query_engine=str), "write docstore=index.docstore"),
+        (SimpleNamespace(get_ref_doc_info=str), "write docstore=docstore"),
+        (SimpleNamespace(stores_text=True), "write vector_store=vector_store"),
+        (SimpleNamespace(invoke=str), "give its vector store or docstore"),
+        ([CHUNK], "write store=MemoryStore(chunks)"),
+    ],
+)
+def test_what_is_no_store(store: Any, instead: str):
+    with pytest.raises(InputError, match=f"has no fetch\\(refs\\): .*{re.escape(instead)}"):
+        assemble([Hit(CHUNK)], store=store)
+
+
+def test_a_model_is_no_encoding():
+    instead = r"for that model write encoding='o200k_base', or max_tokens=TokenBudget.for_model\('gpt-4o'\)"
+    with pytest.raises(VocabularyError, match=instead):
+        assemble([Hit(CHUNK)], AssemblyConfig(encoding="gpt-4o"))
+    with pytest.raises(VocabularyError, match=r"unknown encoding 'nonsense'; tiktoken knows [\w, ]*\Z"):
+        assemble([Hit(CHUNK)], AssemblyConfig(encoding="nonsense"))
+
+
+def test_the_comparison_is_found_where_it_is():
+    with pytest.raises(ImportError, match="from ctxassembly import compare"):
+        from ctxassembly.inspect import compare as _  # type: ignore[attr-defined]  # noqa: F401
+    assert compare([Hit(CHUNK)], [AssemblyConfig()])
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        ({"window": 2}, "write config=AssemblyConfig(window=2)"),
+        ({"max_token": 2}, "write config=AssemblyConfig(max_tokens=2)"),
+        ({"stores": 2}, "write store=2"),
+        ({"vectorstore": SimpleNamespace(similarity_search=str)}, "write store=VectorStoreNeighbours(vectorstore)"),
+        ({"zzz": 2}, "it takes config, store"),
+    ],
+)
+def test_what_is_no_parameter(given: Any, instead: str):
+    (name,) = given
+    with pytest.raises(ConfigError, match=rf"{name} must be left out of Made\(\), got .*: {re.escape(instead)}"):
+        check_parameters("Made", given, ["store", "config"], "config={}")
+    check_parameters("Made", {"store": 1, "config": 2}, ["store", "config"], "config={}")

@@ -1,0 +1,145 @@
+"""What the trace tells of the search: how the retriever found a hit, and what words of the query a chunk has."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from builders import decision, hits_of
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.saving.plain import plain_trace
+from ctxassembly.text.matches import Matches, Wanted
+from ctxassembly.tracing.held import COMPARED_CHARS, FRAGMENTS
+
+QUERY = "Mag ik drinken voor de behandelingen?"
+
+
+def chunk(name: str, index: int, text: str, **metadata: Any) -> Chunk:
+    return Chunk(f"{name}{index}", name, text, index, metadata=metadata)
+
+
+CHUNKS = [
+    chunk("A", 0, "Voor de behandeling blijft u nuchter. Drink niets."),
+    chunk("A", 1, "U mag tot twee uur ervoor water drinken.", search_method="bm25"),
+    chunk("A", 2, "Parkeren kost twee euro."),
+]
+
+
+def searched(**options: Any) -> Context:
+    hits = hits_of([CHUNKS[1], chunk("B", 0, "Niets daarvan. " * 60)])
+    return assemble(hits, AssemblyConfig(**options), query=QUERY, store=MemoryStore(CHUNKS))
+
+
+@pytest.mark.parametrize(
+    ("rule", "query", "text", "expected"),
+    [
+        ("each once, in the order of the query", "one two one three", "Three, TWO, one.", ("one", "two", "three")),
+        ("a short word is only itself", "eat a pie", "Eaten pies: ask her.", ()),
+        (
+            "another form of a word of six letters",
+            "parking costs",
+            "Parked? It costs, parkings too.",
+            ("parking", "costs"),
+        ),
+        ("of a long word all but the ending", "vergunningen", "Een vergunning.", ("vergunningen",)),
+        ("not what only begins like it", "vergunningaanvraag", "Een vergunning.", ()),
+        ("without spaces by two characters", "駐車場", "駐車場は無料", ("駐車", "車場")),
+        ("no words", "?!", "What?!", ()),
+    ],
+)
+def test_words_are_found_in_any_form(rule: str, query: str, text: str, expected: tuple[str, ...]):
+    assert Wanted(query).found_in(text) == expected
+
+
+@pytest.mark.parametrize("options", [{}, {"granularity": "document"}, {"choose_by": "rank"}, {"max_tokens": 40}])
+def test_a_decision_tells_the_words_of_the_query_that_its_chunk_has(options: dict[str, Any]):
+    context = searched(**options)
+    found = {each.chunk_id: each.matches for each in context.trace.decisions}
+    assert found["A1"] == ("mag", "drinken")
+    assert decision(context, "A1").stands
+    if decision(context, "A0").stands:
+        assert found["A0"] == ("voor", "de", "behandelingen")
+    if "A2" in found and decision(context, "A2").stands:
+        assert found["A2"] == ()
+
+
+def test_without_a_query_there_are_none():
+    assert {each.matches for each in assemble(hits_of(CHUNKS)).trace.decisions} == {None}
+
+
+def test_a_hit_that_does_not_stand_tells_them_as_long_as_its_text_is_kept():
+    beyond = [chunk("C", n, f"Mag {n}. " * 40) for n in range(FRAGMENTS + 2)]
+    long = chunk("L", 0, "mag " * COMPARED_CHARS)
+    context = assemble(hits_of([*CHUNKS[:1], long, *beyond]), AssemblyConfig(max_tokens=30), query=QUERY)
+    dropped = {each.chunk_id: each.matches for each in context.trace.decisions if not each.stands}
+    assert dropped["C3"] == ("mag",)
+    assert dropped["L0"] is None
+    assert dropped[f"C{FRAGMENTS + 1}"] is None
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [("bm25", "bm25"), (["vector", "bm25"], "vector, bm25"), ("a\nb", "a b"), (None, None), ("", None)],
+)
+def test_a_hit_tells_how_it_was_found_with_and_without_a_query(said: Any, expected: str | None):
+    hits = hits_of([chunk("A", 0, "Text.", retrieval_method=said), chunk("B", 0, " ", retrieval_method=said)])
+    for query in (None, "text"):
+        assert [each.search_method for each in assemble(hits, query=query).trace.decisions] == [expected, expected]
+
+
+def test_a_neighbour_was_not_found_by_the_search():
+    store = MemoryStore([chunk("A", n, f"Text {n}.", how="vector") for n in range(3)])
+    config = AssemblyConfig(keys=MetadataKeys(search_method="how"))
+    context = assemble(hits_of([chunk("A", 1, "Text 1.", how="vector")]), config, store=store)
+    assert {each.chunk_id: each.search_method for each in context.trace.decisions} == {
+        "A1": "vector",
+        "A0": None,
+        "A2": None,
+    }
+
+
+def test_nothing_is_looked_up_before_it_is_read(monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+    found_in = Wanted.found_in
+    monkeypatch.setattr(Wanted, "found_in", lambda self, text: asked.append(text) or found_in(self, text))
+    context = searched()
+    assert asked == []
+    assert list(decision(context, "A1").matches or ()) == ["mag", "drinken"]
+    assert list(decision(context, "A1").matches or ()) == ["mag", "drinken"]
+    assert asked == [CHUNKS[1].text]
+
+
+def test_they_are_a_tuple_to_whoever_compares_copies_or_writes_them():
+    context = searched()
+    one = decision(context, "A1")
+    assert one.matches == ("mag", "drinken") == deepcopy(one).matches
+    assert hash(one) == hash(pickle.loads(pickle.dumps(one)))
+    assert repr(one.matches) == "('mag', 'drinken')"
+    assert isinstance(pickle.loads(pickle.dumps(one)).matches, tuple)
+    assert one.matches is not None
+    assert (one.matches[0], one.matches[-1:], len(one.matches)) == ("mag", ("drinken",), 2)
+    assert one.matches == Matches(Wanted("mag drinken"), "drinken mag")
+
+
+def test_they_survive_json_and_are_in_the_trace_of_adapters():
+    context = searched()
+    back = Context.from_dict(json.loads(json.dumps(context.to_dict())))
+    assert back == context
+    assert decision(back, "A1").matches == ("mag", "drinken")
+    assert decision(back, "A1").search_method == "bm25"
+    told = {each["chunk_id"]: each for each in plain_trace(context.trace)["decisions"]}
+    assert (told["A1"]["matches"], told["A1"]["search_method"]) == (["mag", "drinken"], "bm25")
+
+
+def test_a_line_of_the_log_tells_the_method_and_not_the_words(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG, "ctxassembly")
+    searched()
+    told = [record.getMessage() for record in caplog.records if record.levelname == "DEBUG"]
+    assert told[0] == "'A1' of 'A', hit 1: kept, hit, found by 'bm25'"
+    assert "drinken" not in caplog.text

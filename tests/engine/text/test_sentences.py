@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+
+from ctxassembly.assembly.choosing.cut import excerpt, sentences
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.text.sentences import tiles
+from stopwatch import grows_less
+from strategies import texts
+
+THAI = "ห้ามดื่มน้ำและรับประทานอาหารทุกชนิดเป็นเวลาหกชั่วโมงก่อนเข้ารับการตรวจ"
+
+
+SPOKEN = "and so we say " * 100
+FULL = "a line broken to a width goes on like this"
+
+
+def parts(text: str) -> list[str]:
+    return [text[begin:end] for begin, end in tiles(text)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "expected"),
+    [
+        ("a full stop ends a sentence; the blank belongs to it", "One. Two.", ["One. ", "Two."]),
+        ("marks and brackets after it too", "“No!” (Really?) Yes.", ["“No!” ", "(Really?) ", "Yes."]),
+        ("not the point in a number", "Pay 3.50 now. Then go.", ["Pay 3.50 now. ", "Then go."]),
+        ("so does the end of a line", "Head\nBody text\n", ["Head\n", "Body text\n"]),
+        ("with the blank lines after it", "Head\n \n\nBody.", ["Head\n \n\n", "Body."]),
+        ("but the indentation is the line's own", "def f(x):\n    return x\n", ["def f(x):\n", "    return x\n"]),
+        ("a row of a table is one", "| a | 1.5 |\n| b | 2. | c |", ["| a | 1.5 |\n", "| b | 2. | c |"]),
+        ("and a bar inside a line begins none", "one | two. c | d", ["one | two. ", "c | d"]),
+        ("a line of a log", "12:00:01 WARN a.b\n12:00:02 INFO c", ["12:00:01 WARN a.b\n", "12:00:02 INFO c"]),
+        ("without blanks in Chinese", "第一句。第二句！「是。」好", ["第一句。", "第二句！", "「是。」", "好"]),
+        ("nor in Hindi, Urdu or Khmer", "यह एक है।यह दो है। क्या?", ["यह एक है।", "यह दो है। ", "क्या?"]),
+        ("not even with a blank", "آج آئیں۔کل نہیں۔ کیوں؟", ["آج آئیں۔", "کل نہیں۔ ", "کیوں؟"]),
+        ("Thai has blanks alone", f"{THAI} {THAI} {THAI}", [f"{THAI} ", f"{THAI} ", THAI]),
+        ("which part phrases, too", f"ห้าม ดื่ม {THAI} {THAI}", [f"ห้าม ดื่ม {THAI} ", THAI]),
+        ("and words of others", f"{THAI} MRI {THAI}", [f"{THAI} MRI {THAI}"]),
+        ("a transcript without stops is cut", SPOKEN, [SPOKEN[:402], SPOKEN[402:805], SPOKEN[805:]]),
+        ("what might be a sentence isn't", SPOKEN[:1_200], [SPOKEN[:1_200]]),
+        ("nor a word or a row", f"{'x' * 2_000}\n| {SPOKEN}", [f"{'x' * 2_000}\n", f"| {SPOKEN}"]),
+        ("an item's number belongs to it", "1. Mail it. 2. Wait.", ["1. Mail it. ", "2. Wait."]),
+        ("or its letter", "See:\na. Mail it.\n  b. Wait.", ["See:\n", "a. Mail it.\n", "  b. Wait."]),
+        ("or the number of a section", "1.2. Scope\n(3)\nAll.", ["1.2. Scope\n", "(3)\nAll."]),
+        ("a number that ends a sentence doesn't", "So it was in 1949. Come by.", ["So it was in 1949. ", "Come by."]),
+        ("blanks at the end belong to the last", "One. Two. \n ", ["One. ", "Two. \n "]),
+        ("blanks before the first belong to it", "\n  One. Two.", ["\n  One. ", "Two."]),
+        ("no end at all", "no stop here", ["no stop here"]),
+    ],
+)
+def test_sentences(rule: str, text: str, expected: list[str]):
+    assert parts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "expected"),
+    [
+        ("what is parted goes on", f"{FULL}\n  in the next,\nHead", [f"{FULL}\n  in the next,\n", "Head"]),
+        ("up to its stop", f"{FULL}, \r\nas here. One.", [f"{FULL}, \r\nas here. ", "One."]),
+        ("after what is set apart as well", f'{FULL} "so"\nas here.', [f'{FULL} "so"\nas here.']),
+        ("and before it", f"{FULL}\n(*so* it is).", [f"{FULL}\n(*so* it is)."]),
+        ("within a word, too", f"{FULL} in-\nside of it", [f"{FULL} in-\nside of it"]),
+        ("a capital that had no room does", f"{FULL}\nAufklärung, {FULL[:32]}", [f"{FULL}\nAufklärung, {FULL[:32]}"]),
+        ("at the end as well", f"{FULL}:\n{FULL}\nAufklärung.", [f"{FULL}:\n", f"{FULL}\nAufklärung."]),
+        ("one that had room doesn't", f"{FULL}\nSo {FULL} here", [f"{FULL}\n", f"So {FULL} here"]),
+        ("nor one below a heading", f"{FULL}\nSee below.", [f"{FULL}\n", "See below."]),
+        ("nor an item", f"{FULL}\n- one\n2 two", [f"{FULL}\n", "- one\n", "2 two"]),
+        ("nor what a colon introduces", f"{FULL}:\nthis", [f"{FULL}:\n", "this"]),
+        ("nor what follows a blank line", f"{FULL}\n\nthis", [f"{FULL}\n\n", "this"]),
+        ("nor a short line", "in the attic\nthis", ["in the attic\n", "this"]),
+        ("nor cells", f"a | {FULL}\nb c", [f"a | {FULL}\n", "b c"]),
+        ("nor the lines of a log", f"info: {FULL}\ninfo: b", [f"info: {FULL}\n", "info: b"]),
+        ("nor those of code", f"    return {FULL})\n    x = 1", [f"    return {FULL})\n", "    x = 1"]),
+    ],
+)
+def test_a_sentence_goes_on_where_a_line_was_full(rule: str, text: str, expected: list[str]):
+    assert parts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "expected"),
+    [
+        ("an initial ends none", "By J. R. Bach. He.", ["By J. R. Bach. ", "He."]),
+        ("nor a day or a number in order", "Am 7. Mai. Im 19. Jahr.", ["Am 7. Mai. ", "Im 19. Jahr."]),
+        ("or a Roman one", "Philip II. ruled. Then IV. Henry.", ["Philip II. ruled. ", "Then IV. Henry."]),
+        ("nor letters with stops", "See (e.g. A b, z.B. C). So.", ["See (e.g. A b, z.B. C). ", "So."]),
+        ("or without a vowel", "Ask Mr. Bo or bzw. Dr. Li. So.", ["Ask Mr. Bo or bzw. Dr. Li. ", "So."]),
+        ("unless in capitals", "Sent by SMTP. Then read.", ["Sent by SMTP. ", "Then read."]),
+        ("nor a short word before a small letter", "Dit bijv. ook. Nu.", ["Dit bijv. ook. ", "Nu."]),
+        ("unless all are small", "it was so. then we left", ["it was so. ", "then we left"]),
+        (
+            "a year does, and a long word",
+            "In 1949. Later they stayed. and.",
+            ["In 1949. ", "Later they stayed. ", "and."],
+        ),
+        ("and what ends the line", "By Mr.\nBo J.\n\nSo.", ["By Mr.\n", "Bo J.\n\n", "So."]),
+    ],
+)
+def test_an_abbreviation_ends_no_sentence(rule: str, text: str, expected: list[str]):
+    assert parts(text) == expected
+
+
+@given(texts())
+def test_all_of_a_text_is_in_its_sentences_once_and_in_order(text: str):
+    assert "".join(parts(text)) == text
+    assert all(part.strip() for part in parts(text)) or not text.strip()
+
+
+HOSTILE = {
+    "one-word sentences": "Ja. ",
+    "numbers of items": "1. ",
+    "lines of blanks": "a \n \n",
+    "blanks": "a" + " " * 99,
+    "stops": "...",
+    "no stop": "word ",
+    "brackets": "(((1.",
+    "dandas": "।",
+    "Thai phrases": "าา ",
+    "blanks before a word": " " * 9_999 + "a",
+    "rows": "| ",
+    "rows of bars": "\n |",
+    "full lines": "word " * 12 + "\n",
+    "full lines of a word": "a" * 50 + "\n",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_time_is_linear_on_hostile_text(kind: str):
+    """32 times the text takes some 32 times the time; a quadratic search would take 1,024 times."""
+
+    def splitting(length: int) -> Callable[[], object]:
+        text = HOSTILE[kind] * (length // len(HOSTILE[kind]) + 1)
+        whole = Candidate(Chunk("a", "A", text[:length]), 0)
+        return lambda: excerpt(sentences(whole)[::2])
+
+    assert grows_less(splitting, 10_000, 320_000, 300)
+
+
+def test_time_is_linear_in_the_lines_of_one_sentence():
+    """Eight times the lines take some eight times the time; looking at all of the sentence at each took 40 times."""
+
+    def splitting(lines: int) -> Callable[[], object]:
+        text = " word word word word word word word word word\n" * lines
+        return lambda: tiles(text)[0]
+
+    assert splitting(5_000)() is not None
+    assert grows_less(splitting, 5_000, 40_000, 20)

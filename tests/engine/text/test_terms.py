@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxassembly.text.terms import finder, long_words, stems
+
+
+@pytest.mark.parametrize(
+    ("rule", "query", "text", "found"),
+    [
+        ("a word is found in any case", "Water", "WATER water", ["water", "water"]),
+        ("two forms of a word share six letters", "gastroscopie", "De gastroscopische ingreep", ["gastro"]),
+        ("a shorter word is only itself", "dose", "dose doses overdose", ["dose"]),
+        ("never inside a word", "water", "underwater", []),
+        ("as often as it occurs", "a b", "b a b", ["b", "a", "b"]),
+        ("numbers are words", "42", "Row 42 of 421", ["42"]),
+        ("marks don't count", "[x]", "x (x)", ["x", "x"]),
+        ("full width is the same", "5", "\uff15 mg", ["5"]),
+        ("what grows in small letters is found all the same", "straße", "STRASSE und straße", ["strass", "strass"]),
+        ("scripts without spaces by two characters", "日本語", "日本語の本", ["日本", "本語"]),
+        ("beside words with spaces", "日本 tax", "tax 日本", ["tax", "日本"]),
+        ("nothing is found by nothing", "", "text", []),
+    ],
+)
+def test_what_is_found(rule: str, query: str, text: str, found: list[str]):
+    assert list(finder(stems(query))(text, [(0, len(text))])[0]) == found
+
+
+TWO = "gemeinschaft gemeinschaftlichkeit"
+
+
+@pytest.mark.parametrize(
+    ("rule", "query", "text", "found"),
+    [
+        (
+            "a long word is found whole, and by its stem",
+            "Apothekenbetrieb",
+            "Apothekenbetriebe",
+            "apothekenbetri apothe",
+        ),
+        ("another one that begins alike by its stem alone", "Apothekenbetrieb", "Apothekergarten", "apothe"),
+        ("a word of nine letters has but its stem", "Apotheken", "Apotheken", "apothe"),
+        ("of two that begin alike the longer one", TWO, "Gemeinschaftlichkeiten", "gemeinschaftlichke gemein"),
+        ("or the shorter one", TWO, "Gemeinschaften", "gemeinscha gemein"),
+    ],
+)
+def test_long_words_are_found_whole_as_well(rule: str, query: str, text: str, found: str):
+    assert list(finder(stems(query), long_words(query))(text, [(0, len(text))])[0]) == found.split()
+
+
+def test_each_slice_has_its_own():
+    text = "Water first. Then milk, then water."
+    found = finder(stems("water milk"))(text, [(0, 13), (13, 24), (24, 35)])
+    assert [list(each) for each in found] == [["water"], ["milk"], ["water"]]
+
+
+WORDS = st.sampled_from(
+    ["water", "waters", "Wasser", "İstanbul", "日本", "本語", "e\u0301te", "ß", "x", "12", " ", ".", "\n", "_"]
+)
+
+
+@given(st.lists(WORDS, max_size=6), st.lists(WORDS, max_size=20))
+def test_it_finds_what_the_stems_of_the_text_are(query: list[str], parts: list[str]):
+    text, wanted = "".join(parts), list(dict.fromkeys(stems(" ".join(query))))
+    (found,) = finder(wanted)(text, [(0, len(text))])
+    assert list(found) == [stem for stem in stems(text) if stem in wanted]

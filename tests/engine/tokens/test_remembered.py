@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from sys import getsizeof
+
+from ctxassembly.tokens.remembered import ENTRY_BYTES, LONGEST, Remembered
+
+SIZE = getsizeof("00000") + ENTRY_BYTES
+
+
+def filled(numbers: range, *, room: int) -> Remembered[int]:
+    found = Remembered[int](room * SIZE)
+    for number in numbers:
+        found.put(f"{number:05}", number)
+    return found
+
+
+def known(found: Remembered[int], numbers: range) -> list[int]:
+    return [number for number in numbers if found.get(f"{number:05}") is not None]
+
+
+def test_what_there_is_room_for_is_remembered():
+    assert known(filled(range(50), room=100), range(60)) == list(range(50))
+
+
+def test_the_oldest_are_forgotten_one_half_at_a_time():
+    assert known(filled(range(101), room=100), range(50)) == []
+    assert known(filled(range(101), room=100), range(50, 100)) == list(range(50, 100))
+
+
+def test_what_is_asked_for_stays():
+    found = Remembered[int](100 * SIZE)
+    found.put("again", -1)
+    for number in range(10_000):
+        found.put(f"{number:05}", number)
+        assert found.get("again") == -1
+    assert not known(found, range(9_000))
+    assert len(known(found, range(9_940, 10_000))) > 40
+
+
+def test_it_is_bounded_in_bytes_not_in_texts():
+    found = Remembered[int](100 * SIZE)
+    for number in range(1_000):
+        found.put(f"{number:05}" + "x" * SIZE, number)
+    assert sum(found.get(f"{number:05}" + "x" * SIZE) is not None for number in range(1_000)) <= 100 * SIZE // (
+        2 * SIZE
+    )
+
+
+def test_the_same_text_again_takes_no_more_room():
+    found = Remembered[int](100 * SIZE)
+    for _ in range(1_000):
+        found.put("same", 1)
+        found.put("other", 2)
+    found.put("first", 0)
+    assert known(found, range(1)) == []
+    assert (found.get("same"), found.get("other"), found.get("first")) == (1, 2, 0)
+
+
+def test_a_text_that_is_too_long_is_not_remembered():
+    found = Remembered[int](1_000_000)
+    assert found.put("x" * (LONGEST + 1), 7) == 7
+    assert found.get("x" * (LONGEST + 1)) is None
+
+
+def test_nothing_is_known_once_it_is_cleared():
+    found = filled(range(120), room=100)
+    found.clear()
+    assert known(found, range(120)) == []

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import pickle
+import re
+import sys
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from builders import count
+from ctxassembly import AssemblyConfig, TokenBudget
+from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.tokens.counter import counter_for
+
+PROMPT, QUESTION = "Answer from the context alone.", "How long do I fast before a gastroscopy?"
+HISTORY = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good morning"}]
+
+
+def test_the_published_zones():
+    """4,000 system, 32,000 context, 8,000 conversation, 1,000 query, 4,000 generation, 1,000 buffer of 128,000."""
+    budget = TokenBudget()
+    assert (budget.window, budget.system, budget.context, budget.conversation) == (128_000, 4_000, 32_000, 8_000)
+    assert (budget.query, budget.generation, budget.buffer) == (1_000, 4_000, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("use", "context", "share"),
+    [
+        # 128,000 - 4,000 - 1,000 - 0 - 8,000 - 1,000
+        ("document analysis", 114_000, 89),
+        # 32,768 - 2,000 - 1,000 - 16,000 - 1,000 - 1,000
+        ("support chat", 11_768, 36),
+        # 8,192 - 500 - 1,000 - 0 - 1,000 - 1,000
+        ("single turns", 4_692, 57),
+    ],
+)
+def test_the_zones_of_each_use_leave_what_the_docstring_says(use: str, context: int, share: int):
+    rows = re.findall(r"\| ([\w ]+) \| `(TokenBudget\(.+\))` \| ([\d,]+ \(\d+ %\)) \|", TokenBudget.__doc__ or "")
+    assert len(rows) == 3
+    ((zones, written),) = [row[1:] for row in rows if row[0] == use]
+    budget = eval(zones, {"TokenBudget": TokenBudget})
+    assert budget.context == AssemblyConfig(max_tokens=budget).token_limit == context
+    assert written == f"{context:,} ({share} %)"
+    assert round(100 * context / budget.window) == share
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("mistral", 8_192),
+        ("gemma2:9b", 8_192),
+        ("qwen2.5:3b", 32_768),
+        ("llama3.2", 128_000),
+        ("llama3.2:3b", 128_000),
+        ("qwen2.5:14b", 128_000),
+        ("deepseek-r1:8b", 128_000),
+        ("gpt-4o", 128_000),
+    ],
+)
+def test_a_model_has_its_window(model: str, window: int):
+    assert TokenBudget.for_model(model).window == window
+
+
+def test_what_is_really_there_is_counted():
+    """Published: window - system - query - output - 64, with 1,024 for the output."""
+    assert TokenBudget.for_model("mistral").context == 8_192 - 1_024 - 64
+    budget = TokenBudget.for_model(
+        "mistral", system_prompt=PROMPT, question=QUESTION, history=HISTORY, generation=1_000
+    )
+    assert budget.conversation == sum(count(message["content"]) for message in HISTORY)
+    assert budget.context == 8_192 - count(PROMPT) - count(QUESTION) - budget.conversation - 1_000 - 64
+
+
+def test_a_model_is_counted_in_its_own_encoding():
+    budget = TokenBudget.for_model("gpt-4o", question="Скільки годин не їсти?")
+    assert budget.query == count("Скільки годин не їсти?", "o200k_base") != count("Скільки годин не їсти?")
+    assert AssemblyConfig(max_tokens=budget).encoding == "o200k_base"
+    assert replace(AssemblyConfig(max_tokens=budget), window=2).encoding == "o200k_base"
+    assert TokenBudget.for_model("gpt-oss-120b", window=128_000).encoding == "o200k_harmony"
+    assert AssemblyConfig(max_tokens=TokenBudget.for_model("mistral")).encoding == "cl100k_base"
+
+
+@pytest.mark.parametrize("encoding", [len, "o200k_harmony", "cl100k_base"])
+def test_another_encoding_beside_that_of_the_model_is_an_error(encoding: Any):
+    with pytest.raises(ConfigError, match=r"encoding must be left out beside a TokenBudget, whose own is 'o200k_base'"):
+        AssemblyConfig(max_tokens=TokenBudget.for_model("gpt-4o"), encoding=encoding)
+    assert AssemblyConfig(max_tokens=TokenBudget.for_model("mistral"), encoding=encoding).encoding == encoding
+
+
+def test_the_total_is_what_all_zones_take():
+    """Published: 50,000 of a window of 128,000."""
+    assert TokenBudget().total == 50_000
+    assert TokenBudget.for_model("mistral").total == 8_192
+
+
+class Said:
+    """A model that says of itself what is given."""
+
+    def __init__(self, **said: Any) -> None:
+        self.__dict__.update(said)
+
+
+@pytest.mark.parametrize(
+    ("rule", "model", "window", "generation"),
+    [
+        ("LlamaIndex", Said(metadata=Said(model_name="own", context_window=4_096, num_output=256)), 4_096, 1_024),
+        ("an answer may be longer", Said(metadata=Said(context_window=9_000, num_output=2_000)), 9_000, 2_000),
+        ("by its name", Said(metadata=Said(model_name="mistral", context_window=3_900, num_output=-1)), 8_192, 1_024),
+        ("LangChain", Said(profile={"max_input_tokens": 200_000, "max_output_tokens": 64_000}), 200_000, 1_024),
+        ("LangChain", Said(profile={"max_input_tokens": 9_000}, max_tokens=3_000, model="own"), 9_000, 3_000),
+        ("no profile", Said(profile=None, metadata={"a": 1}, model_name="gpt-4o"), 128_000, 1_024),
+    ],
+)
+def test_a_model_at_hand_says_what_it_takes(rule: str, model: Any, window: int, generation: int):
+    budget = TokenBudget.for_model(model)
+    assert (budget.window, budget.generation) == (window, generation)
+    assert TokenBudget.for_model(model, generation=7).generation == 7
+
+
+def test_a_config_whose_encoding_nobody_gave_takes_that_of_a_budget_given_later():
+    budget = TokenBudget.for_model("gpt-4o")
+    for config in (AssemblyConfig(), pickle.loads(pickle.dumps(AssemblyConfig())), deepcopy(AssemblyConfig())):
+        assert config.encoding == "cl100k_base"
+        assert repr(config.encoding) == "'cl100k_base'"
+        assert replace(config, max_tokens=budget).encoding == "o200k_base"
+        assert counter_for(config.encoding) is counter_for("cl100k_base")
+
+
+def test_a_model_at_hand_is_counted_in_its_own_encoding():
+    assert TokenBudget.for_model(Said(profile={}, model_name="gpt-4o")).encoding == "o200k_base"
+
+
+class Unreachable:
+    @property
+    def metadata(self) -> Any:
+        raise ConnectionError("refused")
+
+
+@pytest.mark.parametrize("model", [None, 7, Said(profile={}), Unreachable()])
+def test_one_that_says_nothing_needs_a_window(model: Any):
+    with pytest.raises(InputError, match=r"^model must be a name, or an LLM that says what it is, .*give window="):
+        TokenBudget.for_model(model)
+    assert TokenBudget.for_model(model, window=9_000).window == 9_000
+
+
+def test_a_window_from_the_user_makes_any_name_do():
+    assert TokenBudget.for_model("in-house-7b", window=16_000, generation=1_000).context == 14_936
+
+
+def test_an_unknown_model_is_an_error_that_names_the_choices():
+    with pytest.raises(ConfigError, match=r"model must be one of mistral, .*gpt-4o.*give window=, got 'gpt-17'"):
+        TokenBudget.for_model("gpt-17")
+
+
+def test_zones_that_add_up_to_more_than_the_window_are_named():
+    named = r"more than the zones take together \(system 7 \+ query 0 \+ .* generation 9,000 \+ buffer 64\), got 8192"
+    with pytest.raises(ConfigError, match=named):
+        TokenBudget.for_model("mistral", system_prompt="one two three four five six seven", generation=9_000)
+
+
+def test_a_hosted_model_needs_its_package(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'ctxassembly\[models\]'"):
+        TokenBudget.for_model("gpt-4o")
+    assert TokenBudget.for_model("mistral").window == 8_192
+    assert TokenBudget.for_model("gpt-4o", window=128_000).encoding == "o200k_base"
+
+
+def test_the_cap_holds_where_more_is_left():
+    assert TokenBudget.for_model("llama3.2", context_cap=20_000).context == 20_000

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import count, hits_of, some_of_every_kind
+from ctxassembly import AssemblyConfig, Chunk, assemble
+from ctxassembly.errors import ConfigError, VocabularyError
+from ctxassembly.tokens.counter import _SAFE, ADDITIVE, SLICE, Counter, counter_for
+from ctxassembly.tokens.lower_bound import LONGEST_TOKEN, at_least
+from ctxassembly.tokens.remembered import LONGEST
+from strategies import FRAGMENTS, quarters
+
+pieces = st.lists(
+    st.sampled_from(FRAGMENTS) | st.text(max_size=6) | st.sampled_from(["", "\n\n", "[1] Source: a.pdf\n"])
+)
+
+
+def total(counter: Counter, pieces: list[str]) -> int:
+    """The tokens of the text that the pieces make together."""
+    return counter.tokens(counter.chain(counter.measure(piece) for piece in pieces))
+
+
+@pytest.mark.parametrize("name", [*ADDITIVE, quarters])
+@given(pieces=pieces)
+def test_the_total_of_pieces_is_the_count_of_the_whole(name: str | Callable[[str], int], pieces: list[str]):
+    assert total(counter_for(name), pieces) == count("".join(pieces), name)
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+@pytest.mark.parametrize(
+    ("rule", "before", "after", "safe"),
+    [
+        ("between a newline and a character that is neither white space nor '/'", "end.\n", "begin", True),
+        ("between a newline and a character that is neither white space nor '/'", "end.\n", "[1]", True),
+        ("a slash belongs to what stands before the newline", "end.\n", "/path", False),
+        ("newlines belong together", "end.\n", "\nbegin", False),
+        ("between anything but white space and a space", "end.", " begin", True),
+        ("blanks belong together", "end ", " begin", False),
+        ("a full stop takes the newline after it", "end.", "\nbegin", False),
+        ("nowhere inside a word", "be", "gin", False),
+    ],
+)
+def test_where_counts_add_up(name: str, rule: str, before: str, after: str, safe: bool):
+    assert (len(before) in [match.start() for match in _SAFE.finditer(before + after)]) is safe
+    assert total(counter_for(name), [before, after]) == count(before + after, name)
+    if safe:
+        assert count(before, name) + count(after, name) == count(before + after, name)
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_counts_add_up_beside_every_kind_of_character(name: str):
+    """A character that Python takes for white space and the tokenizer does not, or the other way round, would show."""
+    for c in some_of_every_kind():
+        for before, after in (("a.\n", f"{c}b"), (f"a{c}", " b")):
+            if len(before) in [match.start() for match in _SAFE.finditer(before + after)]:
+                assert count(before + after, name) == count(before, name) + count(after, name)
+
+
+hostile = st.text("aB.,/ \t\n\r'1é", max_size=40)
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+@settings(max_examples=500)
+@given(around=st.lists(st.text(max_size=8) | hostile, min_size=3, max_size=3), data=st.data())
+def test_what_exceeds_does_so_wherever_it_is_put_in(name: str, around: list[str], data: st.DataObject):
+    counter = counter_for(name)
+    texts = data.draw(st.lists(st.text(max_size=60) | hostile, min_size=1, max_size=2))
+    whole = "".join(between + text for between, text in zip(around, [*texts, "", ""], strict=False))
+    tokens = count(whole, name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ctxassembly.tokens.counter.SLICE", data.draw(st.sampled_from([SLICE, 3, 8])))
+        assert not counter.exceed(texts, tokens)
+        counter.forget()
+        assert not counter.exceed(texts, tokens)
+        for text in texts:  # whatever was counted of it before, in whatever parts
+            assert total(counter, [text]) == count(text, name)
+
+
+@pytest.mark.parametrize(("most", "exceeds"), [(0, True), (10, True), (14, True), (15, False), (100, False)])
+def test_a_text_is_counted_if_its_words_leave_it_open(most: int, exceeds: bool):
+    counter = counter_for("cl100k_base")
+    text = "Incomprehensibilities " * 4
+    assert (at_least(text), count(text)) == (3, 21)
+    for _ in ("new", "known"):
+        assert counter.exceed([text], most) == exceeds
+        assert counter.exceed(["", text], most) == exceeds
+    counter.forget()
+
+
+def test_a_text_is_counted_only_as_far_as_it_takes():
+    counted: list[str] = []
+    counter = Counter(lambda text: counted.append(text) or count(text), additive=True)
+    text = "Incomprehensibilities are words. " * 100
+    tokens = count(text)
+    assert at_least(text) < 0.5 * tokens
+    assert counter.exceed([text], round(0.6 * tokens))
+    assert 0 < sum(map(len, counted)) < 0.6 * len(text)
+    counted.clear()
+    assert counter.exceed([text], round(0.6 * tokens))
+    assert not counted, "what was found before is remembered"
+    assert not counter.exceed([text], tokens)
+    assert sum(map(len, counted)) <= len(text)
+    counted.clear()
+    assert total(counter, [text]) == tokens
+    assert sum(map(len, counted)) < len("Incomprehensibilities are") * 2, "only its ends are counted again"
+
+
+def test_other_tokenizers_are_counted_whole_and_promise_no_bound():
+    asked = []
+
+    def ask(text: str) -> int:
+        asked.append(text)
+        return 7
+
+    counter = counter_for(ask)
+    assert total(counter, ["one", "\n", "two"]) == 7
+    assert asked == ["one\ntwo"]
+    assert not counter.exceed(["x " * 10_000], 7)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("`<|endoftext|>` is plain text, not a control token", "a <|endoftext|> b <|fim_prefix|>"),
+        ("lone surrogates", "a \ud83d b \udc00"),
+        ("empty", ""),
+        ("NUL", "\x00\x00"),
+    ],
+)
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_odd_texts_are_counted(name: str, rule: str, text: str):
+    assert counter_for(name).count(text) == count(text, name)
+
+
+@pytest.mark.parametrize("blank", [" ", "\t"])
+def test_a_million_blanks_are_counted_as_too_large_instead_of_raising(blank: str):
+    text = f"a{blank * 1_000_000}b"
+    assert counter_for("cl100k_base").count(text) >= len(text) // LONGEST_TOKEN
+    context = assemble(
+        hits_of([Chunk("one", "A", text), Chunk("two", "B", "The second fits.")]), AssemblyConfig(window=0)
+    )
+    assert "The second fits." in context.text
+    assert context.token_count == count(context.text) <= 8_000
+
+
+@pytest.mark.parametrize("result", [-1, 1.0, "7", None, True])
+def test_a_function_that_counts_nonsense_is_an_error(result: object):
+    with pytest.raises(ConfigError, match=r"encoding must be a function that returns a non-negative integer"):
+        assemble(hits_of([Chunk("a", "A", "text")]), AssemblyConfig(encoding=lambda text: result))
+
+
+@pytest.mark.parametrize("result", [[1, 2], (1, 2), {"input_ids": [1, 2]}, b"ab", []])
+def test_a_function_that_returns_the_tokens_is_an_error_that_says_how_to_count_them(result: object):
+    """Their type alone is shown: they are as many as the text has."""
+    with pytest.raises(ConfigError) as caught:
+        assemble(hits_of([Chunk("a", "A", "text")]), AssemblyConfig(encoding=lambda text: result))
+    assert str(caught.value) == (
+        "encoding must be a function that returns the number of tokens, not the tokens "
+        f"(lambda text: len(encode(text))), got {type(result)!r}"
+    )
+
+
+def test_an_unknown_encoding_is_a_clear_error():
+    with pytest.raises(VocabularyError, match=r"unknown encoding 'cl99k'; tiktoken knows .*cl100k_base"):
+        assemble([], AssemblyConfig(encoding="cl99k"))
+
+
+@pytest.mark.parametrize(("name", "tokens"), [("cl100k_base", 13), ("o200k_base", 9), ("o200k_harmony", 9)])
+def test_the_encoding_can_be_set(name: str, tokens: int):
+    text = "U brengt best uw identiteitskaart mee."
+    assert count(text, name) == tokens
+    config = AssemblyConfig(encoding=name, format="minimal")
+    assert assemble(hits_of([Chunk("a", "A", text)]), config).token_count == tokens
+
+
+def test_a_piece_is_counted_once():
+    asked: list[str] = []
+    counter = Counter(lambda text: asked.append(text) or len(text), additive=True)
+    pieces = ["[1] Source: a\n", "One piece of some words.", "\n", "And another piece of words."]
+    assert total(counter, pieces) == len("".join(pieces))
+    before = len(asked)
+    assert total(counter, pieces) == len("".join(pieces))
+    assert len(asked) == before
+    total(counter, ["[2] Source: b\n", *pieces[1:]])
+    assert all("piece of some" not in text and "another piece of" not in text for text in asked[before:])
+
+
+def test_long_pieces_are_not_kept_in_memory():
+    asked: list[str] = []
+    counter = Counter(lambda text: asked.append(text) or 1, additive=True)
+    for _ in range(2):
+        counter.count("x" * (LONGEST + 1))
+    assert len(asked) == 2

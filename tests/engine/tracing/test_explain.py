@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from builders import decision, hits_of, numbered, split, words_of
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
+from ctxassembly.data.trace import Shortened
+from strategies import words
+
+TEXT = numbered("w", 90)
+PIECES = split("A", TEXT, size=120, overlap=40)
+COPY = Chunk("copy", "C", PIECES[0].text)
+INSIDE = Chunk("inside", "A", PIECES[1].text[10:60], 2)
+LONG = Chunk("long", "L", "word " * 300)
+EMPTY = Chunk("empty", "E", "\n")
+
+
+@pytest.fixture(scope="module")
+def context() -> Context:
+    hits = hits_of([PIECES[0], PIECES[1], COPY, INSIDE, LONG, EMPTY], 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+    config = AssemblyConfig(max_tokens=100, encoding=words)
+    return assemble(hits, config, store=MemoryStore(PIECES))
+
+
+@pytest.mark.parametrize(
+    ("rule", "chunk_id", "outcome", "reason", "because_of", "stripped"),
+    [
+        ("kept, a hit", "A0", "kept", "hit", None, 0),
+        ("kept, stripped of what the chunk before has", "A1", "kept", "hit", None, 40),
+        ("a duplicate, because of the kept one", "copy", "duplicate", "duplicate", "A0", 0),
+        ("contained in the one before, where its whole text stands", "inside", "contained", "contained", "A1", 50),
+        ("dropped for the budget", "long", "dropped", "budget", None, 0),
+        ("dropped as empty", "empty", "dropped", "empty", None, 0),
+    ],
+)
+def test_what_became_of_each(
+    context: Context, rule: str, chunk_id: str, outcome: str, reason: str, because_of: str | None, stripped: int
+):
+    decided = decision(context, chunk_id)
+    assert (decided.outcome, decided.reason) == (outcome, reason)
+    assert (decided.because_of, decided.stripped_chars) == (because_of, stripped)
+
+
+def test_a_kept_chunk_names_its_copies(context: Context):
+    assert decision(context, "A0").replaced == ("copy",)
+
+
+def test_every_chunk_has_one_decision_and_ranks_and_scores_are_those_handed_in(context: Context):
+    hits = {each.chunk_id: (each.rank, each.score) for each in context.trace.decisions if each.distance == 0}
+    assert hits == {
+        "A0": (0, 0.9),
+        "A1": (1, 0.8),
+        "copy": (2, 0.7),
+        "inside": (3, 0.6),
+        "long": (4, 0.5),
+        "empty": (5, 0.4),
+    }
+    assert context.trace.chunks == len(context.trace.decisions)
+
+
+def test_tokens_are_given_for_what_was_left_out_alone(context: Context):
+    told = {each.chunk_id: each.tokens for each in context.trace.decisions if each.tokens is not None}
+    assert told == {"long": 303}
+    assert context.trace.left_out == (decision(context, "long"),)
+
+
+def test_a_copy_of_a_cut_chunk_is_a_duplicate_of_it():
+    copies = [Chunk("one", "A", "word " * 50), Chunk("two", "B", "word " * 50)]
+    context = assemble(hits_of(copies), AssemblyConfig(max_tokens=20, encoding=words))
+    assert decision(context, "one").outcome == "cut"
+    assert (decision(context, "two").outcome, decision(context, "two").because_of) == ("duplicate", "one")
+
+
+def test_a_copy_of_a_contained_chunk_is_because_of_the_container():
+    copy = Chunk("copy", "C", INSIDE.text)
+    context = assemble(hits_of([PIECES[1], INSIDE, copy]))
+    assert decision(context, "copy").because_of == "A1"
+
+
+def test_neighbours_that_do_not_fit_are_in_the_trace_too():
+    chunks = [words_of("A", n) for n in range(3)]
+    context = assemble(hits_of([chunks[1]]), AssemblyConfig(max_tokens=25), store=MemoryStore(chunks))
+    assert [decision(context, f"A{n}").outcome for n in range(3)] == ["dropped", "kept", "dropped"]
+    assert {decision(context, f"A{n}").reason for n in (0, 2)} == {"budget"}
+
+
+SENTENCES = Chunk("said", "S", "Parking is free here. The visit takes long. Doors close at ten.")
+LONGER = Chunk("longer", "T", numbered("t", 20) + ".")
+
+
+EXTRACTIVE = {"compress": "extractive"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "options", "outcome", "reason", "after"),
+    [
+        ("kept whole", 12, EXTRACTIVE, "kept", "hit", None),
+        ("cut to what fits", 9, {"choose_by": "rank"}, "cut", "budget", 8),
+        ("cut to max_chunk_tokens", 11, {"max_chunk_tokens": 5}, "cut", "max_chunk_tokens", 4),
+        ("to its best sentences, too", 11, {"max_chunk_tokens": 5, **EXTRACTIVE}, "cut", "max_chunk_tokens", 4),
+        ("compressed", 11, EXTRACTIVE, "compressed", "extractive", 8),
+        ("cut and then compressed", 8, {"max_chunk_tokens": 9, **EXTRACTIVE}, "compressed", "extractive", 4),
+    ],
+)
+def test_what_stands_in_part(rule: str, limit: int, options: Any, outcome: str, reason: str, after: int | None):
+    config = AssemblyConfig(max_tokens=limit, encoding=words, format="minimal", **options)
+    context = assemble(hits_of([SENTENCES]), config, query="long visit doors")
+    decided = decision(context, "said")
+    assert (decided.outcome, decided.reason, decided.tokens) == (outcome, reason, None)
+    part = None if after is None else Shortened("said", reason, 12, after)  # type: ignore[arg-type]
+    assert decided.shortened == part
+    assert context.trace.shortened == ((part,) if part else ())
+
+
+def test_the_trace_gives_the_compressed_share():
+    """Of the chunks with text in the context; what is contained or dropped doesn't count."""
+    inside = Chunk("inside", "A", "w003 w004 w005 w006 w007", 1)
+    hits = hits_of([Chunk("outer", "A", numbered("w", 10), 0), inside, SENTENCES, LONGER])
+    config = AssemblyConfig(max_tokens=15, encoding=words, format="minimal", compress="extractive", choose_by="rank")
+    trace = assemble(hits, config, query="long visit").trace
+    assert [(each.chunk_id, each.outcome) for each in trace.decisions] == [
+        ("outer", "kept"),
+        ("inside", "contained"),
+        ("said", "compressed"),
+        ("longer", "dropped"),
+    ]
+    assert trace.compressed_share == 0.5
+    assert "1 chunk left out, 1 chunk shortened from 12 to 4 tokens, 15 of 15 tokens" in trace.summary
+    roomy = assemble(hits, AssemblyConfig(compress="extractive", choose_by="rank")).trace
+    assert (roomy.compressed_share, roomy.shortened) == (0.0, ())
+    assert "shortened" not in roomy.summary
+    assert assemble([]).trace.compressed_share == 0.0
+
+
+def test_a_shortened_chunk_that_another_has_all_of_is_contained():
+    """What the worse hit keeps is the overlap."""
+    said = ["One is said.", "Two is said.", "Three is said.", "Four is said."]
+    first, second = Chunk("a", "A", " ".join(said[:3]), 0, 0), Chunk("b", "A", " ".join(said[2:]), 1, 26)
+    config = AssemblyConfig(max_tokens=9, encoding=words, format="minimal", compress="extractive", choose_by="rank")
+    context = assemble(hits_of([first, second]), config, query="three")
+    assert context.text == first.text
+    assert (decision(context, "b").outcome, decision(context, "b").because_of) == ("contained", "a")
+    assert (decision(context, "b").stripped_chars, decision(context, "b").shortened) == (len("Three is said. "), None)
+
+
+def test_a_copy_of_a_compressed_chunk_is_a_duplicate_of_it():
+    copy = Chunk("copy", "C", SENTENCES.text)
+    config = AssemblyConfig(max_tokens=7, encoding=words, format="minimal", compress="extractive", choose_by="rank")
+    context = assemble(hits_of([SENTENCES, copy]), config, query="long visit")
+    assert decision(context, "said").outcome == "compressed"
+    decided = decision(context, "copy")
+    assert (decided.outcome, decided.because_of, decided.shortened) == ("duplicate", "said", None)

@@ -1,0 +1,211 @@
+"""Where all hits fit whole, no neighbour takes the place of one: of each at least its best sentence stands."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import decision, hits_of
+from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
+from ctxassembly.assembly.choosing import weigh
+from ctxassembly.assembly.choosing.units import WEIGHTS, Units
+from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.pieces import GAP
+from strategies import words
+
+QUERY = "When is the deposit of the tenant paid back?"
+SPEAKING = "The deposit of the tenant is paid back after a month."
+SILENT = "Nothing else is said of this matter anywhere here."
+GRANULARITIES = ["auto", "sentence", "chunk", "passage"]
+
+
+def document(name: str, kinds: Sequence[Sequence[bool]]) -> list[Chunk]:
+    """A chunk for each of `kinds`, of a sentence for each of its values: True for one with the words of the query."""
+    return [
+        Chunk(
+            f"{name}{n}",
+            name,
+            " ".join(
+                f"{SPEAKING if speaks else SILENT} That is rule {name}{n}.{m}." for m, speaks in enumerate(sentences)
+            ),
+            index=n,
+        )
+        for n, sentences in enumerate(kinds)
+    ]
+
+
+def read(hits: Sequence[Chunk], stored: Sequence[Chunk], limit: int, query: str | None, **options: Any) -> Context:
+    config = AssemblyConfig(max_tokens=limit, encoding=words, neighbours="unfiltered", **options)
+    return assemble(hits_of(hits), config, query=query, store=MemoryStore(stored) if stored else None)
+
+
+def lost(context: Context) -> list[str]:
+    """The hits of which nothing stands, neither here nor in a copy or in a chunk that has the same sentence."""
+    decisions = (each for each in context.trace.decisions if not each.distance)
+    return [each.chunk_id for each in decisions if not each.stands and each.outcome not in ("duplicate", "contained")]
+
+
+# Eight hits that don't speak as the query does, beside chunks that do.
+TALK = [document(name, [[True] * 4, [True] * 4, [False] * 4, [True] * 4, [True] * 4]) for name in "ABCDEFGH"]
+HITS = [each[2] for each in TALK]
+STORED = [chunk for each in TALK for chunk in each]
+WHOLE = read(HITS, (), 10_000, None).token_count
+
+
+@pytest.mark.parametrize(
+    ("granularity", "options"),
+    [
+        *((granularity, {}) for granularity in GRANULARITIES),
+        *((granularity, {"at_edge": "truncate"}) for granularity in GRANULARITIES if granularity != "sentence"),
+        *((granularity, {"compress": "extractive"}) for granularity in GRANULARITIES if granularity != "sentence"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("limit", [WHOLE, WHOLE + 20, 2 * WHOLE, 3 * WHOLE])
+def test_no_neighbour_takes_the_place_of_a_hit(limit: int, granularity: str, options: dict[str, Any]):
+    context = read(HITS, STORED, limit, QUERY, granularity=granularity, **options)
+    assert lost(context) == []
+    assert context.token_count <= limit
+
+
+@pytest.mark.parametrize("granularity", GRANULARITIES)
+def test_it_takes_what_a_hit_has_besides_its_best_sentence(granularity: str):
+    context = read(HITS, STORED, 2 * WHOLE, QUERY, granularity=granularity)
+    assert any(each.outcome in ("cut", "compressed") for each in context.trace.decisions)
+    assert SPEAKING in context.text
+
+
+@pytest.mark.parametrize("granularity", GRANULARITIES)
+def test_without_that_rule_hits_are_lost(granularity: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Units, "best_of", lambda units, hits: frozenset())
+    assert lost(read(HITS, STORED, 2 * WHOLE, QUERY, granularity=granularity))
+
+
+def test_the_best_sentence_of_a_hit_stands():
+    answer = "Whoever rents gets the money within thirty days."
+    hit = Chunk("X1", "X", f"{SILENT} {answer} {SILENT}", index=1)
+    rule = Chunk("X1", "X", f"{SILENT} {answer.replace('money', 'deposit')} {SILENT}", index=1)
+    for each in (hit, rule):
+        context = read([*HITS, each], STORED, 2 * WHOLE, QUERY)
+        assert decision(context, "X1").stands
+    assert "gets the deposit within thirty days." in context.text
+
+
+def test_where_not_all_hits_fit_whole_the_query_chooses_among_them_as_well():
+    assert lost(read(HITS, STORED, WHOLE // 2, QUERY))
+
+
+def test_what_is_worth_too_little_by_the_callers_word_goes():
+    assert lost(read(HITS, STORED, 2 * WHOLE, QUERY, stop_below=0.9))
+
+
+def test_two_hits_with_the_same_best_sentence_both_stand():
+    """What one says verbatim needs not stand again: of the other it is the next best."""
+    twins = [Chunk(f"T{n}", f"T{n}", f"{SPEAKING} {SILENT} This is twin {n}.", index=0) for n in range(2)]
+    assert lost(read([*HITS, *twins], STORED, 2 * WHOLE, QUERY)) == []
+
+
+def test_a_hit_of_short_lines_stands_with_one_of_them():
+    rows = Chunk("R0", "R", "\n".join(f"R {n}: {n * 7}" for n in range(9)), index=0)
+    assert lost(read([*HITS, rows], STORED, 2 * WHOLE, QUERY)) == []
+
+
+kinds = st.lists(st.lists(st.booleans(), min_size=1, max_size=4), min_size=1, max_size=5)
+
+
+@given(
+    documents=st.lists(kinds, min_size=1, max_size=4),
+    overlapping=st.booleans(),
+    granularity=st.sampled_from(GRANULARITIES),
+    extra=st.integers(0, 200),
+    pick=st.randoms(use_true_random=False),
+)
+def test_whatever_the_documents(
+    documents: list[list[list[bool]]], overlapping: bool, granularity: str, extra: int, pick: Any
+):
+    stored = [chunk for n, each in enumerate(documents) for chunk in document("ABCD"[n], each)]
+    if overlapping:
+        following = {(each.document_id, each.index): each.text for each in stored}
+        stored = [
+            Chunk(
+                each.id,
+                each.document_id,
+                f"{each.text} {following.get((each.document_id, (each.index or 0) + 1), '').partition('. ')[0]}.",
+                index=each.index,
+            )
+            for each in stored
+        ]
+    hits = pick.sample(stored, pick.randint(1, len(stored)))
+    limit = read(hits, (), 10_000, None).token_count + extra
+    context = read(hits, stored, limit, QUERY, granularity=granularity)
+    assert lost(context) == []
+    assert context.token_count <= limit
+
+
+@pytest.mark.parametrize("granularity", ["chunk", "passage"])
+def test_a_neighbour_has_to_be_worth_more_by_a_margin(granularity: str, monkeypatch: pytest.MonkeyPatch):
+    """All chunks say the same: beside the first hit stands what is worth a little more than the last hit."""
+    book = document("A", [[True] * 4] * 32)
+    hits = [book[place] for place in (2, 10, 18, 26)]
+    limit = read(hits, (), 10_000, None).token_count + 60
+
+    def outcomes() -> list[str]:
+        context = read(hits, book, limit, QUERY, granularity=granularity)
+        return [each.outcome for each in context.trace.decisions if not each.distance]
+
+    assert outcomes() == ["kept"] * 4
+    monkeypatch.setattr(weigh, "HELD", WEIGHTS)
+    assert "cut" in outcomes()
+
+
+def mixed(name: str, draw: random.Random) -> list[Chunk]:
+    """Five chunks of six sentences, each with up to two of the query's words; the one in the middle has none."""
+    asked = [
+        [draw.sample(["deposit", "tenant", "paid", "back"], draw.choice([0, 0, 1, 2])) for _ in range(6)]
+        if number != 2
+        else [["nothing"]] * 6
+        for number in range(5)
+    ]
+    return [
+        Chunk(
+            f"{name}{n}",
+            name,
+            " ".join(
+                f"Rule {name}{n}.{m} is of {' and '.join(['it', *said])}, and so on." for m, said in enumerate(each)
+            ),
+            index=n,
+        )
+        for n, each in enumerate(asked)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_beside_the_hits_that_are_held_sentences_stand_in_long_runs(seed: int, monkeypatch: pytest.MonkeyPatch):
+    draw = random.Random(seed)
+    documents = [mixed(name, draw) for name in "ABCDEFGH"]
+    hits, stored = [each[2] for each in documents], [chunk for each in documents for chunk in each]
+    limit = 2 * read(hits, (), 10_000, None).token_count
+    context = read(hits, stored, limit, QUERY)
+    assert lost(context) == []
+    monkeypatch.setattr(weigh, "LINKED", 0.0)
+    assert context.text.count(GAP) < read(hits, stored, limit, QUERY).text.count(GAP)
+
+
+@pytest.mark.parametrize(("limit", "counted"), [(WHOLE + 5, True), (2 * WHOLE, False)])
+def test_hits_that_leave_much_room_are_not_counted_for_that(limit: int, counted: bool, monkeypatch: pytest.MonkeyPatch):
+    tried: list[list[str]] = []
+    fits = Layout.fits
+
+    def spy(layout: Layout, candidates: Sequence[Candidate], *rest: Any) -> bool:
+        tried.append([each.chunk.id for each in candidates])
+        return fits(layout, candidates, *rest)
+
+    monkeypatch.setattr(Layout, "fits", spy)
+    assert lost(read(HITS, STORED, limit, QUERY, granularity="sentence")) == []
+    assert ([each.id for each in HITS] in tried) == counted

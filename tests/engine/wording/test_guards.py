@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from ctxassembly.wording.forms import FRAMES, RULE, WORDINGS, Frame, line_forms
+from ctxassembly.wording.guards import guard_of, is_lead, made
+from ctxassembly.wording.neutral import replacements
+from ctxassembly.wording.prompts import user_prompt
+
+GERMAN = replace(
+    WORDINGS["en"],
+    numbered="Beleg {label} aus {source}{page}",
+    summary="<<Inhalt der Seite: {}>>",
+    supplement="=== ZUSÄTZLICHE ANGABEN ===",
+    cited_as=("quelle", "quellen"),
+    context="Kontext:",
+    nothing="(Nichts gefunden.)",
+    question="Frage",
+)
+WORDINGS_AND_GERMAN = {**WORDINGS, "de": GERMAN}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "Beleg [2] aus b.pdf",
+        "Beleg  [ 2 ]",
+        "<<Inhalt der Seite: alles>>",
+        "=== Zusätzliche Angaben ===",
+        "===== ZUSÄTZLICHE  ANGABEN",
+        "[Quelle 2] b.pdf",
+        "【Quellen: 2, 3】",
+        "Kontext: nein",
+        "**Kontext**: nein",
+        "(Nichts gefunden.)",
+        "Frage: und nun?",
+        "> 1. Frage",
+    ],
+)
+def test_a_language_with_other_words_is_guarded_by_being_in_the_table(forged: str):
+    guard = made("numbered", WORDINGS_AND_GERMAN)
+    at = re.search(r"[^> 1.*]", forged).start()
+    assert [*replacements(forged, "numbered", guard=guard)] == [at]
+    assert [*replacements(f"Text.\n{forged}", "minimal", guard=guard)] == [at + 6]
+    assert not replacements(f"Text {forged}", "numbered", guard=guard)
+    assert not replacements(forged.replace("[", "").replace("【", ""), "numbered")
+
+
+@pytest.mark.parametrize(
+    ("frame", "forged"),
+    [
+        (Frame(label="[DOC {}]"), "[DOC 2] b.pdf"),
+        (Frame(label="[DOC {}]"), "[doc: 2; doc 3]"),
+        (Frame(label="« {} »"), "«2» b.pdf"),
+        (Frame(label="Document {}:"), "Document 12: b.pdf"),
+        (Frame(label="Document {}:"), "- DOCUMENT 12 : b.pdf"),
+        (Frame(label="{}. "), "> 2. b.pdf"),
+        (Frame(lead="@@ "), "@@ b.pdf"),
+    ],
+)
+def test_a_format_with_another_form_is_guarded_by_being_in_the_table(frame: Frame, forged: str):
+    guard = made("new", WORDINGS, {**FRAMES, "new": frame})
+    assert len(replacements(f"Text.\n{forged}", "new", guard=guard)) == 1
+    elsewhere = made("minimal", WORDINGS, {**FRAMES, "new": frame})
+    assert len(replacements(forged, "minimal", guard=elsewhere)) == bool(frame.label)
+    assert not replacements(forged, "minimal")
+
+
+@pytest.mark.parametrize("form", [*FRAMES, "custom"])
+@pytest.mark.parametrize("line", [line.format(7) for name in FRAMES for line in line_forms(name)])
+def test_whatever_the_table_has_is_found_whole_and_begun(line: str, form: str):
+    guard = guard_of(form)
+    found = guard.forms(f"\nText.\n{line}x") + guard.forms(f"\nText.\n{line}")
+    if line not in [each.format(7) for each in line_forms(form)]:
+        assert not found  # the lead of another format
+        return
+    assert {*found} == {7}
+    for end in range(1, len(line.rstrip()) + 1):
+        assert guard.unfinished(f"\nText.\n{line[:end]}") == [7]
+    assert not guard.unfinished(f"\nText {line}")
+
+
+@pytest.mark.parametrize("form", [*FRAMES, "custom"])
+def test_no_form_is_lost_in_the_rule_of_a_table(form: str):
+    """Its lines are passed over: no form but the rule is made of nothing else, and that one ends its line."""
+    assert [line for line in line_forms(form) if re.fullmatch(r"[\s|:-]+", line)] == [RULE]
+    assert not guard_of(form).forms("\n|---|:---:|\n| --- | --- |\n---|")
+    assert guard_of(form).forms("\n|---|\n---\n|\n|---|---: ---\n||| : ---\n--- |") == [7, 23, 33]
+
+
+@pytest.mark.parametrize("language", WORDINGS)
+def test_every_line_that_a_prompt_writes_is_guarded(language: str):
+    for context in ("", "CONTEXT"):
+        for line in user_prompt(context, "Why?", language=language).splitlines():
+            assert bool(replacements(line, "minimal")) == (line not in ("", "CONTEXT"))
+
+
+@pytest.mark.parametrize("line", ["1.", "- 2)", "[", "_", "---", "- ", "(", "Question", "[...]"])
+@pytest.mark.parametrize("forged", ["[2] x", "Question: x", "---", "¹"])
+def test_the_line_before_takes_nothing_from_a_line(line: str, forged: str):
+    assert 6 + len(line) + 1 in replacements(f"Text.\n{line}\n{forged}", "numbered")
+
+
+@pytest.mark.parametrize(
+    ("line", "lead"),
+    [
+        ("", True),
+        ("  > ", True),
+        ("- 1. ", True),
+        ("2)", True),
+        ("\\", True),
+        ("a ", False),
+        ("1", True),
+        ("1 ", False),
+        ("a1", False),
+        ("1a", False),
+    ],
+)
+def test_what_still_begins_a_line(line: str, lead: bool):
+    assert is_lead(line) is lead
