@@ -52,184 +52,173 @@ _LEAST_POSITIVE = math.ulp(0.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyConfig:
-    """How a context is assembled."""
+    """How a context is assembled. Every setting has a default that is measured; all are checked at construction.
+
+    What is fetched:
+
+    enabled: False passes the hits through: each is a block of its own, in their order, within the budget. Nothing is
+        fetched, joined or compressed; a hit that doesn't fit is left out, and only the first one is cut.
+    window: neighbours read on each side of a hit, 0 to 3 chunks.
+    pool_window: neighbours fetched on each side of a hit for the query to choose from, 0 to 16 chunks, in the same
+        round trip. None fetches 3, or none where `window` is 0. Where not everything fits, they compete with all
+        others. Where the whole window fits, only those stand that answer the query better than a hit does.
+    neighbour_decay: the score of a neighbour is that of its best hit times this, once per step; 0 to 1. It is reported
+        and decides nothing.
+    neighbours: which neighbours a caller may read, since they are fetched past the search and its filter. "auto"
+        holds them to the filter where it is known (see `Store`). Where it isn't, a neighbour has to agree with its hit
+        on all metadata but the keys that vary within a document, and the trace names the keys by which others were
+        left out. "filtered" refuses to run where no filter is known. "unfiltered" says that every caller may read
+        everything in the store.
+    varying_keys: your own metadata keys by which chunks of one document differ, such as a line number: a neighbour
+        may differ there. Whole keys, dotted paths or their last parts. Never name a key that you filter by.
+    on_store_error: "degrade" assembles without what failed (neighbours or embeddings) and says so in the trace;
+        "raise" raises StoreError.
+    keys: the metadata keys that name a document, its source, page, section and so on.
+    page_base: the number of a document's first page, 0 or 1, in place of what `keys` say.
+
+    What fits:
+
+    max_tokens: the most tokens of the rendered text, at least 1, headers and separators included; or a `TokenBudget`.
+    max_characters: the most characters (code points) besides; None sets no such limit.
+    encoding: the name of a tiktoken encoding, or a function from a text to its number of tokens. It must not truncate,
+        as tokenizers of Hugging Face may be set to. Left alone, it is the encoding of the model whose TokenBudget is
+        given as `max_tokens`; another one is then an error. `ctxassembly[fast]` counts cl100k_base, o200k_base and
+        o200k_harmony several times as fast, to the same numbers.
+    granularity: the unit that the budget keeps or drops, where not everything fits. "sentence" packs the sentences
+        that answer the query best into contiguous passages; `at_edge` and `compress` then have nothing to do. "chunk"
+        and "passage" (a hit and what adjoins it) fill by value, or without a query by rank, hits first. "document" is
+        the published rule: documents go from the tail. In every case the best of all is cut at a sentence rather than
+        left out, and where all hits fit whole, a neighbour leaves each of them its best sentence at least.
+        "auto" takes larger units the more fits: passages where four fifths of all that was fetched do, chunks where a
+        third does, else sentences; and sentences where one chunk takes more than a fifth of the room. Without a query,
+        or where `at_edge`, `compress` or `max_chunk_tokens` say what happens, it is "chunk", but cuts a hit at a
+        sentence before a lesser one stands in its place.
+    choose_by: "query" values text by rank and by the words of the query, "rank" by rank alone, as published rules do.
+    stop_below: makes the budget a cap instead of a target, 0 to 1; None fills the budget. Text worth less is left out
+        although it would fit. The best sentence is worth 1, one of the same rank without any word of the query 0; a
+        chunk is worth its best sentence, a passage its best chunk. Measured on three sets at 8,000 tokens, 0.5 takes
+        660 to 1,780 tokens and finds .964 of the evidence in place of .984, .917 of .932, and .477 of .673 where whole
+        sections are the evidence; 0.3 loses about half as much for twice the tokens.
+    at_edge: what follows an item that doesn't fit: "skip" it and go on, "stop", or "truncate" it at a sentence and
+        stop. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`.
+    min_chunk_tokens: where not everything fits, chunks with fewer tokens make room first.
+    relevance_floor: where not everything fits, hits with a lower score make room, with their neighbours. The scale is
+        the retriever's. Hits without a score stay, and all stay if none reaches it.
+    max_chunk_tokens: where not everything fits, longer chunks are cut to so many tokens. 2,000 is the published value.
+    compress: what becomes of a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
+        best, as many as fit; "llm" has a language model choose them first. What is kept is verbatim: an answer that
+        adds or changes anything is refused.
+    llm_timeout_seconds: the time for all answers of the language model together, above 0. Late ones are done without.
+
+    What stands once:
+
+    dedup: which chunks collapse onto a better-ranked one, each rule after those before it. "exact": the same text but
+        for outer white space, whatever ids and hashes say. "near": nearly the same words, or a chunk inside a longer
+        one. "semantic": nearly the same meaning, by embeddings that come with the chunks or from `embeddings`. Near
+        and semantic never collapse adjacent chunks of a document: their overlap is stripped.
+    dedup_sentences: whether sentences in a row that a better-ranked passage has, too, are taken out of the others, from
+        100 characters on. `[...]` stands in their place, the trace names the chunk that has them, and what had no
+        room takes theirs. Tables, lists, code, headings, whole documents and chunks marked `keep_whole` stay as they
+        are. Not where `dedup` is "none".
+    near_threshold: shared words by all words of both chunks (Jaccard), above 0 and at most 1; also the share of a
+        chunk's runs of five words that stand in a longer one. Of 100 different words, 0.95 lets 2 differ, 0.90 5 and
+        0.85 8. So 0.95 finds one text from two parsers, 0.90 versions with an edited sentence, 0.85 leaflets of one
+        template, where the words that differ may be the answer. Word order doesn't count.
+    semantic_threshold: the cosine from which two chunks mean the same, above 0 and at most 1. It depends on the model.
+        With the universal sentence encoder 0.95 leaves all but the same words, 0.90 takes a translation (0.91) and
+        0.85 a close paraphrase (0.88) for the same. But "may eat" and "may not eat" have 0.93, "two euros" and "three
+        euros" 0.93, 5 mg and 50 mg 0.88: where such differences count, stay with "near".
+    prefer: which of two versions stays: "score", the better-ranked one, or "newest", the newer one by
+        `keys.updated_at`, in the better one's place. Where either has no date the better-ranked one stays.
+    min_overlap_chars: adjacent chunks lose what they share if it is longer than this, or if offsets prove it.
+    max_overlap_chars: the longest overlap looked for where offsets are unknown. None looks for any; set it to the
+        splitter's.
+
+    How it reads:
+
+    order: the order of labels: "documents" (by their best hit), "relevance", "edges" (best first, second-best last),
+        "interleaved", "document_order" (as the documents read), "reverse" or "stable" (as retrieved). With
+        cite="document" whole documents are ordered, and "relevance" is the same as "documents"; else every label on
+        its own, but for "documents", which keeps those of one document together.
+    format: what is written around each block. A function gets a `Heading` and returns a header, or a header and a
+        footer, which stand on lines of their own; it never sees the text, and a tiny budget doesn't ask it. If all its
+        headers show the labels of a format, such as `[1]`, prompts ask for them and answers are read for them. Text of
+        documents can't pass for the labels of "numbered" and "source"; other forms are yours to guard.
+    separator: what parts the blocks: a "blank" line, or a "rule", `---` between two blank lines. Documents and nodes
+        that an adapter returns are joined by their reader.
+    language: of the labels, headers and prompts.
+    cite: what has a label of its own: each "document", "passage" or "chunk".
+    first_label: the number of the first label, 1 to 900,000. Contexts of one conversation need different labels:
+        `Labels` counts them on.
+    header_keys: metadata keys, or dotted paths, whose values the model reads below the header, each on a line such as
+        `author: J. Jansen`; those of the label's best chunk. A tiny budget leaves them out.
+    summary_key: metadata keys, or dotted paths, of a page summary; the first that has one stands above the text.
+
+    Text that no chunk holds:
+
+    supplement_position: "before" or "after" all documents.
+    supplement_separator: the line above it, in place of the language's own. No document can forge it.
+    supplement_max_tokens: its most tokens, the separator included, at least 1. It is cut at a sentence. Documents get
+        the rest of `max_tokens`: at least half, and all if the best hit would not fit otherwise.
+    supplement_threshold: leaves it out where the best hit's score reaches this. None never does. Or a function of the
+        query and that score (None where nothing was retrieved or scored) that returns whether to add it.
+    supplement_gate: in place of that, a function of a `Situation`: the query, the best score, the best vector
+        similarity of all hits, the caller's intent.
+    supplement_default: what becomes of it where no gate decides: "add" it, or "suppress" it unless the caller forces
+        it.
+
+    Raises:
+        ConfigError: a value is out of its range, or has no effect beside the others.
+
+    >>> AssemblyConfig(max_tokens=4_000, order="edges").order
+    'edges'
+    >>> AssemblyConfig(window=4)
+    Traceback (most recent call last):
+    ctxassembly.errors.ConfigError: window must be an integer from 0 to 3, got 4
+    """
 
     enabled: bool = True
-    """False passes the hits through in their order, each its own block, within the budget: nothing is compressed, and
-    what doesn't fit is left out, but that the first is cut."""
     window: int = 1
-    """Neighbours read on each side of a hit, 0 to 3 chunks."""
     pool_window: int | None = None
-    """Neighbours fetched on each side of a hit for the query to choose from, in the same round trip, 0 to 16 chunks.
-
-    Where not everything fits, those beyond `window` are weighed like all others. Where all of the window fits, it
-    stands, and of those beyond it only what answers the query better than a hit that is read anyway. None fetches 3, or
-    none where `window` is 0; as many as `window` leave no choice.
-    """
     neighbour_decay: float = 0.5
-    """A neighbour's score is its best hit's times this, once per step; 0 to 1."""
     max_tokens: int | TokenBudget = 8_000
-    """The most tokens that the rendered text may have, headers and separators included; at least 1."""
     max_characters: int | None = None
-    """The most characters (code points) that the rendered text may have besides; None for no such limit."""
     encoding: str | Callable[[str], int] = DEFAULT_ENCODING
-    """A tiktoken encoding's name, or any function from a text to its number of tokens. One that truncates, as Hugging
-    Face tokenizers may be set to, counts long texts too low. With `ctxassembly[fast]` installed, cl100k_base,
-    o200k_base and o200k_harmony are counted several times as fast, to the same numbers.
-
-    Left at its default, it is that of the model whose TokenBudget is given as `max_tokens`, if that is known; another
-    one is an error then.
-    """
     granularity: Granularity = "auto"
-    """What the budget keeps or drops whole, where not everything fits.
-
-    `sentence` packs the sentences that answer the query best, of hits and of all that is around them, into contiguous
-    passages; then `at_edge` and `compress` have nothing to do. `chunk` and `passage` fill by value, without a query by
-    rank, hits before neighbours; a passage is a hit and what adjoins it. If not even the best passage fits, its chunks
-    are tried. `document` is the published rule: documents go from the tail. Whatever it is, the best one of all is cut
-    at a sentence rather than left out; and where all hits fit whole, a neighbour that answers the query better never
-    takes more than the best sentence of each leaves.
-
-    `auto` is `chunk` if there is no query or if something else is said of what doesn't fit (`at_edge`, `compress`,
-    `max_chunk_tokens`), but that a hit that doesn't fit whole is cut at a sentence, too, before a lesser one stands in
-    its place. Else it keeps the less together the less fits: passages where four fifths of all that was
-    fetched do, chunks where a third does, then sentences; these at once where a chunk takes more than a fifth of the
-    room or `stop_below` asks for little. The greater of them find as much there, in longer runs.
-    """
     choose_by: ChooseBy = "query"
-    """What the value of a passage, chunk or sentence is: how it was ranked and how well its words answer the query, or
-    its rank alone, as in the published rules."""
     stop_below: float | None = None
-    """Makes the budget a cap instead of a target: where the query chooses, sentences, chunks or passages worth less are
-    left out although they would fit, even if everything would. 0 to 1; None fills the budget.
-
-    The best sentence has 1, one of the same rank without any word of the query 0. A chunk is worth what its best
-    sentence is, a passage what its best chunk is. The best one always stands, and what leaves nothing to tell apart
-    leaves out nothing.
-
-    Measured on three sets at 8,000 tokens: 0.5 takes 660 to 1,780 tokens, with 4 to 22 times the precision, and finds
-    .964 of the evidence in place of .984, .917 / .932, and .477 / .673 where whole sections are the evidence; of
-    evidence in several places .950 / .988. 0.3 loses about half of that in twice the tokens; 0.7 finds .80 of what
-    stands in several places.
-    """
     at_edge: AtEdge = "skip"
-    """What follows an item that doesn't fit: skip it and go on filling, stop, or cut it at a sentence and stop.
-
-    Documents are never skipped, nor is the best of all: it is cut. Of any other chunk at least three times
-    `min_chunk_tokens` must be left after the cut.
-    """
     min_chunk_tokens: int = 0
-    """Where not everything fits, chunks with fewer tokens make room first."""
     relevance_floor: float | None = None
-    """Where not everything fits, hits with a lower score make room, their neighbours with them. The scale is the
-    retriever's; hits without a score stay, and all do if none reaches it."""
     max_chunk_tokens: int | None = None
-    """Where not everything fits, longer chunks are cut to so many tokens; 2,000 is the published value."""
     compress: Compress = "none"
-    """What becomes of a chunk that doesn't fit whole. `extractive` keeps as many of its sentences as fit, those that
-    answer the query best; `llm` has a language model choose sentences first. Either way what is kept is verbatim: an
-    answer that adds or changes anything is refused. Chunks that fit are never compressed."""
     llm_timeout_seconds: float = 30.0
-    """How long all answers of the language model together are waited for, above 0. What is late is done without."""
     dedup: Dedup = "exact"
-    """Which chunks collapse onto a better-ranked one, each rule after the ones before it.
-
-    Exact: the same text apart from outer white space, whatever ids and hashes say. Near: nearly the same words, or a
-    chunk that stands inside a longer one. Semantic: nearly the same meaning by embeddings, which come with the chunks
-    or from `embeddings`. Adjacent chunks of a document never collapse by the last two: their overlap is stripped.
-    """
     dedup_sentences: bool = True
-    """Whether sentences in a row that stand in a better-ranked passage, too, are taken out of the others, from 100
-    characters on, whatever chunks they came in. Not where `dedup` is "none".
-
-    `[...]` stands there, the trace names the chunk that has them, and what had no room takes theirs. Tables, lists,
-    code, headings and chunks marked `keep_whole` lose nothing, nor do whole documents, as `granularity="document"` has
-    them.
-    """
     near_threshold: float = 0.9
-    """Shared words by all words of both chunks (Jaccard), above 0 and at most 1; also the share of a chunk's runs of
-    five words that must stand in a longer one.
-
-    Of two chunks of equal length, with d of 100 different words replaced in one of them, 0.95 lets collapse d = 2,
-    0.90 d = 5 and 0.85 d = 8. 0.95 finds the same text from two parsers, 0.90 versions with an edited sentence, 0.85
-    leaflets that share a template: there the words replaced may be the answer. Word order is not looked at.
-    """
     semantic_threshold: float = 0.92
-    """Cosine of the chunks' embeddings from which they mean the same, above 0 and at most 1. It depends on the model.
-
-    With the universal sentence encoder, on single sentences: 0.95 leaves all but the same words, 0.90 lets collapse a
-    translation (0.91), 0.85 a close paraphrase (0.88). But "may eat" and "may not eat" have 0.93, "two euros" and
-    "three euros" 0.93 (0.985 with MiniLM), 5 mg and 50 mg 0.88: where such differences count, stay with `near`.
-    """
     prefer: Prefer = "score"
-    """Which of two copies or versions stays: the better-ranked one, or the newer one by `keys.updated_at` in the better
-    one's place. Where either has no date the better-ranked one stays."""
     min_overlap_chars: int = 20
-    """Text shared by adjacent chunks is stripped if it is longer than this, or if offsets prove it."""
     max_overlap_chars: int | None = None
-    """The longest overlap looked for where offsets are unknown; None looks for any. Set it to the splitter's."""
     order: Order = "documents"
-    """In which order the labels are read, as `rendering.order` describes each. With cite="document" whole documents are
-    ordered; with "passage" or "chunk" every label on its own, but for `documents`, which keeps those of one
-    document together in its own order."""
     format: Format | Callable[[Heading], str | tuple[str, str]] = "numbered"
-    """What is written around each block. A function of your own gets a `Heading` and returns a header, or a header
-    and a footer, which stand on lines of their own; it never sees the text. It is asked once per heading. Under a
-    tiny budget it isn't asked at all. If all its headers show the labels of a format, as `[1]`, a prompt asks for them
-    and answers are read for them. Text from documents is kept from passing for the labels of `numbered` and
-    `source`; another form is yours to guard."""
     separator: Separator = "blank"
-    """What parts the blocks: a blank line, or a `rule`, `---` on a line of its own between two blank ones, which no
-    text can forge either. Documents and nodes that an adapter returns are joined by whoever reads them."""
     language: Language = "en"
-    """Of the labels that are written around the text."""
     cite: Cite = "document"
-    """What has a label of its own."""
     first_label: int = 1
-    """The number of the first label, 1 to 900,000. Contexts that a model reads in one conversation need different
-    labels: `Labels` counts them on."""
     supplement_position: SupplementPosition = "after"
-    """Where supplementary text stands: before or after all documents."""
     supplement_separator: str | None = None
-    """The line above supplementary text, in place of the language's own, `--- SUPPLEMENTARY INFORMATION ---`. No text
-    of a document can forge it, in any case or with other signs around it. Before the documents `---` still ends it."""
     supplement_max_tokens: int = 1_000
-    """The most tokens that supplementary text may have, its separator included; at least 1. It is cut at a sentence.
-    What it has is taken from `max_tokens`, the documents have the rest: at least half, and all if the best hit would
-    not fit otherwise."""
     supplement_threshold: float | Callable[[str | None, float | None], bool] | None = None
-    """Supplementary text is left out if the best hit's score reaches this; None never leaves it out. Or a function that
-    gets the query and the best hit's score, None where nothing was retrieved or scored, and returns whether to add it.
-    """
     header_keys: tuple[str, ...] = ()
-    """Metadata keys, or dotted paths, that the model reads below the header, each on a line of its own, as `author: J.
-    Jansen`; those of the best chunk of the label. LlamaIndex itself writes all metadata there, LangChain none. Under a
-    tiny budget they go with the summary."""
     supplement_gate: Callable[[Any], bool] | None = None
-    """A function that decides instead of `supplement_threshold`, of more: it gets a `Situation`
-    (query, the best hit's score, the best vector similarity of all hits, the caller's intent) and returns whether to
-    add it."""
     supplement_default: SupplementDefault = "add"
-    """What becomes of supplementary text about which no gate says anything: there is none, or nothing was retrieved or
-    scored. `suppress` leaves it out unless a gate opens, or the caller forces it."""
     summary_key: str | tuple[str, ...] = ("page_summary", "chunk_metadata.page_summary")
-    """Metadata keys of the page summary, which may be dotted paths; the first that has one. One may be given alone."""
     on_store_error: OnStoreError = "degrade"
-    """Degrade assembles without what failed, the neighbours or the embeddings, and the trace says so."""
     neighbours: Neighbours = "auto"
-    """Which neighbours a caller may read. They are fetched past the search that found the hits, so past its filter.
-
-    `auto` holds them to the filter where it is known (see `Store`). Where it isn't, a neighbour has to agree with its
-    hit on every metadata key but those known to vary within a document (`gathering.scope`), and the trace names the
-    keys by which others were left out. `filtered` refuses to run where no filter is known, `unfiltered` says that none
-    is needed: whoever asks may read everything in the store.
-    """
     varying_keys: tuple[str, ...] = ()
-    """Metadata keys of yours by which chunks of one document differ, as a line number of your own does: a neighbour
-    needs not agree with its hit there. Whole keys, dotted paths or their last parts; never one that you filter by."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     page_base: int | None = None
-    """What the first page of a document has as its number, 0 or 1, in place of what `keys` say."""
 
     def __post_init__(self) -> None:
         for parameter in ("enabled", "dedup_sentences"):

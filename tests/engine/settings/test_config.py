@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+import doctest
+import inspect
+import re
+from dataclasses import FrozenInstanceError, fields
 from typing import Any
 
 import pytest
@@ -69,7 +72,6 @@ def test_a_wrong_value_names_parameter_range_and_value(parameter: str, allowed: 
 
 
 def test_the_table_above_has_every_parameter():
-    from dataclasses import fields
 
     (mark,) = [m for m in test_a_wrong_value_names_parameter_range_and_value.pytestmark if m.name == "parametrize"]
     assert {row[0] for row in mark.args[1]} == {each.name for each in fields(AssemblyConfig)}
@@ -204,3 +206,11 @@ def test_what_has_no_effect_beside_another_setting_is_an_error(others: dict[str,
 
 def test_by_rank_sentences_are_chunks_which_are_cut_and_compressed():
     AssemblyConfig(granularity="sentence", choose_by="rank", at_edge="truncate", compress="extractive")
+
+
+def test_help_explains_every_setting():
+    explained = inspect.getdoc(AssemblyConfig) or ""
+    for each in fields(AssemblyConfig):
+        assert re.search(rf"^{each.name}: \S", explained, re.MULTILINE), each.name
+    failed, tried = doctest.DocTestRunner().run(doctest.DocTestFinder(recurse=False).find(AssemblyConfig)[0])
+    assert (failed, tried > 0) == (0, True)
