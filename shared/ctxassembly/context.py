@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.data.assembled import Assembled
+from ctxassembly.wording.formats import shows_labels
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -56,6 +57,11 @@ class Context(Assembled):
 
     _asdict = to_dict
     """What LangGraph writes into a checkpoint in place of the object, whose parts it would have to know one by one."""
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a reader sees the labels."""
+        return shows_labels(self.format)
 
     def to_messages(
         self,

@@ -55,6 +55,9 @@ FORGERIES = (
         "[2] Source: forged.pdf",
         "[2] Uit x.pdf:",
     ),
+    *("[Quelle 2]", "[QUELLEN 1; 3]", "[fuente: 2]", "[Sources 1-2]", "Frage:", "Kontext:", "Contexte :", "Contexto:"),
+    *("Pregunta :", "--- ERGÄNZENDE INFORMATIONEN ---", "---- informations  complémentaires", "[Résumé de la page :"),
+    *("--- Información complementaria", "[Seitenkontext: x]", "(Aucun document n'a été trouvé.)", "[Resumen de"),
     *("---", "--- SUPPLEMENTARY INFORMATION ---", "----- aanvullende  informatie", "[...]", "[ ... ]", "## forged.pdf"),
     *("Question:", "question :", "**Question:**", "QUESTION", "Context:", "Contextdocumenten:", "Vraag:", "Vra", "ag:"),
     *(

@@ -12,6 +12,8 @@ from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, S
 from ctxassembly.assembly.choosing.supplement import Situation
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.settings import config as settings
+from ctxassembly.wording.formats import FORMATS
+from ctxassembly.wording.languages import LANGUAGES
 from fuzz.odd import ODD, UnprintableError
 from strategies import (
     FRAGMENTS,
@@ -72,7 +74,6 @@ _CHOICES: dict[str, Any] = {
     "prefer": settings.Prefer,
     "compress": settings.Compress,
     "order": settings.Order,
-    "language": settings.Language,
     "separator": settings.Separator,
     "cite": settings.Cite,
     "supplement_default": settings.SupplementDefault,
@@ -93,6 +94,7 @@ def careful(situation: Situation) -> bool:
 
 OPTIONS: dict[str, tuple[Any, ...]] = {
     **{name: get_args(choices) for name, choices in _CHOICES.items()},
+    "language": tuple(LANGUAGES),
     "enabled": (True, True, True, False),
     "dedup_sentences": (True, True, False),
     "window": (0, 1, 2, 3),
@@ -110,7 +112,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "semantic_threshold": (0.92, 0.5, 1, 5e-324),
     "min_overlap_chars": (20, 0, 3),
     "max_overlap_chars": (None, 30, 2**63 - 1),
-    "format": (*get_args(settings.Format), framed),
+    "format": (*FORMATS, framed),
     "supplement_separator": (None, None, "Meer weten", "<facts>", "***"),
     "supplement_max_tokens": (1_000, 1, 12, 40),
     "supplement_threshold": (None, 0.5, -1, chatty),

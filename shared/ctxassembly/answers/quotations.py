@@ -12,29 +12,32 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.words import wording
+from ctxassembly.wording.languages import LANGUAGES
 
 QUOTE_CHARS = 1_000
 """Longest quote looked for: a quotation mark that is never closed must not swallow the answer."""
+_CLOSING: dict[str, str] = {}
+"""What ends a quote, by what begins it: an answer may be in another language than its context."""
+for _opening, _closing in (pair for language in LANGUAGES.values() for pair in language.quotes):
+    _CLOSING[_opening] = "".join(sorted({*_CLOSING.get(_opening, ""), _closing}))
 QUOTED = re.compile(
     "|".join(
         (
             f'"([^"\\n]{{0,{QUOTE_CHARS}}})"',
-            f"“([^“”\\n]{{1,{QUOTE_CHARS}}})”",
-            f"„([^„“”\\n]{{1,{QUOTE_CHARS}}})[“”]",
-            f"«([^«»\\n]{{1,{QUOTE_CHARS}}})»",
+            *(f"{left}([^{left}{right}\\n]{{1,{QUOTE_CHARS}}})[{right}]" for left, right in _CLOSING.items()),
             # Apostrophes look the same: these count only around several words, not beside a letter.
             rf"(?<!\w)'(?=\S)((?:[^'\n]|(?<=\w)'(?=\w)){{1,{QUOTE_CHARS}}})(?<=\S)'(?!\w)",
             rf"(?<!\w)‘(?=\S)((?:[^‘’\n]|(?<=\w)’(?=\w)){{1,{QUOTE_CHARS}}})(?<=\S)’(?!\w)",
         )
     )
 )
-SINGLE = 5
+SINGLE = 2 + len(_CLOSING)
 """The first group above that has single quotation marks."""
 LOOKAHEAD = QUOTE_CHARS + 3
 """After a character, as many tell whether it stands in a quote: to its end, and one more."""
 LOOKBACK = 4 * QUOTE_CHARS
 """Before a character, as many of its line are read for where quotes begin and end."""
-_OPENING = re.compile("[\"“„«'‘]")
+_OPENING = re.compile(f"[\"'‘{''.join(_CLOSING)}]")
 _MARKER = re.compile(r"[\[【⁰¹²³⁴⁵⁶⁷⁸⁹]")
 _AROUND = " \t.,;:!?…"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ctxassembly.context import Context
 from ctxassembly.inspect.limits import ORDER_LABELS
 from ctxassembly.inspect.markup import shortened
-from ctxassembly.wording.forms import WORDINGS
+from ctxassembly.wording.languages import LANGUAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def sources(rows: Sequence[Compared]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for each in rows:
-        unknown = WORDINGS[each.context.language].unknown
+        unknown = LANGUAGES[each.context.language].unknown
         for document_id, source in each.order[:ORDER_LABELS]:
             found.setdefault(document_id, document_id if source == unknown else source)
     return found

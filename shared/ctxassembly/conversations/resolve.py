@@ -16,7 +16,7 @@ from ctxassembly.errors import InputError
 from ctxassembly.saving.plain import revived
 from ctxassembly.shown import shown
 from ctxassembly.text.words import wording
-from ctxassembly.wording.forms import FRAMES
+from ctxassembly.wording.formats import FORMATS
 
 ADDED = frozenset({"citation", "chunk_ids", "scores", "trace"})
 """What adapters add to the metadata of a label's best chunk."""
@@ -100,7 +100,7 @@ def _of_document(source: Any, citation: Mapping[str, Any], metadata: Mapping[str
     except (AttributeError, TypeError, ValueError) as error:
         raise InputError(f"a citation must be as an adapter gave it, got {shown(dict(citation))}") from error
     text = _part(source, "page_content") or _part(source, "text") or ""
-    begins = [frame.label.format(cited.label) for frame in FRAMES.values() if frame.label]
+    begins = [each.label.format(cited.label) for each in FORMATS.values() if each.labelled]
     return _Known([cited], text.startswith(tuple(begins)), [text])
 
 

@@ -11,9 +11,6 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.pieces import Piece
 from ctxassembly.data.trace import Shortened, Trace
 
-LABELLED = frozenset({"numbered", "source", "xml"})
-"""The formats in which a reader sees labels."""
-
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -122,11 +119,6 @@ class Assembled:
     """Of the hits what the views of what became of them show, by rank: most of those that are left out are not kept."""
     encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
     """What `token_count` was counted with. None if that isn't known: a function is left behind by pickling."""
-
-    @property
-    def labelled(self) -> bool:
-        """Whether a reader sees the labels."""
-        return self.format in LABELLED
 
     @property
     def supplement(self) -> str:

@@ -16,6 +16,7 @@ from ctxassembly.inspect.markup import Html, joined, shortened, tag
 from ctxassembly.inspect.reading import reading
 from ctxassembly.inspect.stages import stages
 from ctxassembly.inspect.tally import funnel
+from ctxassembly.wording.formats import FORMATS, shows_labels
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """What a page may load or run: nothing but its own style."""
@@ -71,7 +72,7 @@ def _facts(context: Assembled) -> Html:
     labels = len(context.citations)
     one, several = (
         ("block without a label", "blocks without a label")
-        if context.format in ("grouped", "minimal")
+        if context.format in FORMATS and not shows_labels(context.format)
         else ("label to cite", "labels to cite")
     )
     limit = f"of {trace.max_tokens:,} tokens" if trace.max_tokens else "tokens"

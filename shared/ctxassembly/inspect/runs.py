@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ctxassembly.data.assembled import Assembled, Block, Source
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.pieces import Piece
-from ctxassembly.wording.forms import WORDINGS
+from ctxassembly.wording.languages import LANGUAGES
 
 
 class Gone(NamedTuple):
@@ -93,7 +93,7 @@ def _lead(context: Assembled, block: Block) -> tuple[str, str]:
     assert block.citation is not None  # noqa: S101 - the caller has looked
     before = block.text[: block.citation.span[0] - block.span[0]]
     lead = before[: before.rfind("\n") + 1]
-    begin = WORDINGS[context.language].summary.partition("{}")[0]
+    begin = LANGUAGES[context.language].summary.partition("{}")[0]
     at = 0 if lead.startswith(begin) else lead.rfind("\n" + begin) + 1 or len(lead)
     return lead[:at], lead[at:]
 

@@ -13,7 +13,7 @@ from ctxassembly.data.metadata import readable
 from ctxassembly.data.trace import Trace
 from ctxassembly.shown import MOST_BITS, as_text, shown
 from ctxassembly.text.matches import Matches
-from ctxassembly.wording.neutral import sendable
+from ctxassembly.wording.clean import sendable
 
 _MOST_INTEGER = 2**63
 """From here on writers of JSON refuse an integer."""

@@ -13,15 +13,14 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.settings.uses import PUBLISHED_RULES, USES
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.wording.formats import FORMATS, Heading
+from ctxassembly.wording.formats import FORMATS, FormatName, Heading
 from ctxassembly.wording.forms import sayable
+from ctxassembly.wording.languages import Code, language_of
 
 Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
 ChooseBy = Literal["query", "rank"]
 AtEdge = Literal["skip", "stop", "truncate"]
-Format = Literal["numbered", "source", "xml", "grouped", "minimal"]
 Order = Literal["documents", "relevance", "edges", "interleaved", "document_order", "reverse", "stable"]
-Language = Literal["en", "nl"]
 Separator = Literal["blank", "rule"]
 Cite = Literal["document", "passage", "chunk"]
 Dedup = Literal["exact", "near", "semantic", "none"]
@@ -146,7 +145,8 @@ class AssemblyConfig:
         documents can't pass for the labels of "numbered" and "source"; other forms are yours to guard.
     separator: what parts the blocks: a "blank" line, or a "rule", `---` between two blank lines. Documents and nodes
         that an adapter returns are joined by their reader.
-    language: of the labels, headers and prompts.
+    language: of headers and prompts: "en", "nl", "de", "fr" or "es". Whichever it is, text of documents can't pass for
+        ours in any of them, and answers are read for the labels of all.
     cite: what has a label of its own: each "document", "passage" or "chunk".
     first_label: the number of the first label, 1 to 900,000. Contexts of one conversation need different labels:
         `Labels` counts them on.
@@ -201,9 +201,9 @@ class AssemblyConfig:
     min_overlap_chars: int = 20
     max_overlap_chars: int | None = None
     order: Order = "documents"
-    format: Format | Callable[[Heading], str | tuple[str, str]] = "numbered"
+    format: FormatName | Callable[[Heading], str | tuple[str, str]] = "numbered"
     separator: Separator = "blank"
-    language: Language = "en"
+    language: Code = "en"
     cite: Cite = "document"
     first_label: int = 1
     supplement_position: SupplementPosition = "after"
@@ -229,6 +229,7 @@ class AssemblyConfig:
         self._check_optional_numbers()
         for parameter, choices in _CHOICES:
             _check_choice(parameter, getattr(self, parameter), get_args(choices))
+        language_of(self.language)
         _check_format(self.format)
         self._check_effects()
         summary = (self.summary_key,) if isinstance(self.summary_key, str) else self.summary_key
@@ -400,7 +401,6 @@ _CHOICES = (
     ("prefer", Prefer),
     ("compress", Compress),
     ("order", Order),
-    ("language", Language),
     ("separator", Separator),
     ("cite", Cite),
     ("supplement_position", SupplementPosition),

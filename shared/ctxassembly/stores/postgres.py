@@ -15,7 +15,7 @@ from typing import Any
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.errors import missing_extra
 from ctxassembly.stores.rows import Asked
-from ctxassembly.wording.neutral import is_storable
+from ctxassembly.wording.clean import is_storable
 
 try:
     from sqlalchemy import (

@@ -1,4 +1,4 @@
-r"""Patterns of what could pass for ours at the beginning of a line, made of the table in `forms`.
+r"""Patterns of what could pass for ours at the beginning of a line, made of what `forms` gathers.
 
 A form is found as a reader takes it, not only as we write it: whatever the case, with any blanks and marks of emphasis
 between its words, behind anything that is neither letter nor digit (quote marks, bullets, brackets), behind the number
@@ -17,18 +17,19 @@ from functools import lru_cache
 from itertools import takewhile
 from string import ascii_letters
 from typing import NamedTuple
+from unicodedata import combining, normalize
 
+from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.forms import (
     BRACKETS,
     DASHES,
-    FRAMES,
     SUPERSCRIPTS,
-    WORDINGS,
-    Frames,
-    Wordings,
+    Formats,
+    Languages,
     line_forms,
     marker_words,
 )
+from ctxassembly.wording.languages import LANGUAGES
 
 # Controls, formats (Cf) and what Unicode says is to be ignored where it can't be shown.
 _UNSEEN = (
@@ -41,6 +42,7 @@ _FILLERS = "\u115f\u1160\u3164\uffa0"
 """Those of them that are letters, and would count as a word."""
 _HIDDEN = re.compile(f"[{_UNSEEN}]+")
 _FILLER = re.compile(f"[{_FILLERS}]")
+_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 _ORDINARY = bytes((*b"\t", *range(0x20, 0x7F)))
 _WORD = re.compile(r"[^\W_]")
 _LETTER = re.compile(rf"[^\W\d_{_FILLERS}]")
@@ -54,7 +56,8 @@ _RUNS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
 _BETWEEN = r"[\s*_]*"
 _SAME_LETTERS = "\u0130\u0131\u017f\u212a"
 """Where case doesn't count, these are an i, an i, an s and a k."""
-_GLANCED = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]")
+_GLANCED = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]|\(\?i?:.+\)")
+_UMLAUT = "\u0308"
 _GLANCE = 5
 """Characters of a form that tell whether a line is worth a closer look."""
 _MOST = 128
@@ -135,22 +138,24 @@ def is_lead(line: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def guard_of(frame: str, separator: str | None = None) -> Guard:
+def guard_of(form: str, separator: str | None = None) -> Guard:
     """The guard of a format, or of a function of the caller's, whose name is no format's.
 
     `separator` is the caller's own line above supplementary text.
     """
-    return made(frame, separator=separator)
+    return made(form, separator)
 
 
-def made(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES, *, separator: str | None = None) -> Guard:
+def made(
+    form: str, separator: str | None = None, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS
+) -> Guard:
     """The guard that these languages and formats need."""
-    words = marker_words(wordings, frames)
+    words = marker_words(languages, formats)
     number = rf"(?:(?i:{'|'.join(map(re.escape, words))})[\s:#]*)?[0-9]+"
     item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
     inside = rf"(?i:[\s0-9{DASHES},;:#{''.join(sorted({*''.join(words)}))}]*)"
     raised = rf"[{SUPERSCRIPTS}]"
-    lines = [_atoms(form) for form in line_forms(frame, wordings, frames, separator)]
+    lines = [_atoms(line) for line in line_forms(form, separator, languages=languages, formats=formats)]
     pairs = [(re.escape(left), re.escape(right)) for left, right in BRACKETS]
     markers = [[left, rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MOST}}}\s*{right}"] for left, right in pairs]
     markers.append([raised, rf"{raised}*(?:[,⁻]{raised}+){{0,{_MOST}}}(?!(?i:[0-9A-Z{SUPERSCRIPTS}⁺⁻]))"])
@@ -159,7 +164,7 @@ def made(frame: str, wordings: Wordings = WORDINGS, frames: Frames = FRAMES, *, 
         hint=_hint([*lines, *markers]),
         form=re.compile(rf"[\W_]*?({_any([*lines, *markers])})"),
         begun=re.compile(rf"[\W_]*?({_any([*lines, *begun], unfinished=True)})"),
-        markup=frame in frames and frames[frame].markup,
+        markup=form in formats and formats[form].markup,
     )
 
 
@@ -188,11 +193,15 @@ def _hint(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
     begins = [list(takewhile(lambda atom: atom == _BETWEEN or _GLANCED.fullmatch(atom), atoms)) for atoms in forms]
     if not all(begins):  # one of them begins with a number: any line may be it
         return re.compile(r"\n")
-    # Most lines begin with a letter that none of the forms does, which one look tells.
-    letters = "".join(letter for letter in ascii_letters if not any(re.match(first, letter) for first, *_ in begins))
+    # Most lines begin with a letter that none of the forms does, which one look tells. So it does of each sign before
+    # a form: there are too many forms to try them all.
+    possible = "".join(
+        each for each in _VISIBLE if each in "_0123456789" or any(re.match(first[0], each) for first in begins)
+    )
+    letters = "".join(letter for letter in ascii_letters if letter not in possible)
     hint = _any([*(_glance(each[:_GLANCE]) for each in begins), [rf"_+(?![{letters}_])"], [f"[{_FILLERS}]"]])
     item = rf"[0-9]{{1,9}}(?:[{_UNSEEN}]|[.)](?:[{_UNSEEN}]|[^\S\n][^\w\n]*(?:{hint}|[0-9])))"
-    return re.compile(rf"\n *(?=[^{letters}\n ])[^\w\n]*(?:{hint}|{item})")
+    return re.compile(rf"\n *(?=[^{letters}\n ])[^\w\n]*(?=[{re.escape(possible)}\x80-\U0010ffff])(?:{hint}|{item})")
 
 
 def _glance(atoms: Sequence[str]) -> list[str]:
@@ -207,7 +216,11 @@ def _cased(character: str) -> str:
     if not character.isalpha():
         return re.escape(character)
     if not character.isascii():
-        return f"(?i:{character})"
+        base, *marks = list(normalize("NFD", character))
+        if not marks or not all(map(combining, marks)):
+            return f"(?i:{character})"
+        # PDFs have it in two characters, capitals go without their accents, and who has no umlauts writes an e.
+        return f"(?:(?i:{character})|{_cased(base)}(?:{''.join(marks)}{'|[Ee]' if marks == [_UMLAUT] else ''})?)"
     cases = {character.lower(), character.upper(), *_SAME_LETTERS}
     return f"[{''.join(sorted(each for each in cases if re.fullmatch(character, each, re.IGNORECASE)))}]"
 

@@ -10,20 +10,11 @@ and as it reads without what can't be seen.
 
 from __future__ import annotations
 
-import re
-
+from ctxassembly.wording.clean import unfit
 from ctxassembly.wording.guards import Guard, guard_of, is_lead
-
-REPLACEMENT = "\ufffd"
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Where `str.splitlines` and others end a line, besides the newline."""
-_XML = re.compile(r"[&<>]")
-_SURROGATES = re.compile(r"[\ud800-\udfff]+")
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]+")
-"""What XML 1.0 has no character for, not even as an entity (production 2)."""
-_NO_XML_BUT_HALVES = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def replacements(
@@ -43,13 +34,7 @@ def replacements(
     if continued:
         begins += guard.unfinished(lines)
     found = {at: (at, "\\") for at in (begin - at_line for begin in begins) if text[at - 1 : at] != "\\"}
-    unfit = _SURROGATES
-    if guard.markup:
-        found |= {at.start(): (at.end(), _ENTITIES[at[0]]) for at in _XML.finditer(text)}
-        unfit = _NO_XML
-    if not _is_sendable(text) or (guard.markup and any(map(text.__contains__, _NO_XML_BUT_HALVES))):
-        found |= {at.start(): (at.end(), REPLACEMENT * len(at[0])) for at in unfit.finditer(text)}
-    return found
+    return found | unfit(text, markup=guard.markup)
 
 
 def neutralised(text: str, form: str, guard: Guard | None = None) -> str:
@@ -67,35 +52,3 @@ def goes_on(text: str, *, at_line: bool) -> bool:
     if last[0] and last[0][-1] in f"\n{_BREAKS}":
         return True
     return (at_line or len(last[0]) < len(text)) and is_lead(last[0])
-
-
-def one_line(text: str) -> str:
-    """`text` on one line, its white space single blanks, fit to be sent."""
-    return sendable(" ".join(text.split()))
-
-
-def sendable(text: str) -> str:
-    """`text` without halves of surrogate pairs."""
-    return text if _is_sendable(text) else _SURROGATES.sub(_replaced, text)
-
-
-def is_storable(name: str) -> bool:
-    """Whether a database can hold `name` as text: UTF-8, without NUL."""
-    return "\0" not in name and sendable(name) == name
-
-
-def escaped(text: str) -> str:
-    """`text` as XML has it: with its entities, and without what it can't have."""
-    return _NO_XML.sub(_replaced, _XML.sub(lambda found: _ENTITIES[found[0]], text))
-
-
-def _replaced(found: re.Match[str]) -> str:
-    return REPLACEMENT * len(found[0])
-
-
-def _is_sendable(text: str) -> bool:
-    """Whether no half of a surrogate pair is in it; encoding finds out faster than looking for one."""
-    try:
-        return text.isascii() or bool(text.encode("utf-16-le"))
-    except UnicodeEncodeError:
-        return False

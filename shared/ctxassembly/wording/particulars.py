@@ -9,9 +9,9 @@ from typing import Any
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.shown import as_text
+from ctxassembly.wording.clean import one_line
 from ctxassembly.wording.formats import Heading, reference
-from ctxassembly.wording.forms import WORDINGS
-from ctxassembly.wording.neutral import one_line
+from ctxassembly.wording.languages import LANGUAGES
 
 NUMBER_DIGITS = 9
 """A page or a row with more digits is no number to reckon with."""
@@ -26,7 +26,7 @@ class Particulars:
     def __init__(self, keys: MetadataKeys, language: str = "", *, named: bool = False) -> None:
         self._keys = keys
         self._named = named
-        self._words = WORDINGS[language or "en"]
+        self._words = LANGUAGES[language or "en"]
         self._unknown = self._words.unknown if language else ""
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._lines: dict[tuple[int, str], tuple[Chunk, str | None]] = {}

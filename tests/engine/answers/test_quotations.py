@@ -39,6 +39,8 @@ def used(answer: str, mode: Mode = "renumber") -> tuple[list[str], tuple[str, ..
         ("curly", "It says “according to [2] in all cases” [1].", "1"),
         ("guillemets", "Il dit «according to [2] in all cases» [1].", "1"),
         ("German", "Da steht „according to [2] in all cases“ [1].", "1"),
+        ("German books", "Da steht »according to [2] in all cases« [1].", "1"),
+        ("French", "Il dit «\u00a0according to [2] in all cases\u00a0» [1].", "1"),
         ("single", "It says 'according to [2] in all cases' [1].", "1"),
         ("single curly", "It says ‘according to [2] in all cases’ [1].", "1"),
         ("capitals and blanks apart", 'It says "According  to [2] in all cases" [1].', "1"),

@@ -7,10 +7,10 @@ import pytest
 from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Context, Heading, assemble
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.prompts import STYLES, system_prompt, user_prompt
 
 EXACTLY = "I don't have enough information in the provided context to answer this question."
-LANGUAGES = ("en", "nl")
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,12 @@ LANGUAGES = ("en", "nl")
         ("Dutch, strict", {"language": "nl", "style": "strict"}, "niet genoeg informatie"),
         ("Dutch, voice", {"language": "nl", "form": "minimal"}, "Schrijf geen verwijzingstekens."),
         ("Dutch, supplement", {"language": "nl", "supplement": True}, "aanvullende informatie"),
+        ("German", {"language": "de"}, "Setzen Sie das Label der Quelle direkt hinter jede konkrete Aussage"),
+        ("German, two examples", {"language": "de"}, "zum Beispiel [1] oder [1][3]."),
+        ("French, strict", {"language": "fr", "style": "strict"}, "Le contexte fourni ne contient pas assez"),
+        ("French, source", {"language": "fr", "form": "source"}, "par exemple [SOURCE 1]."),
+        ("Spanish, soft", {"language": "es", "style": "soft"}, "Básese ante todo en el contexto."),
+        ("Spanish, XML", {"language": "es", "form": "xml"}, "el índice del chunk entre corchetes"),
     ],
 )
 def test_what_the_model_is_told(rule: str, settings: dict, says: str):
@@ -65,10 +71,11 @@ def test_no_labels_are_asked_for_where_none_are_shown(style: str, language: str,
 
 
 @pytest.mark.parametrize(("style", "form"), list(product(STYLES, ["numbered", "source", "xml", "minimal"])))
-def test_both_languages_have_the_same_rules(style: str, form: str):
-    english, dutch = (system_prompt(style, form=form, language=language, supplement=True) for language in LANGUAGES)
-    assert len(english.splitlines()) == len(dutch.splitlines()) == len(set(dutch.splitlines()))
-    assert not set(english.splitlines()) & set(dutch.splitlines())
+def test_all_languages_have_the_same_rules(style: str, form: str):
+    prompts = [system_prompt(style, form=form, language=language, supplement=True) for language in LANGUAGES]
+    rules = [prompt.splitlines() for prompt in prompts]
+    assert {len(each) for each in rules} == {len(rules[0])}
+    assert len({line for each in rules for line in each}) == len(rules) * len(rules[0])
 
 
 @pytest.mark.parametrize(
@@ -76,6 +83,9 @@ def test_both_languages_have_the_same_rules(style: str, form: str):
     [
         ("en", None, "Context:\n[1] x\ny\n\n---\n\nQuestion: Why?"),
         ("nl", None, "Contextdocumenten:\n[1] x\ny\n\n---\n\nVraag: Why?"),
+        ("de", None, "Kontext:\n[1] x\ny\n\n---\n\nFrage: Why?"),
+        ("fr", None, "Contexte :\n[1] x\ny\n\n---\n\nQuestion : Why?"),
+        ("es", None, "Contexto:\n[1] x\ny\n\n---\n\nPregunta: Why?"),
         ("en", "Answer in French.", "Context:\n[1] x\ny\n\n---\n\nQuestion: Why?\n\nAnswer in French."),
         ("en", "", "Context:\n[1] x\ny\n\n---\n\nQuestion: Why?"),
     ],
@@ -97,7 +107,7 @@ def test_braces_are_mere_text():
     ("settings", "message"),
     [
         ({"style": "loose"}, "style must be one of 'grounded', 'strict', 'soft', got 'loose'"),
-        ({"language": "fr"}, "language must be one of 'en', 'nl', got 'fr'"),
+        ({"language": "it"}, "language must be one of 'en', 'nl', 'de', 'fr', 'es', got 'it'"),
     ],
 )
 def test_wrong_settings_are_errors(settings: dict, message: str):

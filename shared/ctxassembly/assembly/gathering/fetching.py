@@ -22,7 +22,7 @@ from ctxassembly.errors import StoreError
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import failure, shown
 from ctxassembly.tracing.log import Log
-from ctxassembly.wording.neutral import is_storable
+from ctxassembly.wording.clean import is_storable
 
 Place = tuple[str, "int | None", "str | None", "Beside | None"]
 """What a `ChunkRef` says, which is quicker to look up."""

@@ -18,10 +18,12 @@ from ctxassembly.data.pieces import GAP, Header, Label, Part, Piece
 from ctxassembly.errors import ConfigError
 from ctxassembly.settings.config import AssemblyConfig, Separator
 from ctxassembly.shown import as_text
-from ctxassembly.wording.formats import FORMATS, Heading, Lines
-from ctxassembly.wording.forms import FRAMES, RULE, WORDINGS
+from ctxassembly.wording.clean import escaped, one_line, sendable
+from ctxassembly.wording.formats import FORMATS, Heading, Lines, shows_labels
+from ctxassembly.wording.forms import RULE
 from ctxassembly.wording.guards import guard_of
-from ctxassembly.wording.neutral import escaped, goes_on, neutralised, one_line, replacements, sendable
+from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.neutral import goes_on, neutralised, replacements
 from ctxassembly.wording.particulars import Particulars
 
 SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
@@ -36,12 +38,12 @@ class Renderer:
         self._config = config
         self._form = config.format if isinstance(config.format, str) else "custom"
         self._guard = guard_of(self._form, config.supplement_separator)
-        self._wording = WORDINGS[config.language]
+        self._language = LANGUAGES[config.language]
         self.particulars = Particulars(config.keys, config.language, named=True)
         # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._slices: dict[tuple[int, int, int, bool, bool], tuple[Candidate, list[Part], bool]] = {}
         self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
-        self._headings: dict[tuple[int, tuple[int | str, ...]], tuple[Candidate, Lines]] = {}
+        self._headings: dict[tuple[int, tuple[int | str, ...]], tuple[Candidate, str]] = {}
         self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
     def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
@@ -60,7 +62,7 @@ class Renderer:
         if level is Header.FULL:
             parts += [Part(line + "\n") for line in self._lines_of(label.best.chunk)]
         if label.summary and level is Header.FULL and not _says(label.passages[0], label.summary):
-            parts.append(Part(self._wording.summary.format(self._clean_line(label.summary)) + "\n"))
+            parts.append(Part(self._language.summary.format(self._clean_line(label.summary)) + "\n"))
         return parts
 
     def _lines_of(self, chunk: Chunk) -> list[str]:
@@ -97,7 +99,7 @@ class Renderer:
 
     def supplement(self, text: str, *, cut: bool) -> list[Part]:
         """The parts of supplementary `text` behind its separator; before documents a line says where it ends."""
-        parts = [Part((self._config.supplement_separator or self._wording.supplement) + "\n")]
+        parts = [Part((self._config.supplement_separator or self._language.supplement) + "\n")]
         parts += self._altered(text)
         if cut:
             parts.append(Part(f" {GAP}"))
@@ -115,29 +117,30 @@ class Renderer:
         if callable(form):
             # What it would write without particulars is not ours to know: it is asked for all of them or not at all.
             return self._written_by(form, number, label) if level < Header.LABEL else ("", "")
+        written = FORMATS[form]
         if level is Header.LABEL:
-            return FORMATS[form](Heading(number), self._wording)
-        if pages is None:
+            return written.lines(Heading(number), self._language)
+        if "pages" not in written.needs:
+            pages = ()
+        elif pages is None:
             pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
         # It is measured before its number is known, which changes nothing else in it.
         key = (id(label.best), tuple(pages))
         if key not in self._headings:
-            self._headings[key] = label.best, FORMATS[form](self._heading(1, label, pages), self._wording)
-        header, footer = self._headings[key][1]
-        begin = FRAMES[form].label
-        return begin.format(number) + header[len(begin.format(1)) :], footer
+            self._headings[key] = label.best, written.writes(self._heading(1, label, pages), self._language)
+        return written.header(number, self._headings[key][1]), written.footer
 
-    def _heading(self, number: int, label: Label, pages: Sequence[int | str] | None = None) -> Heading:
-        read, chunk = self.particulars, label.best.chunk
-        if pages is None:
-            pages = read.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
-        heading = Heading(number, self._stated(read.source(chunk)), tuple(pages), score=label.best.score)
-        if self._form not in ("source", "custom"):  # what the others don't write needn't be looked up
+    def _heading(self, number: int, label: Label, pages: Sequence[int | str] = ()) -> Heading:
+        """The heading with what its format needs; a function of the caller's gets everything."""
+        read, chunk, form = self.particulars, label.best.chunk, FORMATS.get(self._form)
+        source = "" if form and "source" not in form.needs else self._stated(read.source(chunk))
+        stated = tuple(self._stated(page) if isinstance(page, str) else page for page in pages)
+        heading = Heading(number, source, stated, score=label.best.score)
+        if form and "place" not in form.needs:
             return heading
         row = read.number(chunk, "row_number")
         return replace(
             heading,
-            pages=tuple(self._stated(page) if isinstance(page, str) else page for page in pages),
             section=self._stated(read.line(chunk, "section") or ""),
             sheet=self._stated(read.line(chunk, "sheet") or ""),
             row="" if row is None else self._stated(str(row)),
@@ -146,12 +149,12 @@ class Renderer:
 
     def _stated(self, line: str) -> str:
         """What metadata say, as it may stand where no label of ours is before it in the line."""
-        frame = FRAMES.get(self._form)
-        return line if frame and frame.label else neutralised(line, self._form, self._guard)
+        return line if shows_labels(self._form) else neutralised(line, self._form, self._guard)
 
     def _written_by(self, form: Any, number: int, label: Label) -> Lines:
         """What a function of the caller's writes, asked once per heading: what is counted is what is written."""
-        heading, metadata = self._heading(number, label), label.best.chunk.metadata
+        pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
+        heading, metadata = self._heading(number, label, pages), label.best.chunk.metadata
         # By the metadata, which a chunk that is cut at several places keeps.
         key = (id(metadata), (number, heading.pages, heading.score))
         if key not in self._custom:
@@ -198,7 +201,7 @@ class Renderer:
 
     def _clean_line(self, text: str) -> str:
         line = one_line(text)
-        return escaped(line) if self._form == "xml" else line
+        return escaped(line) if self._guard.markup else line
 
 
 def _unindented(piece: Piece) -> Piece:

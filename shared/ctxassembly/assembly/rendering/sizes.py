@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from ctxassembly.assembly.rendering.groups import Group, Page, Size, Sized, best_of, by_merit, labels_of
 from ctxassembly.assembly.rendering.join import Stretch
 from ctxassembly.assembly.rendering.render import MARKER, SEPARATORS, Renderer
-from ctxassembly.data.assembled import LABELLED
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.pieces import Label, Part, Piece
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tokens.counter import Counter, Measured
+from ctxassembly.wording.formats import shows_labels
 
 DIGITS_OF_A_TOKEN = 3
 """Of a number, in each of the encodings whose counts add up."""
@@ -36,7 +36,7 @@ class Sizes:
         self._renderer = renderer
         self._cite = config.cite
         self._order = config.order if config.enabled else "documents"
-        self._labelled = config.format in LABELLED
+        self._labelled = shows_labels(config.format)
         self._first_label = config.first_label
         marker = counter.measure(MARKER)
         self._marker_begun = counter.measure(marker.head)

@@ -11,7 +11,7 @@ from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MetadataKeys, assemble
 from ctxassembly.data.trace import Shortened
 from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.forms import WORDINGS
+from ctxassembly.wording.languages import LANGUAGES
 from strategies import framed, metadata, words
 
 TEXT = numbered("w", 90)
@@ -91,7 +91,7 @@ def test_a_header_says_what_its_citation_says(found: list[dict[str, Any]], form:
     (cited,) = context.citations
     place = (cited.section or "", cited.sheet or "", "" if cited.row is None else str(cited.row))
     heading = Heading(1, cited.source, cited.pages, *place, cited.score, cited.metadata)
-    header = form(heading) if callable(form) else FORMATS[form](heading, WORDINGS["en"])
+    header = form(heading) if callable(form) else FORMATS[form].lines(heading, LANGUAGES["en"])
     assert context.text.startswith(header[0].strip() + "\n")
     assert cited.page is None or cited.page in cited.pages
 

@@ -1,0 +1,36 @@
+"""The languages that contexts and prompts are written in, one file each.
+
+To add one, copy a file, translate each string, and add its name to `Code`: headers, prompts, guards and the reading of
+answers follow. A label that only one language writes is guarded in contexts of every language, since an answer does
+not say which one it has read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Literal, get_args
+
+from ctxassembly.errors import ConfigError
+from ctxassembly.wording.languages.record import Language
+
+Code = Literal[
+    "en",
+    "nl",
+    "de",
+    "fr",
+    "es",
+]
+
+LANGUAGES: Mapping[str, Language] = {code: import_module(f"{__name__}.{code}").LANGUAGE for code in get_args(Code)}
+
+
+def language_of(code: str) -> Language:
+    """The language of that code.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if not isinstance(code, str) or code not in LANGUAGES:
+        raise ConfigError("language", "one of " + ", ".join(map(repr, LANGUAGES)), code)
+    return LANGUAGES[code]
