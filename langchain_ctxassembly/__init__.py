@@ -1,6 +1,6 @@
-"""ctxassembly for LangChain: a runnable, a retriever, the stores that neighbours come from, and messages.
+"""ctxassembly for LangChain: a runnable, a retriever, stores of neighbours, and messages.
 
-Loaded when first used: LangChain's retriever base alone takes half a second.
+A name is imported when it is first used: LangChain's retriever base alone takes half a second to load.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HOMES = {
     "to_messages": "convert.messages",
 }
 _BROUGHT = frozenset({"langchain_core", "langchain_postgres", "pydantic", "sqlalchemy", "psycopg"})
-"""What the extras bring, by the names that are imported."""
+"""Import names of the packages that the extras bring."""
 
 
 def __getattr__(name: str) -> Any:

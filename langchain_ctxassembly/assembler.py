@@ -1,4 +1,4 @@
-"""`ContextAssembler`: retrieved documents -> the context that the model reads, wherever LangChain handles documents."""
+"""`ContextAssembler`: retrieved documents in, the context that the model reads out, one document per label."""
 
 from __future__ import annotations
 
@@ -50,30 +50,42 @@ FORMS = "the input must be a list of documents or {'documents': [...], 'query': 
 class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTransformer, BaseDocumentCompressor):
     """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
 
-    Takes a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, the last two optional.
-    A supplement (text or a `Supplement`) is what no document holds: facts from a graph or a database. Other keys, a
-    chat history or the rest of a graph's state, are not looked at.
+    Input: a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, of which the last two
+    are optional. A supplement (text or a `Supplement`) holds what no document does: facts from a graph or a database.
+    Other keys, such as a chat history or the rest of a graph's state, are ignored.
 
-    Neighbours are fetched past the search that found the documents. They are held to `filter`, or to the filter of
-    `store`; in a `ContextAssemblyRetriever` to that of its search, too. Behind a pipe, `retriever | assembler`, the
-    search can't be seen: without a filter given, a neighbour has to agree with its hit on all metadata but what varies
-    within a document, and the first run warns with a `FilterNotSeenWarning`. Whoever has one tenant says
-    `neighbours="unfiltered"`.
+    Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
+    never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
 
-    A search that is seen to have no filter vouches for neighbours from its own vector store (the same object, table or
-    collection) alone. From another, or from a `MemoryStore`, they have to agree with their hit, too: the search may be
-    one tenant's collection, and the store everybody's. The first run that leaves some out by that warns.
+    >>> from langchain_core.documents import Document
+    >>> said = Document("Drink water until two hours before.", id="gastro#0", metadata={"source": "gastro.pdf"})
+    >>> [document] = ContextAssembler().invoke([said])
+    >>> print(document.page_content)
+    [1] Source: gastro.pdf
+    Drink water until two hours before.
+    >>> document.metadata["citation"]["label"]
+    '1'
 
-    What another step masked or removed in the documents is not masked in their neighbours: give that step as
-    `on_fetched`, too.
+    Filters. The store fetches neighbours itself, past the filter of the search that found the documents. So they are
+    held to a filter again:
 
-    Gives one document per label, in order, as `documents_from` describes them; no documents give none. Inputs are never
-    changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
+    - to `filter`, or to the filter of `store`;
+    - in a `ContextAssemblyRetriever`, also to the filter of its search;
+    - behind a pipe, `retriever | assembler`, the assembler can't see the search. Without `filter`, a neighbour has to
+      agree with its hit on all metadata but those that vary within a document, and the first run gives a
+      `FilterNotSeenWarning`. With one tenant, write `neighbours="unfiltered"`.
+
+    A search that is seen to have no filter clears only neighbours from its own vector store (the same object, table or
+    collection). Those from another store have to agree with their hit as behind a pipe: the search may be in the
+    collection of one tenant, and the store hold everybody's. The first run in which some are left out warns.
+
+    Masks. A step before the assembler that masks or removes text has seen the documents, but not their neighbours: give
+    it as `on_fetched`, too.
     """
 
     config: InstanceOf[AssemblyConfig] = Field(default_factory=AssemblyConfig)
     store: SkipValidation[Store | AsyncStore | None] = None
-    """Where neighbours come from: any object with `fetch(refs)` or `afetch(refs)`; None fetches none."""
+    """The store of neighbours, any object with `fetch(refs)` or `afetch(refs)`. None fetches none."""
     embeddings: Any = None
     """For `dedup="semantic"`, which needs it: an `Embeddings`, or a function from texts to vectors."""
     llm: Any = None
@@ -81,21 +93,20 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     A Runnable's runs stand below the assembler's, and get its config."""
     filter: Any = None
-    """What the retriever filters by (tenant, access group), in the form of the vector store of `store`: no neighbour
-    comes in that it excludes. May be configurable: `configurable_fields(filter=ConfigurableField(id="filter"))`."""
+    """The retriever's filter (tenant, access group), in the form of the vector store of `store`. No neighbour that it
+    excludes comes in. It may be configurable: `configurable_fields(filter=ConfigurableField(id="filter"))`."""
     neighbours: Neighbours | None = None
-    """In place of the config's: "auto", "filtered" (no run without a filter) or "unfiltered" (none is needed)."""
+    """Replaces `config.neighbours`: "auto", "filtered" (no run without a filter) or "unfiltered" (none is needed)."""
     on_fetched: Callable[[Sequence[Chunk]], Any] | None = None
-    """A function over the chunks that `store` answered with, before anything else sees them, to chunks: a mask, say.
-    May be async, for the async methods."""
+    """A function from fetched chunks to those that may be used, called before anything else sees them: a mask, say. It
+    may be async, for the async methods."""
     labels: Any = None
-    """The labels of a conversation, `Labels()`, of which each run has the next ones; or a function without arguments
-    that returns those of the conversation that is going on, or None. Without them each run begins with
-    `config.first_label`."""
+    """The `Labels()` of a conversation, from which each run takes the next ones; or a function without arguments that
+    returns those of the running conversation, or None. Without labels each run begins with `config.first_label`."""
 
     _warned: set[tuple[type[Warning], int]] = PrivateAttr(default_factory=set)
-    """The warnings that were given, each with the store that it was given for. Copies share it, and so do those that a
-    call's config makes."""
+    """The warnings given, each with the `id` of its store. Copies share the set; so does an assembler that is made from
+    the config of a call."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -115,7 +126,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         if not (self.embeddings is None or _can_embed(self.embeddings)):
             raise ConfigError("embeddings", "an object with embed_documents(texts) or a function", self.embeddings)
         if self.config.dedup == "semantic" and self.embeddings is None:
-            # Documents carry no vectors, so this can't work whatever is retrieved.
+            # Documents carry no vectors, so it can't work with any documents.
             raise ConfigError("embeddings", "given where dedup is 'semantic'", None)
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
         held(self.store, self.filter, None)
@@ -141,18 +152,18 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """A runnable with the same inputs that gives the `Context`, whose `str()` is its text.
 
-        In the state of a LangGraph graph a context stands as `as_context() | Context.to_dict`, and is made again by
-        `Context.from_dict(state["context"])`. Left as it is, it comes back whole from a checkpoint, too, but LangGraph
-        warns once of a type that it doesn't know. A library can't register one: the checkpointer can,
-        `InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[Context]))`, and under
-        LANGGRAPH_STRICT_MSGPACK the annotation `context: Context` of the state does.
+        For the state of a LangGraph graph, write `as_context() | Context.to_dict`, and restore the context by
+        `Context.from_dict(state["context"])`. A `Context` put into the state as it is comes back whole from a
+        checkpoint, too, but LangGraph warns once of a type that it doesn't know. A library can't register its types.
+        The checkpointer can: `InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[Context]))`; under
+        LANGGRAPH_STRICT_MSGPACK, so does the annotation `context: Context` of the state.
 
-        `config` is for its runs: a `with_config` before `as_context` gives its own.
+        `config` holds for its runs; after a `with_config` it is that one's config.
         """
         return configured(RunnableLambda(self.assembled, self.aassembled, name=NAME), config)
 
     def assembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
-        """The context of `given`, in the run that `config` belongs to; `search` is what found it, if that is known."""
+        """The context of `given`, in the run of `config`; `search` is the search that found it, None if unknown."""
         return self._told(given, config, search).context
 
     async def aassembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
@@ -160,7 +171,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return (await self._atold(given, config, search)).context
 
     def _told(self, given: Any, config: RunnableConfig, search: Search | None) -> Told:
-        asking(self.store, None, None)  # one that can only be awaited is an error, and still is so when it is wrapped
+        asking(self.store, None, None)  # refuse a store with afetch alone here: `held` may hide it
         context = assemble(
             **self._read(given),
             store=self.held(search),
@@ -191,12 +202,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return told
 
     def knows_what_was_warned_of(self, other: ContextAssembler) -> None:
-        """Don't repeat the warnings that `other` gave: this is what the config of a call made of it."""
+        """Don't repeat the warnings of `other`, from which the config of a call made this assembler."""
         self._warned = other._warned
 
     @property
     def effective(self) -> AssemblyConfig:
-        """The config, with `neighbours` in it."""
+        """The config, with `neighbours` in place of its own."""
         return self.config if self.neighbours is None else replace(self.config, neighbours=self.neighbours)
 
     def held(self, search: Search | None) -> Any:
@@ -242,8 +253,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """The same as `compress_documents`, awaited."""
         return await self.ainvoke({"documents": documents, "query": query}, {"callbacks": callbacks})
 
-    # LangChain hands over the config of child runs where a parameter is called `config`. The type that it expects of
-    # `invoke` has the run manager beside it.
+    # LangChain hands the config of child runs to a parameter named `config`. Its type for these functions wants a run
+    # manager as well, which nobody here uses.
 
     def _documents(
         self,
@@ -266,7 +277,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     def _warn(self, context: Context, search: Search | None) -> None:
         """Give each warning that `context` owes, once."""
         if search is not None and search.has_no_filter:
-            # Who has one tenant and such a store loses nothing by it, and needn't be told.
+            # Warn only if neighbours were left out: to the owner of a single tenant it makes no difference.
             unseen = filter_not_seen(context.trace, GIVE_IT, ELSEWHERE) if context.trace.unscoped else None
         else:
             unseen = filter_not_seen(context.trace, REMEDY)
@@ -276,7 +287,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                 warnings.warn(message, kind, stacklevel=3)
 
     def _read(self, given: Any) -> dict[str, Any]:
-        """What the engine is handed, out of either form of input. It checks the supplement itself."""
+        """The arguments of `assemble`, from either form of input. The engine checks the supplement."""
         documents, query, supplement = given, None, None
         if isinstance(given, Mapping):
             if "documents" not in given:
@@ -285,7 +296,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                     "{'documents': itemgetter('context'), 'query': itemgetter('input')} | assembler does"
                 )
             documents, query, supplement = given["documents"], given.get("query"), given.get("supplement")
-        if not isinstance(documents, (list, tuple)) or not all(isinstance(each, Document) for each in documents):
+        if not isinstance(documents, (list, tuple)) or not all(isinstance(one, Document) for one in documents):
             raise InputError(f"{FORMS}, got {shown(documents)}{not_a_document(documents)}")
         if query is not None and not isinstance(query, str):
             raise InputError(f"the query must be a string, got {shown(query)}")

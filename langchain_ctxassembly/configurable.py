@@ -1,6 +1,7 @@
 """A `ContextAssembler` with configurable fields or alternatives, whose `as_context()` follows the config of the call.
 
-LangChain's own would hand out that of the default, and a filter given in the config would not hold.
+With LangChain's own classes, `as_context()` would be that of the default assembler, and a filter given in the config of
+a call would not hold.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ NAME = "ContextAssembler.as_context"
 
 
 class Assembler(Protocol):
-    """A `ContextAssembler`, which makes itself configurable by the classes here."""
+    """The part of `ContextAssembler` used here; that module imports this one."""
 
     def assembled(self, given: Any, config: RunnableConfig) -> Context:
-        """The context of `given`, in the run that `config` belongs to."""
+        """The context of `given`, in the run of `config`."""
 
     async def aassembled(self, given: Any, config: RunnableConfig) -> Context:
-        """The same."""
+        """The same, awaited."""
 
 
-# With type arguments pydantic would take none but the very class of runnables of those arguments as the default.
+# Without type arguments: with them pydantic takes only runnables of exactly that parametrized class as the default.
 
 
 class ConfigurableFields(RunnableConfigurableFields):  # type: ignore[type-arg]
-    """An assembler that the config of the call makes."""
+    """An assembler whose fields the config of the call sets."""
 
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """As `ContextAssembler.as_context`."""
@@ -54,13 +55,13 @@ class ConfigurableAlternatives(RunnableConfigurableAlternatives):  # type: ignor
 
 
 def following(made: RunnableSerializable[Any, Any]) -> RunnableSerializable[Any, Any]:
-    """What LangChain made of an assembler, as one of the classes above."""
+    """The configurable runnable that LangChain `made`, as one of the classes above."""
     kind = ConfigurableFields if isinstance(made, RunnableConfigurableFields) else ConfigurableAlternatives
     return kind(**made.__dict__)
 
 
 def configured(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:
-    """`runnable` with `config`, which a binding hands to what it binds: it would be lost, and a filter in it."""
+    """`runnable` with the `config` of a binding, which would be lost otherwise, and with it a filter."""
     return runnable if config is None else runnable.with_config(config)
 
 

@@ -1,4 +1,4 @@
-"""Whether anybody hears of custom events: what nobody hears needn't be made."""
+"""Listeners of custom events: an event that nobody hears is not made."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from langchain_core.runnables.config import get_callback_manager_for_config
 
 
 def listened_to(config: RunnableConfig) -> bool:
-    """Whether a handler takes the custom events of runs under `config`, be it given or set up by the environment."""
+    """True if a handler, given in `config` or set up by the environment, takes the custom events of its runs."""
     return any(not handler.ignore_custom_event for handler in get_callback_manager_for_config(config).handlers)

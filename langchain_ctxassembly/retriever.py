@@ -1,4 +1,4 @@
-"""`ContextAssemblyRetriever`: a retriever whose documents are the assembled context."""
+"""`ContextAssemblyRetriever`: a retriever that returns the assembled context, one document per label."""
 
 from __future__ import annotations
 
@@ -29,29 +29,39 @@ from langchain_ctxassembly.stores.neighbours import NoNeighbours, neighbours_of
 
 
 class ContextAssemblyRetriever(BaseRetriever):
-    """Retrieves with `retriever`, assembles with `assembler`, and gives one document per label.
+    r"""Retrieves with `retriever`, assembles with `assembler`, and returns one document per label.
 
-    The query reaches both, and so does the config of the call, with the callbacks as children of this retriever's run.
+    Both get the query and the config of the call. Their runs are children of this retriever's run.
 
-    The filter of each call's search holds for the neighbours too, in the vector store's own form, where it can be seen:
-    in a vector store's retriever, with the `search_kwargs` that it has at that moment, below any number of
-    `with_retry()`, `bind()`, `with_config()`, configurable fields and alternatives, ContextualCompressionRetriever and
-    MultiQueryRetriever, or given to the call: `invoke(query, filter=...)`. Where it can't be seen (a lambda, an
-    ensemble, a retriever of one's own) the assembler does as it says for a pipe: neighbours have to agree with their
-    hit, and the first run warns. A filter that can't be applied to the neighbours is an error, unless the store has its
-    own.
+    >>> from langchain_core.documents import Document
+    >>> from langchain_core.runnables import RunnableLambda
+    >>> found = [Document("Drink water.", id="gastro#0", metadata={"source": "gastro.pdf"})]
+    >>> retriever = ContextAssemblyRetriever(retriever=RunnableLambda(lambda query: found))
+    >>> [document.page_content for document in retriever.invoke("May I drink?")]
+    ['[1] Source: gastro.pdf\nDrink water.']
 
-    `supplement` is what no document holds, facts from a graph or a database: text, a `Supplement`, or a function from
-    the query to one of them or None. It is a document of its own, as `documents_from` describes it.
+    The filter of a search holds for the neighbours of its hits, too. At each call it is read anew:
+
+    - from a vector store's retriever, with the `search_kwargs` that it has at that moment. It may be wrapped any number
+      of times: `with_retry()`, `bind()`, `with_config()`, configurable fields and alternatives,
+      ContextualCompressionRetriever, MultiQueryRetriever;
+    - from the call: `invoke(query, filter=...)`.
+
+    Other retrievers (a lambda, an ensemble, a class of your own) hide their filter. Then neighbours have to agree with
+    their hit, and the first run warns, as `ContextAssembler` describes it for a pipe. A filter that can't be applied to
+    the neighbours is an error, unless the store has a filter of its own.
+
+    `supplement` holds what no document does, facts from a graph or a database: text, a `Supplement`, or a function from
+    the query to one of them or None. It becomes a document of its own, as `documents_from` describes it.
     """
 
     retriever: InstanceOf[Runnable[str, list[Document]]]
     assembler: InstanceOf[ContextAssembler] = Field(default_factory=ContextAssembler)
     k: int | None = Field(default=None, ge=1)
-    """The most labels to return, beside a supplement; None means all. A call may set its own: `invoke(query, k=3)`."""
+    """The most labels to return, a supplement not counted; None means all. For one call: `invoke(query, k=3)`."""
     supplement: Given = None
 
-    # The base class ignores what it doesn't know, and with it every misspelled parameter.
+    # The base class ignores unknown parameters, and so every misspelled one.
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     @classmethod
@@ -74,14 +84,13 @@ class ContextAssemblyRetriever(BaseRetriever):
         """A retriever over `vectorstore` that keeps the scores of its search.
 
         Args:
-            vectorstore: searched for `hits` chunks, unless `search_kwargs` has a `k`.
-            assembler: how to assemble; in its place `config`, `store`, `neighbours`, `on_fetched` and `labels` may be
-                given.
+            vectorstore: the store to search, for `hits` chunks unless `search_kwargs` has a `k`.
+            assembler: the assembler. Give it, or `config`, `store`, `neighbours`, `on_fetched` and `labels`.
             config: as for `ContextAssembler`.
-            store: where neighbours come from; None means the vector store itself, as `neighbours_of` describes it.
+            store: the store of neighbours; None means the vector store itself, as `neighbours_of` describes it.
             search_type: as in `vectorstore.as_retriever()`; "mmr" has no scores.
-            search_kwargs: for every search. Its `filter` holds for the neighbours too; another argument that may
-                filter, `where_document` or `namespace`, needs a `store` that has a filter of its own.
+            search_kwargs: arguments of every search. A `filter` holds for the neighbours, too. Other arguments that
+                may filter, such as `where_document` or `namespace`, need a `store` with a filter of its own.
             hits: the number of chunks to retrieve.
             k: the most labels to return.
             supplement: as for the class.
@@ -90,11 +99,11 @@ class ContextAssemblyRetriever(BaseRetriever):
             labels: as for `ContextAssembler`.
 
         Raises:
-            ValueError: `assembler` is given and with it what is its own, or the search filters in a way that the
-                neighbours can't be held to.
+            ValueError: `assembler` is given together with a setting of its own, or the search has a filter that can't
+                be applied to the neighbours.
         """
         own = (config, store, neighbours, on_fetched, labels)
-        if assembler is not None and any(each is not None for each in own):
+        if assembler is not None and any(setting is not None for setting in own):
             raise ConfigError(
                 "assembler",
                 "given without config, store, neighbours, on_fetched and labels, which are its own",
@@ -137,7 +146,7 @@ class ContextAssemblyRetriever(BaseRetriever):
 
     @model_validator(mode="after")
     def _can_hold_neighbours_to_the_filter(self) -> Self:
-        """An error now if it is one whatever the call; each call looks for the filter anew."""
+        """Refuse now a filter that no call could apply; each call reads the filter anew."""
         if isinstance(self.retriever, (VectorStoreRetriever, ScoredRetriever)):
             self.assembler.held(search_of(self.retriever))
         return self
@@ -187,7 +196,7 @@ class ContextAssemblyRetriever(BaseRetriever):
         return self._within(k, await self.assembler.ainvoke(self._input(documents, query), config, search=search))
 
     def _search(self, config: RunnableConfig, arguments: Mapping[str, Any]) -> Search | None:
-        """This call's search, looked for before it is made: what comes back was found under no later filter."""
+        """The search of this call, read before it runs, so that a filter set later doesn't count for its hits."""
         search = search_of(self.retriever, config, arguments)
         if arguments and search is None:
             kind = type(self.retriever).__name__
@@ -200,11 +209,11 @@ class ContextAssemblyRetriever(BaseRetriever):
         return {"documents": documents, "query": query, "supplement": supplement_for(query, self.supplement)}
 
     def _within(self, k: int | None, documents: list[Document]) -> list[Document]:
-        """The first `k` labels, and the supplement wherever it stands."""
+        """The documents of the first `k` labels, and the supplement wherever it is."""
         if k is not None and k < 1:
             raise ConfigError("k", "an integer of at least 1", k)
         most = self.k if k is None else k
         if most is None:
             return documents
         place = count(1)
-        return [each for each in documents if "citation" not in each.metadata or next(place) <= most]
+        return [document for document in documents if "citation" not in document.metadata or next(place) <= most]

@@ -1,6 +1,6 @@
-"""ctxassembly for LlamaIndex: a node postprocessor, stores that answer with neighbours, and messages.
+"""ctxassembly for LlamaIndex: a node postprocessor, stores of neighbours, and messages.
 
-Names load when they are first used: importing `llama_index.core` takes seconds.
+A name is imported when it is first used: `llama_index.core` takes seconds to load.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HOMES = {
     "to_messages": "convert.messages",
 }
 _BROUGHT = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
-"""What the extras bring, by the names that are imported."""
+"""Import names of the packages that the extras bring."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What instrumentation is told of."""
+"""The events that instrumentation hears."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from llama_index_instrumentation.event_handlers import NullEventHandler
 
 
 class ContextAssembledEvent(BaseEvent):
-    """A context was assembled: what was kept, what was left out and why."""
+    """A context was assembled. The trace has what was kept, what was left out, and why."""
 
     query: str | None
     citations: list[dict[str, Any]]
@@ -20,12 +20,12 @@ class ContextAssembledEvent(BaseEvent):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which handlers know it."""
+        """The name by which handlers know it."""
         return "ContextAssembledEvent"
 
 
 def listened_to(dispatcher: Dispatcher) -> bool:
-    """Whether a handler hears of the events of `dispatcher`: what nobody hears needn't be made."""
+    """True if a handler hears the events of `dispatcher`: an event that nobody hears is not made."""
     at: Dispatcher | None = dispatcher
     while at:
         if not all(isinstance(handler, NullEventHandler) for handler in at.event_handlers):

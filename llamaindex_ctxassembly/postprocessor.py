@@ -1,4 +1,4 @@
-"""The node postprocessor: retrieved nodes in, one node per label out."""
+"""`ContextAssemblyPostprocessor`: retrieved nodes in, the context that the model reads out, one node per label."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from llamaindex_ctxassembly.stores.neighbours import neighbours_of, under
 dispatcher = get_dispatcher(__name__)
 
 FilterOfCall = Callable[[str | None], MetadataFilters | None]
-"""From the query of a call to the filter that its retriever has, or None."""
+"""A function from the query of a call to the filter of its retriever, or None."""
 
 REMEDY = "Say ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filter=function, asked at each call"
 
@@ -47,16 +47,23 @@ REMEDY = "Say ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filt
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     """Turns retrieved nodes into the context that the LLM reads: one node per label, in order.
 
-    The label of a node is `node.metadata["citation"]["label"]`. Where labels begin with 1, `source_nodes[i - 1]` is
-    label i, unless a supplement stands before the documents: its node is the first one then, and `source_nodes[i]` is
-    label i.
+    >>> from llama_index.core.schema import NodeWithScore, TextNode
+    >>> said = TextNode(id_="gastro#0", text="Drink water.", metadata={"file_name": "gastro.pdf"})
+    >>> [node] = ContextAssemblyPostprocessor().postprocess_nodes([NodeWithScore(node=said, score=0.8)])
+    >>> print(node.text)
+    [1] Source: gastro.pdf
+    Drink water.
+    >>> node.metadata["citation"]["label"]
+    '1'
 
-    Joined by a blank line, as `compact` does it, the nodes are `Context.text` exactly, whatever their metadata, which
-    hold the citation, the chunk ids and the scores; those of the first node the trace, too. It must be the last
-    postprocessor, and what splits or numbers nodes again (CitationQueryEngine) must not follow. Those before it have
-    seen the hits and not their neighbours: a mask isn't on these, and a node that was dropped comes back if it stands
-    next to one that wasn't.
-    What masks or drops nodes therefore has to do the same to chunks, in `on_fetched`:
+    Output. The nodes joined by a blank line, as `compact` joins them, are exactly `Context.text`. Their metadata have
+    the citation, the chunk ids and the scores, and those of the first node the trace. If labels begin with 1,
+    `source_nodes[i - 1]` is label i; after a supplement that comes first, `source_nodes[i]` is.
+
+    Order. It must be the last postprocessor. Nothing that splits or numbers nodes again (CitationQueryEngine) may
+    follow. Postprocessors before it see the hits, not their neighbours: a mask isn't applied to these, and a dropped
+    node comes back as the neighbour of one that was kept. So a step that masks or drops nodes has to do the same to
+    chunks, in `on_fetched`:
 
         def mask(text): return re.sub(NAMES, "[NAME]", text)
 
@@ -65,12 +72,12 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         ContextAssemblyPostprocessor(docstore=index.docstore, on_fetched=mask_chunks)
 
     Neighbours come from one of `docstore`, `vector_store` (which has to store text) and `store` (any object with
-    fetch(refs) or afetch(refs)); without one of them the hits stand alone. `on_fetched` is a function over the chunks
-    that it answered with, which returns those that may be used; sync, or async for `apostprocess_nodes`.
+    fetch(refs) or afetch(refs)); without one of them the hits have none. `on_fetched` takes the fetched chunks and
+    returns those that may be used; it may be async, for `apostprocess_nodes`.
 
-    A postprocessor can't see how the retriever filters. `filter` tells it: the retriever's MetadataFilters, or, if they
-    differ from call to call, a function from the query (None if there is none) to this call's, or to None if it has
-    none. No neighbour that they exclude gets into the context, and from Postgres none is read.
+    Filters. A postprocessor can't see the filter of the retriever, so give it as `filter`: MetadataFilters, or, if they
+    differ from call to call, a function from the query (None if there is none) to the filters of this call, or None. No
+    neighbour that they exclude gets into the context, and from Postgres none is read.
 
         user = ContextVar("user")
 
@@ -79,40 +86,41 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         ContextAssemblyPostprocessor(vector_store=vector_store, filter=mine)
 
     Without a filter a neighbour has to agree with its hit on all metadata but those known to vary within a document
-    (`AssemblyConfig.varying_keys` adds to them), and the first run in which that matters gives a FilterNotSeenWarning.
-    `neighbours="unfiltered"` says that everybody may read everything, `neighbours="filtered"` refuses to run without a
-    filter; both set the same field of `config`. What a retriever holds by `node_ids` or `vector_store_kwargs` is held
-    for neighbours in `on_fetched`.
+    (`AssemblyConfig.varying_keys` adds to them). The first run in which that matters gives a FilterNotSeenWarning.
+    `neighbours="unfiltered"` lets everybody read everything; `neighbours="filtered"` refuses to run without a filter.
+    Both replace `config.neighbours`. If the retriever restricts its search by `node_ids` or `vector_store_kwargs`,
+    restrict the neighbours in `on_fetched`.
 
-    `supplement` is what no node holds, facts from a graph or a database: text, a `Supplement`, or a function from the
+    `supplement` holds what no node does, facts from a graph or a database: text, a `Supplement`, or a function from the
     query (None if there is none) to one of them or None.
 
-    What a node keeps from the LLM by `excluded_llm_metadata_keys` stands in no header, neither under `header_keys` nor
-    as a summary, a section or a page; a label names the next source that it may, else "unknown". Citations, which the
-    LLM doesn't read, have it all. `file_name` is named although SimpleDirectoryReader excludes it from all its
-    documents, together with sizes and dates: for a label without it there is `MetadataKeys(source="title")`.
+    Excluded metadata. A key in `excluded_llm_metadata_keys` of a node is in no header: not under `header_keys`, and not
+    as a summary, a section or a page. A label then names the next source that it may, else "unknown". Citations have
+    all keys, since the LLM doesn't read them. SimpleDirectoryReader excludes `file_name` from all its documents,
+    together with sizes and dates, and labels name it all the same; for others write `MetadataKeys(source="title")`.
 
     Nodes with an image, audio or video and no text follow the labelled ones, with their metadata kept out of the
-    prompt; of an image with a caption the caption is read.
+    prompt. An image with a caption is read by its caption.
 
     `embeddings` is for `dedup="semantic"`: a LlamaIndex embedding model, anything with `embed_documents(texts)`, or a
-    function. It gets the texts of the nodes without an embedding in one batch; those with one are not embedded again.
+    function. It gets the texts of nodes without an embedding, in one batch.
 
-    `labels` are those of a conversation, `Labels()`, of which each run has the next ones: shared by the engines of a
-    SubQuestionQueryEngine, or kept by that of an agent's tool, they tell all its sources apart. Or a function without
-    arguments that returns those of the conversation that is going on, or None. Without them each run begins with
+    `labels` are the `Labels()` of a conversation, from which each run takes the next ones. The engines of a
+    SubQuestionQueryEngine share one, an agent's tool keeps one, and all their sources have different labels. A function
+    without arguments may return those of the running conversation, or None. Without labels each run begins with
     `config.first_label`.
 
-    `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer. A context
-    that may be longer than its window, or without it that of `Settings.llm`, is warned of. An LLM that is handed to the
-    query engine alone can't be seen: say `AssemblyConfig(max_tokens=TokenBudget.for_model(llm))`.
+    `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer. If the
+    context may be longer than the window of `llm`, or else of `Settings.llm`, a warning says so. An LLM that only the
+    query engine has can't be seen: write `AssemblyConfig(max_tokens=TokenBudget.for_model(llm))`.
 
-    Stores, models, labels, the hook and the supplement are left out of `to_dict` and `to_json`: hand them to
-    `from_dict` again. A function as filter can't be written as JSON.
+    `to_dict` and `to_json` leave out stores, models, labels, the hook and the supplement: hand them to `from_dict`
+    again. A function as `filter` can't be written as JSON.
 
     Raises:
-        ConfigError: more than one store, a store, a hook, embeddings or an llm that aren't, `compress="llm"` without
-            `llm`, or a filter that can't be translated; in a run, no filter where `neighbours` is "filtered".
+        ConfigError: more than one store is given; a store, hook, llm or embeddings have the wrong type;
+            `compress="llm"` has no `llm`; a filter can't be translated; or, in a run, there is no filter although
+            `neighbours` is "filtered".
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -131,7 +139,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
     _looked_at: int = PrivateAttr(default=0)
-    """The LLM whose window was last looked at, by its `id`: a copy of ours needn't have it."""
+    """The `id` of the LLM whose window was checked last. A copy may do without."""
     _warnings: set[type[Warning]] = PrivateAttr(default_factory=set)
 
     def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
@@ -140,7 +148,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         _check_kind("vector_store", settings.get("vector_store"), BasePydanticVectorStore, "a vector store")
         super().__init__(**settings)
         if neighbours is not None:
-            # The field is frozen to others.
+            # Written past pydantic, which has frozen the field.
             self.__dict__["config"] = replace(self.config, neighbours=neighbours)
         if not (self.on_fetched is None or callable(self.on_fetched)):
             raise ConfigError("on_fetched", "a function from chunks to chunks", self.on_fetched)
@@ -161,11 +169,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return "ContextAssemblyPostprocessor"
 
     def __getstate__(self) -> dict[Any, Any]:
-        # LlamaIndex's own drops what can't be pickled: the copy would have the default config or no store.
+        # LlamaIndex's own method drops values that can't be pickled: a copy would get the default config or no store.
         return BaseModel.__getstate__(self)
 
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
-        """What `postprocess_nodes` makes its nodes of, with its decisions: for a look at them."""
+        """The context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
         return self._warned(assemble(**self._given(nodes, query_str), llm=model(self.llm)))
 
     def _postprocess_nodes(
@@ -181,17 +189,17 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return _answer(nodes, self._warned(await aassemble(**given, llm=async_model(self.llm))))
 
     def _no_room(self) -> str | None:
-        """What to warn of if the context may be too long for the LLM, of each that is seen once."""
-        # Asking `Settings.llm` would make one where none is set.
+        """A warning if the context may be too long for the LLM, once for each LLM; else None."""
+        # Reading `Settings.llm` would create an LLM if none is set.
         llm = self.llm or getattr(Settings, "_llm", None)
-        if id(llm) == self._looked_at:  # what it says of itself may take a while
+        if id(llm) == self._looked_at:  # its metadata may take a while to read
             return None
         self._looked_at = id(llm)
         return too_small(llm, self.config.token_limit)
 
     def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         return {
-            "hits": [hit for each in nodes if not is_media(each) for hit in to_hits(each, self.config.keys)],
+            "hits": [hit for node in nodes if not is_media(node) for hit in to_hits(node, self.config.keys)],
             "config": self.config,
             "query": query,
             "store": self._store(query),
@@ -202,7 +210,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         }
 
     def _store(self, query: str | None) -> Any:
-        """The store of neighbours under this call's filter."""
+        """The store of neighbours, held to the filter of this call."""
         if not callable(self.filter):
             return self._neighbours
         filters = self.filter(query)
@@ -238,5 +246,5 @@ def _answer(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithSc
     if listened_to(dispatcher):
         event = ContextAssembledEvent(query=context.query, citations=told.citations, trace=told.trace)
         dispatcher.event(event)
-    media = [NodeWithScore(node=unread(each.node), score=each.score) for each in nodes if is_media(each)]
-    return labelled_nodes(told, [each.node for each in nodes]) + media
+    media = [NodeWithScore(node=unread(scored.node), score=scored.score) for scored in nodes if is_media(scored)]
+    return labelled_nodes(told, [scored.node for scored in nodes]) + media

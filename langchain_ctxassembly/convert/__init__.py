@@ -1,1 +1,1 @@
-"""LangChain's documents, messages and models as the engine has them."""
+"""LangChain's documents, messages and models <-> the engine's types."""

@@ -16,14 +16,14 @@ from ctxassembly.shown import as_name, as_text
 
 
 def hit_from(document: Document, keys: MetadataKeys) -> Hit:
-    """The hit that `document` is; its score is what its metadata says."""
+    """The hit for `document`, with the score in its metadata."""
     return Hit(chunk_from(document, keys), keys.read(document.metadata, "score"))
 
 
 def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
-    """The chunk that `document` is. Odd values pass as they are: the engine mends them and notes it.
+    """The chunk for `document`. Odd values are passed on: the engine mends them and notes it in the trace.
 
-    Without an index its offset counts in the page or section that the metadata name.
+    The offset of a chunk without an index counts in the page or section that its metadata name.
     """
     metadata = document.metadata
     document_id, index = keys.document_of(metadata), keys.read(metadata, "index")
@@ -44,18 +44,17 @@ def _origin(metadata: dict[str, Any], keys: MetadataKeys) -> Origin | None:
 
 
 def documents_from(told: Told) -> list[Document]:
-    """One document per label of a context, in order; joined by a blank line their contents are its text.
+    """One document per label of a context, in order. Joined by a blank line, their contents are the context's text.
 
-    A supplement is a document of its own, before or after all others, with the id "supplement" and no citation.
-
-    Each has the id and the metadata of the best chunk that its label covers. To the metadata come `citation`,
-    `chunk_ids` and `scores`, to those of the first document `trace`, as `block_metadata` describes them.
+    A document has the id and the metadata of the best chunk of its label. `block_metadata` adds `citation`, `chunk_ids`
+    and `scores`, and `trace` to the first document. A supplement is a document of its own, before or after all others,
+    with the id "supplement" and no citation.
     """
     return [
         Document(
             id=block.citation.best_chunk_id if block.citation else "supplement",
             page_content=block.text,
-            # What is handed out may be changed by others, and a citation goes on being asked.
+            # Callers may change the metadata of a document: those of the citation must stay as they are.
             metadata={**(copied(block.citation.metadata) if block.citation else {}), **added},
         )
         for block, added in zip(told.context.blocks, block_metadata(told), strict=True)
@@ -63,7 +62,7 @@ def documents_from(told: Told) -> list[Document]:
 
 
 def _id(given: Document, document_id: Any, index: Any) -> Any:
-    """The id of `given`; of one without, what is the same in every run: its place, else a hash of its text."""
+    """The id of `given`. Without one, an id that is the same in every run: its place, else a hash of its text."""
     if given.id is not None and (type(given.id) is not str or given.id):
         return given.id
     document, place = as_name(document_id), as_name(index)

@@ -11,9 +11,9 @@ from ctxassembly.drivers.ask import reading
 
 
 def model(llm: Any, config: RunnableConfig) -> Any:
-    """A function that invokes `llm` with `config`, if it is a Runnable; of a function, itself; of None, None.
+    """A function from a prompt to the answer of `llm`: a Runnable is invoked with `config`; None stays None.
 
-    Of an answer that is a message its text counts: what blocks of reasoning and the like hold is no part of it.
+    Of a message only the text is the answer, without blocks of reasoning and the like.
     """
     if isinstance(llm, Runnable):
         return lambda prompt: _text(llm.invoke(prompt, config))
@@ -21,7 +21,7 @@ def model(llm: Any, config: RunnableConfig) -> Any:
 
 
 def async_model(llm: Any, config: RunnableConfig) -> Any:
-    """The same, with `ainvoke`."""
+    """The same, awaited."""
     if not isinstance(llm, Runnable):
         return model(llm, config)
 

@@ -20,7 +20,7 @@ def to_messages(
     extra_rules: Sequence[str] = (),
     template: str | None = None,
 ) -> list[BaseMessage]:
-    """A system and a human message, with the words of `Context.to_messages`.
+    """A system and a human message, worded as by `Context.to_messages`.
 
     Raises:
         InputError: `context` is no Context.

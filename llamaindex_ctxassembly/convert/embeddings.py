@@ -1,4 +1,4 @@
-"""LlamaIndex's embedding models under the names that the engine knows."""
+"""LlamaIndex's embedding models with the methods that the engine calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ctxassembly.errors import ConfigError
 
 @dataclass(frozen=True)
 class NodeEmbeddings:
-    """A LlamaIndex embedding model as the engine's `embeddings`."""
+    """A LlamaIndex embedding model with `embed_documents` and `aembed_documents`."""
 
     model: BaseEmbedding
 
@@ -26,7 +26,7 @@ class NodeEmbeddings:
 
 
 def as_embeddings(given: Any) -> Any:
-    """What the engine can ask for vectors: a LlamaIndex model wrapped, anything else that embeds as it is.
+    """Embeddings for the engine: a LlamaIndex model is wrapped, anything else that embeds stays as it is.
 
     Raises:
         ConfigError: `given` can't embed.

@@ -1,4 +1,4 @@
-"""The engine's context as LlamaIndex nodes: one per label, each with its rendered block."""
+"""A context -> LlamaIndex nodes: one per label, each with the rendered block of its label."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from llamaindex_ctxassembly.convert.nodes import related_node
 
 
 def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
-    """One node per label, in order; `nodes` are those retrieved.
-
-    A supplement is a node of its own, after all others, or before them if it is configured to stand there: with the id
-    "supplement", without score and citation. So `source_nodes[i - 1]` is label i unless one stands before; the citation
-    in a node's metadata tells its label in either case.
+    """One node per label, in order; `nodes` are the retrieved ones.
 
     A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
-    the hits that it was made of. It has no offsets: its text is more than a slice. To the metadata come `citation`,
-    `chunk_ids` and `scores`, to those of the first node `trace`, as `block_metadata` describes them;
-    none are in the prompt.
+    the hits that it was made of. It has no offsets, since its text is more than one slice. `block_metadata` adds
+    `citation`, `chunk_ids` and `scores` to the metadata, and `trace` to those of the first node. No metadata are in the
+    prompt.
+
+    A supplement is a node of its own, after all others or, if configured so, before them. It has the id "supplement",
+    no score and no citation. So `source_nodes[i - 1]` is label i unless a supplement comes first. The citation in the
+    metadata names the label in either case.
     """
     sources = _sources(nodes)
     taken: set[str] = set()
@@ -33,7 +33,7 @@ def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]
         if citation is None:
             labelled.append(NodeWithScore(node=_node("supplement", block.text, {}, added, None)))
             continue
-        # Two labels may share their best chunk, and sources with one id would be taken for one source.
+        # Two labels may share their best chunk; with the same id their nodes would be taken for one source.
         shared = citation.best_chunk_id in taken
         node_id = f"{citation.best_chunk_id}#{citation.label}" if shared else citation.best_chunk_id
         taken.add(node_id)
@@ -43,7 +43,7 @@ def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]
 
 
 def unread(node: BaseNode) -> BaseNode:
-    """A copy of `node` whose metadata stay out of the prompt."""
+    """A copy of `node` with its metadata kept out of the prompt."""
     metadata = _copied(node.metadata)
     return node.model_copy(update={"metadata": metadata, **_excluded(metadata)})
 
@@ -51,7 +51,7 @@ def unread(node: BaseNode) -> BaseNode:
 def _node(
     node_id: str, text: str, own: Mapping[str, Any], added: dict[str, Any], source: RelatedNodeInfo | None
 ) -> TextNode:
-    # Whoever gets the node may change it, and a citation goes on being asked.
+    # Callers may change the metadata of a node: those of the citation must stay as they are.
     metadata = {**copied(own), **added}
     return TextNode(
         id_=node_id,
@@ -67,12 +67,12 @@ def _excluded(metadata: Iterable[str]) -> dict[str, Any]:
 
 
 def _copied(metadata: Any) -> dict[str, Any]:
-    # Assigned to a node, anything can be there.
+    # Callers can assign anything to a node.
     return copied(metadata) if isinstance(metadata, Mapping) else {}
 
 
 def _sources(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo]:
-    """What the nodes say of their documents, by document id; of one document the best-ranked node is believed."""
+    """The SOURCE of each document, by document id, as its best-ranked node has it."""
     found: dict[str, RelatedNodeInfo] = {}
     for node in nodes:
         source = related_node(node, NodeRelationship.SOURCE)

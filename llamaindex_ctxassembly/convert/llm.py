@@ -13,14 +13,14 @@ from ctxassembly.drivers.ask import reading
 
 
 def model(llm: Any) -> Any:
-    """A function that has `llm` complete a prompt if it is a LlamaIndex model; of a function, itself; of None, None."""
+    """A function from a prompt to the answer of `llm`: a LlamaIndex model completes it; None stays None."""
     if isinstance(llm, BaseLLM):
         return lambda prompt: llm.complete(prompt).text
     return None if llm is None else reading(llm, _text)
 
 
 def async_model(llm: Any) -> Any:
-    """The same, with `acomplete`, unless that is the one that stalls the loop while it completes."""
+    """The same, awaited. A model whose `acomplete` would block the event loop is called in a thread instead."""
     if not isinstance(llm, BaseLLM) or _is_stalling(llm):
         return model(llm)
 
@@ -31,7 +31,7 @@ def async_model(llm: Any) -> Any:
 
 
 def _is_stalling(llm: BaseLLM) -> bool:
-    """Whether its `acomplete` is that of CustomLLM, which awaits nothing: no deadline would hold."""
+    """True if its `acomplete` is that of CustomLLM, which awaits nothing, so that no deadline would hold."""
     return getattr_static(type(llm), "acomplete") is getattr_static(CustomLLM, "acomplete")
 
 

@@ -20,7 +20,7 @@ def to_messages(
     extra_rules: Sequence[str] = (),
     template: str | None = None,
 ) -> list[ChatMessage]:
-    """A system and a user message, with the words of `Context.to_messages`.
+    """A system and a user message, worded as by `Context.to_messages`.
 
     Raises:
         InputError: `context` is no Context.
@@ -30,4 +30,4 @@ def to_messages(
             f"context must be a Context, got {shown(context)}: ContextAssemblyPostprocessor().context(nodes) gives one"
         )
     messages = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
-    return [ChatMessage(content=each["content"], role=each["role"]) for each in messages]
+    return [ChatMessage(content=message["content"], role=message["role"]) for message in messages]

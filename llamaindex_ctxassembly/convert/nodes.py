@@ -1,4 +1,4 @@
-"""LlamaIndex nodes as the engine's chunks and hits."""
+"""LlamaIndex nodes -> hits and chunks."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from ctxassembly.shown import as_name, shown
 EXCLUDED_BY_READER = frozenset(
     {"file_name", "file_type", "file_size", "creation_date", "last_modified_date", "last_accessed_date"}
 )
-"""What SimpleDirectoryReader keeps from the LLM in each of its documents, all of them together."""
+"""Keys that SimpleDirectoryReader excludes from the prompt, all of them in each of its documents."""
 _BY_DEFAULT = MetadataKeys().document_id
 _FACTS = "Here are some facts extracted from the provided text:"
-"""What PropertyGraphIndex writes before triplets, and these before the text that they come from, unless it is told."""
+"""The line that PropertyGraphIndex writes before triplets, which it puts before the text that they come from."""
 
 
 def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
-    """The hits that `scored` is: one, and where a graph's facts stand before its text, these as another one after it.
+    """The hit for `scored`; if a graph's facts precede its text, they become a second hit after it.
 
-    A score in the metadata counts only where the node has none.
+    A score in the metadata counts only if the node has none.
     """
     score = scored.score if scored.score is not None else keys.read(scored.node.metadata, "score")
     chunk = to_chunk(scored.node, keys)
@@ -58,12 +58,12 @@ def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
 
 
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
-    """The chunk that `node` is: its text without metadata, its SOURCE as document, its PREVIOUS and NEXT as links.
+    """The chunk for `node`: its text without metadata, its SOURCE as document, its PREVIOUS and NEXT as links.
 
-    The metadata name the document where there is no SOURCE, or where `keys` say by which of them; then stores still
-    find it by its SOURCE, and its offset counts there. A PARENT is what its offset counts in. Odd values are passed on:
-    the engine mends them and says so. An embedding comes along as it is, though LlamaIndex may have made it of text and
-    metadata.
+    Without a SOURCE, the metadata name the document. They also do if `keys` set which of them does; stores then still
+    find the chunk by its SOURCE, and its offset counts in that. The offset of a node with a PARENT counts in the
+    parent. Odd values are passed on: the engine mends them and notes it in the trace. The embedding is taken as it is,
+    although LlamaIndex may have made it of text and metadata together.
     """
     source, named = related_id(node, NodeRelationship.SOURCE), keys.read(node.metadata, "document_id")
     by_source = source is not None and (named is None or keys.document_id == _BY_DEFAULT)
@@ -81,16 +81,16 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
         metadata=node.metadata,
         vector=node.embedding,
         origin=_origin(node, document_id, source, near, keys),
-        unread=(unread := frozenset(each for each in node.excluded_llm_metadata_keys or () if isinstance(each, str))),
+        unread=(unread := frozenset(key for key in node.excluded_llm_metadata_keys or () if isinstance(key, str))),
         unnamed=_unnamed(node.metadata, unread, keys),
     )
 
 
 def _unnamed(metadata: Any, unread: frozenset[str], keys: MetadataKeys) -> frozenset[str]:
-    """Those of the keys that are kept from the LLM which aren't to be in a label either.
+    """Those of the `unread` keys that may not be in a label either.
 
-    What SimpleDirectoryReader excludes by itself, `file_name` among it, says nothing of labels; nor do nodes of ours,
-    which exclude all their metadata since they are written in the text.
+    Two cases don't count. SimpleDirectoryReader excludes its keys, `file_name` among them, on its own account. And
+    nodes that were assembled before exclude all their metadata, because their text has them already.
     """
     if not unread or (type(metadata) is dict and "citation" in metadata and unread >= metadata.keys()):
         return frozenset()
@@ -101,11 +101,11 @@ def _unnamed(metadata: Any, unread: frozenset[str], keys: MetadataKeys) -> froze
 def _origin(
     node: BaseNode, document_id: Any, source: str | None, near: int | None, keys: MetadataKeys
 ) -> Origin | None:
-    """What the relationships of `node` say beside its document and its neighbours; None if that is nothing."""
+    """The origin of `node` by its relationships and metadata; None if they add nothing to document and neighbours."""
     parent_id, children = related_id(node, NodeRelationship.PARENT), _related(node, NodeRelationship.CHILD)
     lookup_id = as_name(keys.read(node.metadata, "lookup_id")) or (source if source != document_id else None)
     part: dict[str, Any] = {}
-    if source != document_id:  # then the document is named by the metadata, and has pages or sections
+    if source != document_id:  # the metadata name the document, so a node may be one of its pages or sections
         part = dict(part_in(node.metadata, keys)) | ({} if source is None else {"source": source})
     if parent_id is not None:
         part["parent"] = parent_id
@@ -115,30 +115,31 @@ def _origin(
         part=tuple(sorted(part.items())),
         near=near,
         parent_id=parent_id,
-        child_ids=tuple(each.node_id for each in children),
+        child_ids=tuple(child.node_id for child in children),
         lookup_id=lookup_id,
     )
 
 
 def _offsets(node: BaseNode, text: Any, keys: MetadataKeys) -> tuple[Any, int | None]:
-    """Where the text begins exactly, and where about: if it isn't as long as the slice that the node says it is.
+    """The exact offset at which the text begins, or None and an approximate one.
 
-    Then another tool put it in the slice's place, or something before it. The slice itself may stand in the metadata,
-    as sentences do of which the text is the window.
+    The offsets of a node are exact if they are as far apart as its text is long. If not, another tool has replaced the
+    slice, or put something before it. The slice itself may be in the metadata: a sentence of which the text is the
+    window.
     """
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     if start is None:
         return keys.read(node.metadata, "start"), None
     if type(start) is not int or type(end) is not int or type(text) is not str or end - start == len(text):
         return start, None
-    own = [each for each in node.metadata.values() if type(each) is str and len(each) == end - start > 0]
-    before = max((text.find(each) for each in own), default=0)
+    slices = [value for value in node.metadata.values() if type(value) is str and len(value) == end - start > 0]
+    before = max((text.find(value) for value in slices), default=0)
     return None, max(start - max(before, 0), 0)
 
 
 def _facts_end(node: BaseNode, text: Any) -> int:
-    """Where the triplets end that a graph index wrote before the text of `node`; 0 if there are none."""
-    if type(text) is not str or " -> " not in text:  # one of a class of somebody's own may raise
+    """The end of the triplets that a graph index wrote before the text of `node`; 0 if there are none."""
+    if type(text) is not str or " -> " not in text:  # a str class of the caller may raise
         return 0
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     if type(start) is int and type(end) is int:
@@ -151,33 +152,33 @@ def _facts_end(node: BaseNode, text: Any) -> int:
 
 
 def related_id(node: BaseNode, relationship: NodeRelationship) -> str | None:
-    """The id of the one node that stands in `relationship` to `node`; None if there is none, or a list of them."""
+    """The id of the one node in `relationship` to `node`; None if there is none or a list of them."""
     related = related_node(node, relationship)
     return None if related is None else related.node_id
 
 
 def related_node(node: BaseNode, relationship: NodeRelationship) -> RelatedNodeInfo | None:
-    """What is said of that node. Assigned to a node, anything can be there; it relates to nothing."""
+    """The one node in `relationship` to `node`; None also for any odd value that a caller assigned."""
     related = node.relationships.get(relationship) if type(node.relationships) is dict else None
     return related if isinstance(related, RelatedNodeInfo) else None
 
 
 def _related(node: BaseNode, relationship: NodeRelationship) -> list[RelatedNodeInfo]:
-    """The nodes that a list says of that relationship."""
+    """The nodes in `relationship` to `node`, if it has a list of them."""
     related = node.relationships.get(relationship) if type(node.relationships) is dict else None
-    return [each for each in related if isinstance(each, RelatedNodeInfo)] if isinstance(related, list) else []
+    return [one for one in related if isinstance(one, RelatedNodeInfo)] if isinstance(related, list) else []
 
 
 def text_of(node: BaseNode) -> Any:
-    """The text of the node alone; the error, in place of a text that there is none of, if it can't be had."""
+    """The text of the node without metadata; the error itself if reading it fails."""
     try:
         return node.get_content(MetadataMode.NONE)
-    except Exception as error:  # noqa: BLE001 - the engine says of this node alone that it has no text
+    except Exception as error:  # noqa: BLE001 - the engine notes that this one node has no text
         return error
 
 
 def is_media(scored: NodeWithScore) -> bool:
-    """Whether the node holds an image, audio or video and nothing to read.
+    """True if the node holds an image, audio or video, and no text.
 
     Raises:
         InputError: `scored` is not a NodeWithScore.

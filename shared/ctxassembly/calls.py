@@ -1,6 +1,20 @@
 """Calls in threads and on the event loop. No other file of the engine knows of either.
 
-Both are imported where they are used, so that importing the engine stays light.
+How a deadline holds. A thread can't be stopped from outside, so a call that is late is given up, not ended: its caller
+goes on at the deadline, and its answer is dropped when it comes. Three things follow:
+
+- no caller ever joins a thread. It waits for a future with a timeout, and cancels it: a call that hasn't begun never
+  does, one that has runs on by itself;
+- the threads of calls with a deadline are daemons. The pools of `concurrent.futures` are joined when the interpreter
+  ends, so one call that hangs would keep the process alive;
+- a thread that hangs is lost. `in_background` may start others in its place, up to `MOST_IN_BACKGROUND`; `call_all`
+  starts its own threads for each batch, `MOST_AT_ONCE` of them, so that one batch can't hold up another.
+
+A task of the event loop can be cancelled, but a driver may answer that slowly: it tells the server, and waits for the
+reply. So cancelled tasks are left to finish by themselves, too.
+
+Every call runs in a copy of its caller's context variables, by which tracers find the span that it belongs to. asyncio
+and threading are imported where they are used: importing the engine stays light.
 """
 
 from __future__ import annotations
@@ -22,25 +36,27 @@ Given = TypeVar("Given")
 Answer = TypeVar("Answer")
 
 MOST_AT_ONCE = 8
-"""As many calls as run at the same time; what serves them may allow fewer."""
+"""Calls of one batch that run at the same time; the service called may allow fewer."""
 TURNS = "ctxassembly-turns"
+"""Name of the thread that `in_turn` works in."""
 MOST_IN_BACKGROUND = 128
-"""As many threads as are ever kept for single calls. Where so many hang, further calls wait, until their deadline."""
+"""Most threads for single calls. If all of them hang, further calls wait until their deadline."""
 
 
 class DeadlineError(TimeoutError):
-    """Nothing came within the time given here, as against a timeout that the call itself reports."""
+    """No answer came in time. A timeout that the call itself reports is another error."""
 
 
 def is_async(function: object) -> bool:
-    """Whether what `function` returns has to be awaited."""
+    """True if the result of `function` has to be awaited."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def in_thread(function: Callable[[Given], Answer]) -> Callable[[Given], Awaitable[Answer]]:
-    """`function`, to be awaited: it is called in a thread.
+    """An awaitable version of `function`, which is called in a thread.
 
-    What it raises comes back as a value: no future takes a StopIteration, and whoever awaits it would wait for ever.
+    Inside, an exception is handed over as a value and raised afterwards: no future takes a StopIteration, and the
+    caller would wait for it for ever.
     """
 
     async def awaited(given: Given) -> Answer:
@@ -55,33 +71,36 @@ def in_thread(function: Callable[[Given], Answer]) -> Callable[[Given], Awaitabl
 
 
 def in_background(call: Callable[[], Answer]) -> Future[Answer]:
-    """The future of `call`, which a daemon thread makes in a copy of the caller's context.
+    """Start `call` in a daemon thread, and give back its future.
 
-    The threads are kept, since starting one costs more than most calls. Neither a fork nor the interpreter's end waits
-    for them, and whoever gives up a call goes on at once: the call itself can't be stopped.
+    Threads are kept for further calls, since starting one costs more than most calls take. Neither a fork nor the end
+    of the interpreter waits for them.
+
+    >>> within(5.0, in_background(lambda: 6 * 7))
+    42
     """
     return _crew("ctxassembly-background", MOST_IN_BACKGROUND).start(call)
 
 
 async def in_turn(call: Callable[[], Answer]) -> Answer:
-    """What `call` comes to, made in the one thread of the process for work that would keep the event loop busy.
+    """Run work that would block the event loop in a thread, one piece at a time in the whole process.
 
-    More threads would fight for the interpreter, and each piece of work take longer. Whoever is cancelled goes on at
-    once; a call whose turn hasn't come isn't made then.
+    With more threads the pieces would fight for the interpreter, and each would take longer. A caller that is cancelled
+    goes on at once; a piece whose turn hasn't come is never begun.
     """
     import asyncio
     from threading import current_thread
 
-    if current_thread().name == TURNS:  # an event loop inside such a call would wait for itself
+    if current_thread().name == TURNS:  # a call that runs an event loop would wait for itself
         return call()
     return await asyncio.wrap_future(_crew(TURNS, 1).start(call))
 
 
 def within(seconds: float, future: Future[Answer]) -> Answer:
-    """What `future` comes to.
+    """Wait for the result of `future`, at most `seconds`.
 
     Raises:
-        DeadlineError: it is not there after `seconds`. The future is cancelled; nobody waits for what that takes.
+        DeadlineError: there is none by then. The future is cancelled, and nobody waits until it is.
     """
     from concurrent.futures import TimeoutError as NotYet
     from threading import TIMEOUT_MAX
@@ -89,7 +108,7 @@ def within(seconds: float, future: Future[Answer]) -> Answer:
     try:
         return future.result(min(seconds, TIMEOUT_MAX))
     except NotYet:
-        if future.done():  # a timeout of its own, or at the last moment
+        if future.done():  # the call raised a timeout of its own, or ended at the last moment
             return future.result()
         raise DeadlineError(f"no answer within {seconds:g} s") from None
     finally:
@@ -97,9 +116,9 @@ def within(seconds: float, future: Future[Answer]) -> Answer:
 
 
 async def awaited_within(seconds: float, future: Awaitable[Answer] | Future[Answer]) -> Answer:
-    """The same as `within`, awaited; of the event loop's own futures, of coroutines, and of calls in threads.
+    """The same as `within`, awaited: for a coroutine, a future of the event loop or a call in a thread.
 
-    If whoever awaits this is cancelled, so is the future.
+    If the caller is cancelled, so is the future.
     """
     import asyncio
     from concurrent.futures import Future
@@ -111,14 +130,14 @@ async def awaited_within(seconds: float, future: Awaitable[Answer] | Future[Answ
             return asked.result()
     finally:
         if asked.cancel():
-            # Drivers tell the server when they are cancelled, and wait for its answer: that is not waited for.
+            # A cancelled driver tells the server and waits for its reply. Nobody here waits with it.
             _leaving.add(asked)
             asked.add_done_callback(_left)
     raise DeadlineError(f"no answer within {seconds:g} s")
 
 
 def lock() -> AbstractContextManager[bool]:
-    """What one thread at a time enters."""
+    """A lock, which one thread at a time can hold."""
     from threading import Lock
 
     return Lock()
@@ -127,11 +146,12 @@ def lock() -> AbstractContextManager[bool]:
 def call_all(
     function: Callable[[Given], Answer], given: Sequence[Given], timeout_seconds: float
 ) -> list[Answer | Exception]:
-    """What `function` answers to each of `given`, in their order, or the exception that came instead.
+    """Call `function` with each of `given` in threads: the answers in their order, or the exceptions raised instead.
 
-    The calls run in threads. What isn't there after `timeout_seconds` is a TimeoutError in its place. A thread can't be
-    stopped: a late call goes on and its answer is lost, but neither this function nor the interpreter's end waits for
-    it.
+    A call that takes longer than `timeout_seconds`, counted from the start of the batch, gives a TimeoutError.
+
+    >>> call_all(int, ["1", "2"], 5.0)
+    [1, 2]
     """
     from concurrent.futures import wait
     from threading import TIMEOUT_MAX
@@ -142,15 +162,15 @@ def call_all(
         return [future.result() if future.done() else _late(timeout_seconds) for future in futures]
     finally:
         for future in futures:
-            future.cancel()  # what waits for a thread never begins
+            future.cancel()  # calls still waiting for a thread never begin
 
 
 async def await_all(
     function: Callable[[Given], Awaitable[Answer] | Answer], given: Sequence[Given], timeout_seconds: float
 ) -> list[Answer | Exception]:
-    """The same as `call_all`, awaited. Of an async `function` there are no threads but tasks.
+    """The same as `call_all`, awaited. An async `function` runs in tasks, not in threads.
 
-    Late tasks are cancelled, and so are all of them if whoever awaits this is.
+    Late tasks are cancelled. If the caller is cancelled, all of them are.
     """
     import asyncio
 
@@ -158,7 +178,7 @@ async def await_all(
     if is_async(function):
         room = asyncio.Semaphore(MOST_AT_ONCE)
         awaited = cast(Callable[[Given], Awaitable[Answer]], function)
-        futures = [asyncio.ensure_future(_awaited(awaited, each, room)) for each in given]
+        futures = [asyncio.ensure_future(_awaited(awaited, one, room)) for one in given]
     else:
         futures = [asyncio.wrap_future(future) for future in _started(function, given)]
     try:
@@ -171,14 +191,13 @@ async def await_all(
 
 
 def _started(function: Callable[[Given], Any], given: Sequence[Given]) -> list[Future[Any]]:
-    """The futures of calls that daemon threads work off: the pool of the library keeps the interpreter from ending."""
+    """Start a batch in daemon threads of its own, and give back the futures in the order of `given`."""
     from concurrent.futures import Future
     from contextvars import copy_context
     from threading import Thread
 
     futures: list[Future[Any]] = [Future() for _ in given]
-    # Each call in the caller's context: there tracing finds below what it stands.
-    calls = [partial(copy_context().run, _called, function, each) for each in given]
+    calls = [partial(copy_context().run, _called, function, one) for one in given]
     waiting = deque(zip(futures, calls, strict=True))
 
     def work() -> None:
@@ -197,7 +216,7 @@ def _started(function: Callable[[Given], Any], given: Sequence[Given]) -> list[F
 def _called(function: Callable[[Given], Answer], given: Given) -> Answer | Exception:
     try:
         return function(given)
-    except Exception as error:  # noqa: BLE001 - what a failure means is not decided here
+    except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
         return error
 
 
@@ -214,7 +233,7 @@ def _late(timeout_seconds: float) -> TimeoutError:
 
 
 class _Crew:
-    """Daemon threads that make calls in the order in which they come; started as they are needed, `most` of them."""
+    """At most `most` daemon threads that take calls in the order they come. A thread is started if none is idle."""
 
     def __init__(self, name: str, most: int) -> None:
         from queue import SimpleQueue
@@ -250,14 +269,14 @@ def _make(future: Future[Any], call: Callable[[], Any]) -> None:
     if future.set_running_or_notify_cancel():
         try:
             answer = call()
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever asks for the result
+        except BaseException as error:  # noqa: BLE001 - the future raises it again for its reader
             future.set_exception(error)
         else:
             future.set_result(answer)
 
 
 _crews: dict[tuple[int, str], _Crew] = {}
-"""By process, since a fork takes no threads along."""
+"""Crews by process and name: a fork takes no threads along."""
 
 
 def _crew(name: str, most: int) -> _Crew:
@@ -266,10 +285,10 @@ def _crew(name: str, most: int) -> _Crew:
 
 
 _leaving: set[asyncio.Future[Any]] = set()
-"""What was cancelled and isn't done yet: the event loop itself keeps no task alive."""
+"""Cancelled futures that aren't done yet, kept here because the event loop holds only weak references to tasks."""
 
 
 def _left(future: asyncio.Future[Any]) -> None:
     _leaving.discard(future)
     if not future.cancelled():
-        future.exception()  # looked at, or asyncio would report it
+        future.exception()  # asyncio reports an exception that nobody has looked at

@@ -1,6 +1,6 @@
-"""What comes out: the text that the model reads, and everything that its answer is measured by afterwards.
+"""The assembled context, and what one does with it: prompt a model, resolve its answer, inspect, save.
 
-What is done with an answer loads when it is first asked for: who only assembles doesn't wait for it.
+Methods import what they need when they are first called: assembling alone stays fast to load.
 """
 
 from __future__ import annotations
@@ -23,20 +23,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context(Assembled):
-    """What the language model reads, with the way back to its sources and the reasons for everything left out."""
+    """The text that the language model reads, with its sources and the reason for every chunk left out.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> said = "Drink water until two hours before."
+    >>> context = assemble([Hit(Chunk("gastro#0", "gastro", said, 0, metadata={"source": "gastro.pdf"}))])
+    >>> print(context.text)
+    [1] Source: gastro.pdf
+    Drink water until two hours before.
+    >>> context.resolve("Until two hours before [1].").citations[0].source
+    'gastro.pdf'
+    >>> Context.from_dict(context.to_dict()) == context
+    True
+    """
 
     def __post_init__(self) -> None:
-        # A checkpoint makes an object anew of what its constructor takes: here that is what `to_dict` gave.
+        # LangGraph restores an object by calling its class with the saved values: here those of `to_dict`.
         if isinstance(self.trace, Mapping):
             from ctxassembly.saving.saved import restored
 
-            for name, value in restored({each.name: getattr(self, each.name) for each in fields(self)}).items():
+            for name, value in restored({field.name: getattr(self, field.name) for field in fields(self)}).items():
                 object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as dicts, lists, strings, numbers and None, for JSON, a cache or a graph's checkpoint.
+        """The context as dicts, lists, strings, numbers and None: for JSON, a cache or the checkpoint of a graph.
 
-        Other values in metadata stand as their `str`; vectors are left behind, and a function that counts tokens.
+        Metadata values of other types become their `str`. Vectors are left out, and so is a function that counts
+        tokens.
         """
         from ctxassembly.saving.saved import saved
 
@@ -44,10 +57,10 @@ class Context(Assembled):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any] | Context) -> Context:
-        """The context of which `to_dict` gave `data`; of a context, itself.
+        """The context that `to_dict` turned into `data`. A context is given back as it is.
 
         Raises:
-            InputError: `data` is something else.
+            InputError: `data` doesn't come from `to_dict`.
         """
         if isinstance(data, cls):
             return data
@@ -56,7 +69,7 @@ class Context(Assembled):
         return cls(**restored(data))  # type: ignore[arg-type]
 
     _asdict = to_dict
-    """What LangGraph writes into a checkpoint in place of the object, whose parts it would have to know one by one."""
+    """LangGraph writes this into a checkpoint. The object itself would need each of its classes registered there."""
 
     @property
     def labelled(self) -> bool:
@@ -72,10 +85,14 @@ class Context(Assembled):
         extra_rules: Sequence[str] = (),
         template: str | None = None,
     ) -> list[dict[str, str]]:
-        """The messages to send, system and user, as dicts of `role` and `content`.
+        """The system and the user message to send, as dicts with `role` and `content`.
 
-        `style` is "grounded", "strict" or "soft", as `system_prompt` describes them; `extra_rules`
-        come last in the system message. `template` is the user message, with {context} and {question}.
+        Args:
+            question: the user's question.
+            style: "grounded", "strict" or "soft", as `system_prompt` describes them.
+            extra_instructions: text for the user message.
+            extra_rules: rules that come last in the system message.
+            template: the user message, with {context} and {question}.
         """
         from ctxassembly.wording.prompts import system_prompt, user_prompt
 
@@ -92,19 +109,19 @@ class Context(Assembled):
         return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
     def resolve(self, answer: str, mode: Mode = "renumber") -> Resolved:
-        """What `answer` cites; its text with the markers renumbered, kept or removed (for speech)."""
+        """The citations that `answer` uses, and its text with the markers renumbered, kept or removed (for speech)."""
         from ctxassembly.answers.answer import resolve
 
         return resolve(answer, self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
 
     def reader(self, mode: Mode = "keep") -> AnswerReader:
-        """The same for an answer that comes in pieces: `feed` each, `close`, then ask `resolved`. Sync or async."""
+        """A reader for an answer that comes in pieces: `feed` each, `close`, then read `resolved`. Sync or async."""
         from ctxassembly.answers.answer import AnswerReader
 
         return AnswerReader(self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
 
     def stream(self, pieces: Iterable[str], mode: Mode = "keep") -> Generator[str, None, Resolved]:
-        """The answer's pieces as soon as they are settled; `yield from` gives what it cites."""
+        """The text of an answer as it settles; the value of `yield from` is the resolved answer."""
         from ctxassembly.answers.answer import stream
 
         return stream(pieces, self.reader(mode))
@@ -112,25 +129,25 @@ class Context(Assembled):
     def _texts(self) -> Iterator[str]:
         from ctxassembly.text.words import wording
 
-        return (wording(each.text) for each in self.passages)
+        return (wording(passage.text) for passage in self.passages)
 
     def sources(self) -> tuple[Reference, ...]:
-        """The documents in the context, in reading order, without labels: what a voice names."""
+        """The documents in the context, in reading order and without labels: for a voice to name."""
         from ctxassembly.answers.references import references
 
         return references(self.passages, self.keys)
 
     def check_quotes(self, answer: str) -> tuple[Quote, ...]:
-        """Each quote of `answer`, and whether it stands in the source cited after it; without a citation, in any."""
+        """The quotes of `answer`, each looked up in the source cited after it; without a citation, in all sources."""
         from ctxassembly.answers.quotes import check_quotes
 
         return check_quotes(answer, self.blocks, self.passages)
 
     def to_html(self) -> str:
-        """A page of its own that shows what the model reads, where it comes from, what was left out and why.
+        """A page that shows what the model reads, where it comes from, what was left out, and why.
 
-        One file of HTML and CSS without scripts, below a megabyte; what has no room in it is counted. A notebook shows
-        the same by itself, and so does a terminal through `rich.print(context)`.
+        It is one file of HTML and CSS without scripts, below a megabyte; parts that have no room are counted. A
+        notebook shows the same of a context on its own, and so does a terminal with `rich.print(context)`.
         """
         from ctxassembly.inspect.page import page
 
@@ -153,11 +170,11 @@ class Context(Assembled):
         return replace(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Context:
-        memo[id(self.encoding)] = self.encoding  # a model's own method: the model is not copied with it
-        return Context(*(deepcopy(getattr(self, each.name), memo) for each in fields(self)))
+        memo[id(self.encoding)] = self.encoding  # a method of a model would copy the model with it
+        return Context(*(deepcopy(getattr(self, field.name), memo) for field in fields(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        if callable(self.encoding):  # a model's own method can seldom be pickled
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if callable(self.encoding):  # the method of a model can seldom be pickled
             values["encoding"] = None
         return Context, tuple(values.values())

@@ -1,4 +1,8 @@
-"""Who may answer what an assembly asks: stores, embeddings, language models, and hooks over what was fetched."""
+"""The objects that callers hand in: stores, embeddings, language models, and hooks over fetched chunks.
+
+They are protocols: a class with the right methods needs no base class. `assemble` takes the synchronous forms;
+`aassemble` prefers the awaited ones. An object may offer both.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,32 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 
 
 class Store(Protocol):
-    """Where neighbours come from, synchronously. One call is one round trip, however many documents it is for.
+    """A store that neighbours are fetched from. One call is one round trip, however many documents it asks for.
 
-    An attribute `holds_filter` may say how the caller's search filters: True if each chunk that comes back has passed
-    that filter, False if the search is known to have none, None (as good as no attribute) if nobody knows. Another one,
-    `finds_offsets`, is True if references with `beside` are answered; a store without it is never sent any.
+    >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
+    >>> def asks_for(ref, chunk):
+    ...     same = ref.document_id == chunk.document_id
+    ...     return same and ref.index in (None, chunk.index) and ref.chunk_id in (None, chunk.id)
+    >>> class Shelf:
+    ...     def __init__(self, chunks):
+    ...         self.chunks = chunks
+    ...
+    ...     def fetch(self, refs):
+    ...         return [chunk for chunk in self.chunks if any(asks_for(ref, chunk) for ref in refs)]
+    >>> chunks = [Chunk(f"gastro#{at}", "gastro", text, at) for at, text in enumerate(["Drink.", "Rest.", "Go home."])]
+    >>> print(assemble([Hit(chunks[1])], AssemblyConfig(window=1, format="minimal"), store=Shelf(chunks)))
+    Drink.
+    Rest.
+    Go home.
 
-    An attribute `remedies` may say what to write where hits don't say their place ("place"), where the store has none
-    of what stands next to them ("answer"), and where `fetch` raises NotImplementedError ("method"): a mapping with any
-    of the three.
+    A store may have three attributes more:
+
+    - `holds_filter` says how the caller's search filters. True: every chunk that comes back has passed its filter.
+      False: the search has no filter. None, or no attribute: unknown.
+    - `finds_offsets` is True if the store answers references with `beside`. Others are never sent any.
+    - `remedies` maps problems to the line that mends them, for warnings: "place" (hits don't say where they stand),
+      "answer" (the store has no neighbours of the hits), "method" (`fetch` raises NotImplementedError). Any may be left
+      out.
     """
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
@@ -25,32 +46,35 @@ class Store(Protocol):
 
 
 class AsyncStore(Protocol):
-    """The same, awaited. A store may offer both."""
+    """A `Store` that is awaited."""
 
     def afetch(self, refs: Sequence[ChunkRef]) -> Awaitable[Sequence[Chunk]]:
         """The chunks that exist among `refs`, in any order."""
 
 
 class EmbedDocuments(Protocol):
-    """The embeddings of LangChain and many others, synchronously."""
+    """Embeddings as LangChain and many others have them."""
 
     def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
         """One vector for each of `texts`, in their order."""
 
 
 class AsyncEmbedDocuments(Protocol):
-    """The same, awaited. An object may offer both."""
+    """`EmbedDocuments`, awaited."""
 
     def aembed_documents(self, texts: list[str]) -> Awaitable[Sequence[Sequence[float]]]:
         """One vector for each of `texts`, in their order."""
 
 
 Embeddings = EmbedDocuments | Callable[[list[str]], Sequence[Sequence[float]]]
-"""An object with `embed_documents`, or a function from texts to vectors."""
+"""An object with `embed_documents`, or a function from a list of texts to one vector for each."""
 AsyncEmbeddings = AsyncEmbedDocuments | Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
+"""The same, awaited."""
 OnFetched = Callable[[Sequence[Chunk]], Sequence[Chunk]]
-"""A function over the chunks that a store answered with, before anything else sees them: a mask, a second check."""
+"""A function over fetched chunks before anything else sees them, such as a mask or a second check of rights."""
 AsyncOnFetched = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]
+"""The same, awaited."""
 LanguageModel = Callable[[str], str]
 """A function from a prompt to an answer. It may be called from several threads at once."""
 AsyncLanguageModel = Callable[[str], Awaitable[str]]
+"""The same, awaited."""

@@ -1,4 +1,8 @@
-"""Values of any kind as text, for notes and messages: never an exception, never endless, the same in every run."""
+"""Values of any kind as text, for notes and messages.
+
+The values come from callers: a `repr` may raise, a list may hold itself, and an object may print its address in memory.
+Here writing one never raises, stops after a number of characters, and gives the same text in every run.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,15 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 MOST_CHARS = 200
-"""Of a value in a message."""
+"""Most characters of a value in a message."""
 MOST_MESSAGE_CHARS = 500
-"""Of another one's message: a database's holds the whole statement."""
+"""Most characters of the message of another library's error: a database puts the whole statement into it."""
 MOST_BITS = 13_000
-"""Of an integer that is written out: Python refuses to write one of more than 4,300 digits."""
+"""Bits of the largest integer that is written out: Python refuses more than 4,300 digits."""
 _HIGHEST = 1 << MOST_BITS
 _MOST_LEVELS = 5
 _MOST_CONTAINER_CHARS, _MOST_CONTAINER_LEVELS = 10_000, 50
-"""Of a list that stands as a text: in a header it has no room anyway."""
+"""Most of a container that is used as a text: a longer one has no room in a header anyway."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _BRACKETS: dict[type, str] = {list: "[ ]", tuple: "( )", set: "{ }", frozenset: "{ }", dict: "{ }"}
 
@@ -24,7 +28,10 @@ _BRACKETS: dict[type, str] = {list: "[ ]", tuple: "( )", set: "{ }", frozenset: 
 def shown(value: object, most: int = MOST_CHARS) -> str:
     """The beginning of the `repr` of `value`, at most `most` characters, without addresses in memory.
 
-    Of builtins and dataclasses no more is made than is shown. A `repr` that fails is replaced by the type's name.
+    Builtins and dataclasses are written only as far as they are shown. If a `repr` raises, the type's name stands in.
+
+    >>> shown(object()), shown(list(range(1000)), 20)
+    ('<object object>', '[0, 1, 2, 3, 4, 5, 6')
     """
     return _beginning(value, most, _MOST_LEVELS)
 
@@ -41,15 +48,19 @@ def _beginning(value: object, most: int, levels: int) -> str:
 
 
 def failure(error: BaseException) -> str:
-    """What kind of error it is and the beginning of its message, if that can be read."""
+    """The type of `error` and the beginning of its message.
+
+    >>> failure(ValueError("no such table"))
+    'ValueError: no such table'
+    """
     message = as_text(error)
     return type(error).__name__ + (": no message" if message is None else f": {message[:MOST_MESSAGE_CHARS]}")
 
 
 def as_text(value: object) -> str | None:
-    """The `str` of `value`, without addresses in memory; None for None and for what can't be written.
+    """The `str` of `value`, without addresses in memory; None if it is None or its `str` raises.
 
-    Of lists and other containers it is the beginning: in few bytes they can be endless.
+    A container is cut, since one of a few bytes can be endless.
     """
     if value is None or type(value) is str:
         return value
@@ -59,22 +70,25 @@ def as_text(value: object) -> str | None:
         return _beginning(value, _MOST_CONTAINER_CHARS, _MOST_CONTAINER_LEVELS)
     try:
         text = str.__str__(str(value))
-    except Exception:  # noqa: BLE001 - a class of somebody's own may raise anything
+    except Exception:  # noqa: BLE001 - a class of the caller may raise anything
         return None
     return text if issubclass(type(value), str) else _ADDRESS.sub("", text)
 
 
 def as_name(value: object) -> str | None:
-    """`value` as an id, which a string of any class is itself; None for what is empty or has no lasting text.
+    """`value` as an id; None if it is empty, a container, or has no text that lasts beyond this run.
 
-    Lists and other containers name nothing, and neither does an object that is told by its address in memory.
+    A string of any class stands for itself. An object whose text is its address in memory has no lasting one.
+
+    >>> as_name("a.pdf"), as_name(7), as_name([7]), as_name(object())
+    ('a.pdf', '7', None, None)
     """
     if type(value) is str:
         return value or None
     if value is None or type(value) in _BRACKETS:
         return None
     try:
-        if issubclass(type(value), str):  # what it equals, whatever it is written as
+        if issubclass(type(value), str):  # the string that it equals, which its `str` may not be
             return str.__str__(value) or None
         hash(value)
         text = str.__str__(str(value))
@@ -122,10 +136,10 @@ def _items(value: Any, most: int, levels: int) -> Iterator[str]:
 
 def _fields(value: Any, most: int, levels: int) -> Iterator[str]:
     yield f"{type(value).__name__}("
-    for place, each in enumerate(each for each in fields(value) if each.repr):
-        yield f"{', ' if place else ''}{each.name}="
+    for place, field in enumerate(field for field in fields(value) if field.repr):
+        yield f"{', ' if place else ''}{field.name}="
         try:
-            held = getattr(value, each.name)
+            held = getattr(value, field.name)
         except Exception:  # noqa: BLE001 - see above
             held = ...
         yield from _pieces(held, most, levels - 1) if levels else ("...",)

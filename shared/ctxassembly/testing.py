@@ -1,4 +1,4 @@
-"""Public fakes, so that users can test their chains without a database."""
+"""Public fakes: users test their chains with them, without a database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from ctxassembly.data.chunks import Chunk, ChunkRef, PartName
 
 
 class MemoryStore:
-    """A store of chunks in memory. `requests` keeps what each call asked for."""
+    """A store of chunks in memory. `requests` has the references of each call.
+
+    >>> store = MemoryStore([Chunk("a#0", "a", "First.", 0), Chunk("a#1", "a", "Second.", 1)])
+    >>> [chunk.text for chunk in store.fetch([ChunkRef("a", 1), ChunkRef("a", 2)])], store.round_trips
+    (['Second.'], 1)
+    """
 
     finds_offsets = True
 
@@ -27,7 +32,7 @@ class MemoryStore:
 
     @property
     def round_trips(self) -> int:
-        """How many calls there were."""
+        """Number of calls."""
         return len(self.requests)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
@@ -37,10 +42,11 @@ class MemoryStore:
         return list({id(chunk): chunk for chunk in found}.values())
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
-        """The same, awaited."""
+        """The same as `fetch`, awaited."""
         return self.fetch(refs)
 
     def _beside(self, ref: ChunkRef) -> list[Chunk]:
+        """The chunks around an offset, as `Beside` describes them."""
         if ref.beside is None:
             return []
         start, each_side, part, page, document_id = ref.beside
@@ -49,17 +55,17 @@ class MemoryStore:
         for chunk in self._chunks.get(ChunkRef(document_id or ref.document_id), ()):
             own = _part_of(chunk)
             number = _page(own, page)
-            # Chunks come as they are, whatever stands in them.
+            # Nobody has checked the chunks: `start` may be anything.
             if type(chunk.start) is int and number is not None and (page is not None or own == part):
                 placed.append(((number, chunk.start), chunk))
-        placed.sort(key=lambda each: each[0])
+        placed.sort(key=lambda entry: entry[0])
         before = [chunk for at, chunk in placed if at < here]
         after = [chunk for at, chunk in placed if at > here]
         return [*before[-each_side:], *after[:each_side]]
 
 
 def _page(part: PartName, name: str | None) -> int | None:
-    """The number of the page under `name`, however it is kept; 0 without a name, None if it is no number."""
+    """The page number under `name`, kept as an int or a string; 0 without a name, None if it is no number."""
     if name is None:
         return 0
     number = str(dict(part).get(name))

@@ -1,7 +1,7 @@
-"""Chunks as a splitter leaves them -> chunks that say where they stand: document, index, and an id that follows.
+"""Chunks fresh from a splitter -> chunks that know their place: document, index, and an id made of both.
 
-What is there and right stays. What contradicts itself is refused: a number that is made up would have text read as
-continuous that isn't.
+Places that a chunk has already are kept. Places that contradict each other are refused: with a made-up index, text that
+isn't continuous would be joined as if it were.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ctxassembly.errors import InputError
 from ctxassembly.shown import as_name, shown
 
 IdOf = Callable[[str, int], str]
-"""From a document's id and an index to the id of the chunk that stands there."""
+"""A function from a document's id and an index to the id of the chunk there."""
 _RANDOM = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}", re.IGNORECASE)
-"""A UUID of version 4: no two runs give the same."""
+"""A UUID of version 4, which is another one in every run."""
 _PATH = "file_path"
-"""Where LlamaIndex's readers say which of two files of one name it is."""
+"""The key under which LlamaIndex's readers tell two files of one name apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a chunk stands, and its id."""
+    """The place of a chunk, and its id."""
 
     id: str
     document_id: str
@@ -35,12 +35,20 @@ class Place:
 
 
 def document_and_index(document_id: str, index: int) -> str:
-    """The id of a chunk by default: `handbook.pdf#7`."""
+    """The default id of a chunk.
+
+    >>> document_and_index("handbook.pdf", 7)
+    'handbook.pdf#7'
+    """
     return f"{document_id}#{index}"
 
 
 def uuid_of(document_id: str, index: int) -> str:
-    """The same as a UUID of version 5, for stores whose ids are UUIDs: Qdrant, and a PGVectorStore by default."""
+    """The default id as a UUID of version 5, for stores that take only UUIDs: Qdrant, and PGVectorStore by default.
+
+    >>> uuid_of("handbook.pdf", 7) == uuid_of("handbook.pdf", 7)
+    True
+    """
     import uuid  # here, so that importing the engine stays light
 
     return str(uuid.uuid5(uuid.NAMESPACE_URL, document_and_index(document_id, index)))
@@ -53,15 +61,19 @@ def number_chunks(
     document_id: str | None = None,
     id_of: IdOf = document_and_index,
 ) -> list[Chunk]:
-    """`chunks` with a document id, an index and an id that follows from both, in the order given.
+    """Copies of `chunks`, in order, with a document id, an index, and an id made of both.
 
-    Those of one document are numbered in the order in which they are handed in, which is a splitter's, across its
-    pages. Where a chunk names no document, its source (`keys.source`) does, else `document_id`. Indexes and ids that
-    are there stay, but for random ids (UUIDs of version 4); links follow the ids that change.
+    The chunks of a document are numbered as they are handed in, across its pages: a splitter leaves them in reading
+    order. A chunk without a document takes its source (`keys.source`) for one, else `document_id`. Indexes and ids that
+    are there stay, but for random ids (UUIDs of version 4). Links to ids that change are changed with them.
+
+    >>> chunks = [Chunk("", "gastro.pdf", text) for text in ("Drink water.", "Then rest.")]
+    >>> [(chunk.id, chunk.index) for chunk in number_chunks(chunks)]
+    [('gastro.pdf#0', 0), ('gastro.pdf#1', 1)]
 
     Raises:
-        InputError: a chunk names neither document nor source; indexes of one document, ids or the order of pages
-            contradict each other; two files of one name. The message says what to do.
+        InputError: a chunk has neither document nor source; the indexes of a document, ids or the order of pages
+            contradict each other; two files have one name. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
     places = placed(chunks, keys, document_id, id_of)
@@ -80,7 +92,7 @@ def number_chunks(
 
 
 def placed(chunks: Sequence[Chunk], keys: MetadataKeys, document_id: str | None, id_of: IdOf) -> list[Place]:
-    """The place of each of `chunks`; an id or a document id that isn't there is empty or None.
+    """The place of each of `chunks`. In these a missing id or document id is empty or None.
 
     Raises:
         InputError: as for `number_chunks`.
@@ -126,7 +138,7 @@ def _check_one_file(name: str, chunks: Iterable[Chunk]) -> None:
 
 
 def _check_pages(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> None:
-    """An error where the chunks without an index don't come page by page: then their order isn't that of the text."""
+    """Refuse chunks without an index that don't come page by page: they aren't in reading order."""
     last: int | None = None
     for chunk in chunks:
         page = _page(chunk, keys) if chunk.index is None else None
@@ -139,7 +151,7 @@ def _check_pages(name: str, chunks: Sequence[Chunk], keys: MetadataKeys) -> None
 
 
 def _page(chunk: Chunk, keys: MetadataKeys) -> int | None:
-    """The number of its page; a label says nothing of the order, since labels begin anew."""
+    """The page number of `chunk`. Page labels don't count: they may begin anew within a document."""
     numbers = (look_up(chunk.metadata, key) for key in keys.page)
     return next((number for number in numbers if type(number) is int), None)
 

@@ -1,6 +1,7 @@
-"""Which metadata name the page or section of a document that a chunk comes from, and so what its offset counts in.
+"""The page or section of a document that a chunk comes from, found in its metadata.
 
-Loaders give a document for each page, splitters by headings one for each section, and offsets begin anew in each.
+Offsets count in it: loaders make a document of each page, and splitters by headings one of each section, so offsets
+begin anew in each.
 """
 
 from __future__ import annotations
@@ -24,17 +25,21 @@ _NAMES = re.compile(
     re.VERBOSE,
 )
 _PLAIN = (str, int, float)
-"""One of a class of somebody's own may raise anything when it is looked at."""
+"""Exact types only: a class of the caller may raise anything when it is compared."""
 _PARTICULARS = ("page", "section", "sheet", "row_number")
 
 
 def part_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> PartName:
-    """What `metadata` say of page and section, by name; empty if that is nothing."""
+    """The metadata that name a page or section, sorted by key; empty if there are none.
+
+    >>> part_in({"page": 3, "source": "gastro.pdf", "Header 2": "Fasting"}, MetadataKeys())
+    (('Header 2', 'Fasting'), ('page', 3))
+    """
     found: dict[str, Any] = {}
-    if type(metadata) is not dict:  # assigned to a document, anything can be there
+    if type(metadata) is not dict:  # callers can assign anything to a document
         return ()
-    for each in _PARTICULARS:
-        for name in getattr(keys, each):
+    for particular in _PARTICULARS:
+        for name in getattr(keys, particular):
             value = metadata.get(name)
             if type(value) in _PLAIN:
                 found[name] = value

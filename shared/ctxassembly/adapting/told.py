@@ -1,4 +1,4 @@
-"""What adapters tell of a context, in metadata and events: citations and trace as dicts and lists of builtins."""
+"""Citations and trace of a context as dicts and lists of builtins, for the metadata and events of adapters."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from ctxassembly.saving.plain import plain, plain_trace
 
 
 class Told:
-    """What is told of a context, as builtins: each made when it is first asked for, and once for all who ask."""
+    """A context whose citations and trace are turned into builtins on first use, and only once."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
     @cached_property
     def citations(self) -> list[dict[str, Any]]:
-        """One for each label, in order."""
-        return [plain(each) for each in self.context.citations]
+        """A dict for each citation, in order."""
+        return [plain(citation) for citation in self.context.citations]
 
     @cached_property
     def trace(self) -> dict[str, Any]:
-        """As `plain_trace` gives it."""
+        """The trace as `plain_trace` writes it."""
         return plain_trace(self.context.trace)
 
 
 def block_metadata(told: Told) -> list[dict[str, Any]]:
-    """What goes with each block, in order: `citation`, `chunk_ids` and `scores` (of the hits, by id).
+    """Metadata to add for each block of a context, in order.
 
-    The `trace` is the whole context's, and longer than its text: it goes with the first block alone. The citation
-    leaves out its own metadata, beside which all this stands. The block of supplementary text has no citation; it has
-    `supplement`, which is True.
+    A block has `citation`, `chunk_ids`, and `scores` of its hits by chunk id. Only the first block has the `trace`: it
+    is the whole context's, and longer than its text. The citation comes without its own metadata, since adapters put
+    those beside it. The block of a supplement has no citation but `supplement`, which is True.
     """
-    decisions = reversed(told.context.trace.decisions)  # of those that share an id the best-ranked one tells it
-    scores = {(each.document_id, each.chunk_id): each.score for each in decisions if each.distance == 0}
+    decisions = reversed(told.context.trace.decisions)  # if several share an id, the best-ranked one is written last
+    scores = {(hit.document_id, hit.chunk_id): hit.score for hit in decisions if hit.distance == 0}
     citations = iter(told.citations)
     added: list[dict[str, Any]] = []
     for block in told.context.blocks:

@@ -1,1 +1,1 @@
-"""Reading an answer: what it cites, what it quotes, how it is spoken."""
+"""Reading an answer: its citations, its quotes, and its text as it is spoken."""

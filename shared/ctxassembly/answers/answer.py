@@ -1,21 +1,26 @@
-r"""What an answer cites, whether it comes whole or in pieces: one reader for both.
+r"""The citations of an answer: one reader for answers that come whole and for streams.
 
-Markers are `[1]`, `[1, 2]`, `[1][2]`, `[1-3]`, `[SOURCE 2]`, `【3】` and superscripts. What has their form and is none:
+A marker is `[1]`, `[1, 2]`, `[1][2]`, `[1-3]`, `[SOURCE 2]`, `【3】` or a superscript. Some text looks like a marker
+and cites nothing:
 
-- what stands in code, fenced or inline. A fence that is never closed reaches to the end; a backtick that isn't closed
-  in its line, within `CODE_CHARS`, is a mere character. Indentation alone makes no code: lists are indented, too;
-- `\[1]` and `\¹`, as the context writes it where a document forges a label;
+- code, fenced or inline. A fence that is never closed reaches to the end of the answer. A backtick that isn't closed in
+  its line, within `CODE_CHARS`, is an ordinary character. Indentation alone makes no code: lists are indented, too;
+- `\[1]` and `\¹`. The context writes a label so where a document forges it, and an answer may copy that;
 - an index, after a single small letter or a name with an underscore: `x[1]`, `my_list[1][2]`. After any other word a
-  bracket counts if its label is known, since many models write "word[1]", and is not reported if it is unknown;
-- what a source says itself where it is quoted: "... according to [2] in all cases." (see `quotations`);
+  bracket is a marker if its label is known, since many models write "word[1]"; if not, it isn't reported as unknown;
+- a reference of the source's own that the answer quotes: "... according to [2] in all cases." (see `quotations`);
 - an exponent, a charge or an isotope (10³, R², km², Ca²⁺, ¹⁴C), or any superscript whose label is unknown.
 
-`[1](https://...)` is a citation: the target stays with the marker where that is kept or renumbered, and goes with it.
+`[1](https://...)` is a citation with a link target. The target shares the fate of its marker: kept, renumbered along
+with it, or removed.
 
-What is said about a character depends on at most `LOOKBACK` characters before it and a bounded number after it, and
-waits until those are there. So the borders of pieces can't matter, and time is linear whatever the answer is. A stream
-waits longest for a marker that some source has and that follows a quotation mark in its line: until the line ends, or
-the longest quote would.
+How a stream is read. Each decision about a character depends on at most `LOOKBACK` characters before it and a bounded
+number after it, and is made only when those have come. So it makes no difference where the answer is cut into pieces,
+and time is linear whatever the answer holds. The longest wait is for a marker that some source has as well, after a
+quotation mark in the same line: until the line ends, or the longest quote would.
+
+In the code, a method that reads one construct (a fence, inline code, a bracket, a superscript, plain text) returns the
+offset at which it ends, after putting its text out; or None if more of the answer is needed to decide.
 """
 
 from __future__ import annotations
@@ -35,12 +40,15 @@ from ctxassembly.shown import shown
 from ctxassembly.wording.forms import BRACKETS, SUPERSCRIPTS
 
 Mode = Literal["keep", "renumber", "remove"]
-"""What becomes of markers: they stay; they count 1..n by first use, unknown labels as they are; they go, for speech."""
+"""Markers stay as they are, or count 1 to n by first use, or are removed, for speech.
+
+Renumbering leaves unknown labels as they are.
+"""
 
 CODE_CHARS = 1_000
-"""Longest inline code looked for: the most text that a stray backtick holds up."""
+"""Characters of the longest inline code: the most text that a stray backtick holds back."""
 BEFORE = 64
-"""Characters before a marker that are looked at."""
+"""Characters before a marker that decide whether it is an index, an exponent or escaped."""
 
 _LEFT = "".join(left for left, _ in BRACKETS)
 _BRACKETED = re.compile("|".join(rf"\{left}({INSIDE}{{1,256}})\{right}" for left, right in BRACKETS))
@@ -64,29 +72,40 @@ class Mark(NamedTuple):
     """A marker in an answer."""
 
     span: Span
-    """In the answer as it was given."""
+    """Start and end in the answer as it was given."""
     labels: tuple[str, ...]
-    """The known ones among its labels."""
+    """Those of its labels that the context has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What an answer cites."""
+    """An answer with its citations."""
 
     text: str
     """The answer, its markers kept, renumbered or removed."""
     citations: tuple[Citation, ...]
-    """Those used, in order of first use: where renumbered, label n of `text` is the n-th."""
+    """The citations used, in order of first use. With mode="renumber", label n in `text` is the n-th of them."""
     unknown: tuple[str, ...]
-    """Labels that the context doesn't have."""
+    """Labels in the answer that the context doesn't have."""
     unused: tuple[Citation, ...]
+    """The citations that the answer doesn't use, in the order of the context."""
     unlabelled: bool
-    """Whether the context shows labels and the answer, which is not empty, has none."""
+    """True if the context shows labels and the answer, which is not empty, has no marker."""
     marks: tuple[Mark, ...]
+    """The markers of the answer, in order."""
 
 
 class AnswerReader:
-    """Takes an answer in pieces of any size and gives it back as far as it is settled; then says what it cites."""
+    """A reader of an answer that comes in pieces of any size.
+
+    `feed` gives back the text that no later piece can change. After `close`, `resolved` has the citations.
+
+    >>> reader = AnswerReader([], mode="remove")
+    >>> [reader.feed(piece) for piece in ("Drink wa", "ter [", "1", "].")], reader.close()
+    (['Drink wa', 'ter', '', '.'], '')
+    >>> reader.resolved.unknown
+    ('1',)
+    """
 
     def __init__(
         self,
@@ -96,7 +115,7 @@ class AnswerReader:
         mode: Mode = "renumber",
         texts: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """`texts` gives the wording of the passages, by which a quoted reference is told from a citation."""
+        """`texts` gives the wording of the passages: a marker that is quoted from one of them cites nothing."""
         if mode not in get_args(Mode):
             raise ConfigError("mode", "one of " + ", ".join(map(repr, get_args(Mode))), mode)
         self._known: Mapping[str, Citation] = {citation.label: citation for citation in citations}
@@ -104,7 +123,8 @@ class AnswerReader:
         self._mode = mode
         self._quotations = Quotations(texts)
         self._spoken = Spoken()
-        # `_text` is what is still to be read, from `_at`, and a little before it; it begins at `_base` of the answer.
+        # `_text` is the part of the answer in memory: `LOOKBACK` characters that were read, then, from `_at` on, those
+        # to be read. It begins at offset `_base` of the answer.
         self._text, self._at, self._base = "", 0, 0
         self._fence = ""
         self._closed, self._blank = False, True
@@ -116,10 +136,10 @@ class AnswerReader:
         self._given: list[str] = []
 
     def feed(self, piece: str) -> str:
-        """What can be said for sure after this piece; often it is the piece itself.
+        """The text that is settled after this piece; mostly the piece itself.
 
         Raises:
-            InputError: the piece is no text, or the answer was closed.
+            InputError: the piece is no string, or the answer was closed.
         """
         if not isinstance(piece, str):
             raise InputError(f"an answer must be text, got {shown(piece)}")
@@ -132,13 +152,13 @@ class AnswerReader:
         return self._read()
 
     def close(self) -> str:
-        """The rest of the answer, once; then nothing."""
+        """End the answer. The rest of its text; empty if it is closed again."""
         self._closed = True
         return self._read()
 
     @property
     def resolved(self) -> Resolved:
-        """What was cited so far; complete after `close`."""
+        """The citations so far; complete after `close`."""
         return Resolved(
             text="".join(self._given),
             citations=tuple(self._known[label] for label in self._used),
@@ -150,7 +170,7 @@ class AnswerReader:
 
     @property
     def code(self) -> tuple[Span, ...]:
-        """What was code, in the answer as it was given."""
+        """Spans of code, in the answer as it was given."""
         return tuple(self._code)
 
     def _read(self) -> str:
@@ -168,7 +188,7 @@ class AnswerReader:
         return settled
 
     def _in_text(self) -> int | None:
-        """Where the next thing ends, which has been said; None if it can't be told yet."""
+        """Read the construct at `_at`, outside fences."""
         text, at = self._text, self._at
         if text[at] in " \t`~" and self._begins_line():
             if _FENCE_OPEN.match(text, at) and not self._closed:
@@ -188,7 +208,7 @@ class AnswerReader:
         return self._say(special.start() if special else len(self._text))
 
     def _fenced(self, fence: re.Match[str]) -> int | None:
-        """A line that opens a fence; after backticks it has no further one, or it is inline code."""
+        """Read a line that opens a fence. If a further backtick follows its name, it is inline code instead."""
         text, marks = self._text, fence[1]
         end = fence.end()
         if marks[0] == "`":
@@ -201,6 +221,7 @@ class AnswerReader:
         return self._say_code(end)
 
     def _in_fence(self) -> int | None:
+        """Read a line of fenced code, or the one that closes the fence."""
         text, at, mark = self._text, self._at, self._fence[0]
         if self._begins_line():
             opening = re.compile(rf"[ \t]{{0,20}}{mark}{{0,120}}[ \t]{{0,20}}\r?\Z").match(text, at)
@@ -214,7 +235,7 @@ class AnswerReader:
         return self._say_code(newline + 1 or len(text))
 
     def _inline(self, at: int) -> int | None:
-        """Inline code: up to as many backticks as opened it, in the same line."""
+        """Read inline code: it is closed by as many backticks as opened it, in the same line."""
         text = self._text
         if text[at - 1 : at] == "\\":
             return self._say(at + 1)
@@ -231,6 +252,7 @@ class AnswerReader:
         return self._say_code(closing.end()) if closing else self._say(begin)
 
     def _bracketed(self, at: int) -> int | None:
+        """Read a bracket: a marker with the link target after it, or plain text."""
         text = self._text
         if _BRACKET_OPEN.match(text, at) and not self._closed:
             return None
@@ -255,6 +277,7 @@ class AnswerReader:
         return self._mark(f"{text[at]}{self._renumbered(inner)}{text[end - 1]}{rest}", end + len(rest))
 
     def _raised(self, found: re.Match[str]) -> int | None:
+        """Read superscripts: a marker, or plain text."""
         text, at, end = self._text, found.start(), found.end()
         if _RAISED_OPEN.match(text, end) and not self._closed:
             return None
@@ -270,7 +293,7 @@ class AnswerReader:
         return self._mark(raised(self._renumbered(inner)), end)
 
     def _quoted(self, at: int, end: int) -> bool | None:
-        """Whether the marker is part of what is quoted; None if it can't be told yet."""
+        """True if the marker is quoted from a source; None if more of the answer is needed to decide."""
         text = self._text
         if not self._quotations.may_be(text, self._base, (at, end)):
             return False
@@ -279,6 +302,7 @@ class AnswerReader:
         return self._quotations.has(text, self._base, (at, end))
 
     def _cite(self, labels: Iterable[str], at: int, end: int) -> None:
+        """Note the labels of the marker from `at` to `end`."""
         known = []
         for label in labels:
             if label in self._known:
@@ -295,7 +319,7 @@ class AnswerReader:
         if self._mode == "remove":
             self._spoken.mark()
             return end
-        # Kept means to the letter; a marker read and written again need not be.
+        # Kept means to the letter: a marker written anew may differ in its blanks.
         self._out.append(written if self._mode == "renumber" else self._text[self._at : end])
         return end
 
@@ -320,7 +344,11 @@ def resolve(
     mode: Mode = "renumber",
     texts: Callable[[], Iterable[str]] = tuple,
 ) -> Resolved:
-    """What `answer` cites."""
+    """The citations of a whole answer.
+
+    >>> resolve("Drink water [1].", []).unknown
+    ('1',)
+    """
     reader = AnswerReader(citations, labelled=labelled, mode=mode, texts=texts)
     reader.feed(answer)
     reader.close()
@@ -328,7 +356,7 @@ def resolve(
 
 
 def stream(pieces: Iterable[str], reader: AnswerReader) -> Generator[str, None, Resolved]:
-    """What `reader` gives back for each of `pieces`, nothing left out and nothing empty; returns what it resolved."""
+    """Yield the settled text after each piece, unless it is empty; return the resolved answer."""
     for piece in pieces:
         if settled := reader.feed(piece):
             yield settled

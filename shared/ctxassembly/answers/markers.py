@@ -1,7 +1,7 @@
-"""What a marker in an answer names, and the same marker with other labels.
+"""The labels that a marker names, and the same marker with other labels.
 
-A marker is what stands between its brackets: "1", "1, 2", "1-3", "SOURCE 2", "Bron 1; Bron 4". Superscripts become the
-same: "¹,²" is "1,2".
+Here a marker is the text between its brackets: "1", "1, 2", "1-3", "SOURCE 2", "Bron 1; Bron 4". Superscripts are read
+as such a text: "¹,²" as "1,2".
 """
 
 from __future__ import annotations
@@ -12,27 +12,31 @@ from collections.abc import Callable, Container
 from ctxassembly.wording.forms import DASHES, MAX_DIGITS, SUPERSCRIPTS, marker_words
 
 MAX_RANGE = 50
-"""Labels in one range. "[1-1000]" and "[1914-1980]" are no citations, and nobody's memory is filled with them."""
+"""Most labels in one range: "[1914-1980]" is no citation, and a longer range would only fill memory."""
 
 _WORD = rf"(?:(?:{'|'.join(map(re.escape, marker_words()))})[ :#]{{0,2}})?"
 _NUMBER = rf"[0-9]{{1,{MAX_DIGITS}}}"
 _DASH = f" ?[{DASHES}] ?"
 _ITEM = rf"{_WORD}{_NUMBER}(?:{_DASH}{_WORD}{_NUMBER})?"
 _ITEMS = re.compile(rf" ?{_ITEM}(?: ?[,;] ?{_ITEM})* ?", re.IGNORECASE)
-_EACH = re.compile(rf"({_NUMBER})(?:({_DASH}{_WORD})({_NUMBER}))?", re.IGNORECASE)
+_PART = re.compile(rf"({_NUMBER})(?:({_DASH}{_WORD})({_NUMBER}))?", re.IGNORECASE)
 
-INSIDE = f"[0-9 ,;:#{DASHES}{''.join(sorted({each for word in marker_words() for each in word + word.upper()}))}]"
-"""A character between the brackets of a marker."""
+INSIDE = f"[0-9 ,;:#{DASHES}{''.join(sorted({letter for word in marker_words() for letter in word + word.upper()}))}]"
+"""A regular expression for a character between the brackets of a marker."""
 _LOWERED = str.maketrans(SUPERSCRIPTS + "⁻", "0123456789-")
 _RAISED = str.maketrans("0123456789-", SUPERSCRIPTS + "⁻", " ")
 
 
 def labels_in(inner: str) -> tuple[str, ...]:
-    """The labels that a marker names, in order, each once; none if `inner` is no marker's."""
+    """The labels that a marker names, in order, each once; none if `inner` is no marker.
+
+    >>> labels_in("Bron 1; Bron 4-6"), labels_in("see 1")
+    (('1', '4', '5', '6'), ())
+    """
     if not _ITEMS.fullmatch(inner):
         return ()
     found: dict[str, None] = {}
-    for item in _EACH.finditer(inner):
+    for item in _PART.finditer(inner):
         numbers = _numbers(item)
         if not 0 < len(numbers) <= MAX_RANGE:
             return ()
@@ -43,7 +47,10 @@ def labels_in(inner: str) -> tuple[str, ...]:
 def relabelled(inner: str, new: Callable[[str], str]) -> str:
     """The marker with `new(label)` for each label, everything else as it was.
 
-    A range stays one if its labels still follow each other, and becomes a list if not.
+    A range whose new labels still follow each other stays a range; any other becomes a list.
+
+    >>> relabelled("1, 3-4", {"1": "2", "3": "5", "4": "1"}.__getitem__)
+    '2, 5, 1'
     """
 
     def written(item: re.Match[str]) -> str:
@@ -53,11 +60,17 @@ def relabelled(inner: str, new: Callable[[str], str]) -> str:
             return f"{first}{item[2]}{last}"
         return ", ".join(labels)
 
-    return _EACH.sub(written, inner)
+    return _PART.sub(written, inner)
 
 
 def lowered(superscript: str, known: Container[str]) -> str:
-    """Superscript digits as a marker: "¹²" is 12 if there is such a label, else 1 and 2 if there are those."""
+    """The marker that superscript digits stand for.
+
+    "¹²" is label 12 if that is known. If not, it is labels 1 and 2, provided that both are known.
+
+    >>> lowered("¹²", {"1", "2", "12"}), lowered("¹²", {"1", "2"})
+    ('12', '1,2')
+    """
     inner = superscript.translate(_LOWERED)
     if inner.isdecimal() and inner not in known and all(digit in known for digit in inner):
         return ",".join(inner)
@@ -65,7 +78,7 @@ def lowered(superscript: str, known: Container[str]) -> str:
 
 
 def raised(inner: str) -> str:
-    """A marker in superscript digits."""
+    """A marker written in superscript digits."""
     return inner.translate(_RAISED)
 
 

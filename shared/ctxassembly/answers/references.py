@@ -1,4 +1,4 @@
-"""The documents behind a context, as one names them without labels: for a voice, or under an answer that cites none."""
+"""The documents behind a context, named without labels: for a voice, or below an answer that cites none."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ctxassembly.wording.particulars import Particulars
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One document, by what the metadata of its chunks in the context say; what they don't say is None.
+    """A document as the metadata of its chunks in the context name it; None where they don't.
 
-    Section, sheet, row and start line belong together: they are those of the first chunk that names any of them.
+    Section, sheet, row and start line belong together: they come from the first chunk that has any of them.
     """
 
     document_id: str
@@ -28,11 +28,11 @@ class Reference:
     row: int | str | None = None
     start_line: int | str | None = None
     pages: tuple[int | str, ...] = ()
-    """The pages that stand in the context, each once, whole numbers in ascending order before others."""
+    """Its pages in the context, each once: whole numbers in ascending order, then others."""
 
 
 def references(passages: Iterable[Passage], keys: MetadataKeys) -> tuple[Reference, ...]:
-    """One reference per document, in the order in which they are first read."""
+    """One reference for each document, in reading order."""
     read = Particulars(keys)
     chunks: dict[str, list[Chunk]] = {}
     for passage in passages:

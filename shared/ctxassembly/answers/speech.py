@@ -1,4 +1,4 @@
-"""A text without its markers, as it is read aloud: nothing is left of them that a voice would stumble over."""
+"""An answer without its markers, as it is read aloud: no blank or comma of theirs is left to stumble over."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ BLANKS = " \t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 
 
 class Spoken:
-    """Joins what stands between markers, told of one after the other in pieces of any size.
+    """Joins the text around markers, which comes in pieces of any size.
 
-    Blanks before a marker go with it; so do a comma or semicolon between two, and what separates a marker at the
-    beginning of a line from its text. A blank that parted two words stays.
+    Blanks before a marker go with it. So do a comma or semicolon between two markers, and whatever parts a marker at
+    the beginning of a line from its text. A blank that parts two words stays.
+
+    >>> spoken, said = Spoken(), []
+    >>> for text in ("Drink water ", None, ", ", None, " and rest ", None, "."):
+    ...     said += spoken.say(text) if text else spoken.mark() or []
+    >>> "".join(said + spoken.rest())
+    'Drink water and rest.'
     """
 
     def __init__(self) -> None:
         self._held: list[str] = []
-        """Blanks, and after a marker a comma, of which the next character decides."""
+        """Blanks, and a comma after a marker: the next character decides whether they are said."""
         self._after_mark = self._comma = self._parted = False
         self._begins_line = True
 
     def say(self, text: str) -> list[str]:
-        """What can be said for sure, now that `text` has come."""
+        """The text that is settled once `text` has come."""
         while text:
             if self._after_mark and not self._comma and text[0] in ",;":
                 self._comma = True
@@ -34,17 +40,18 @@ class Spoken:
         return []
 
     def mark(self) -> None:
-        """Take note of a marker, which is left out."""
+        """Leave out a marker that comes here."""
         self._parted = self._parted or bool(self._held)
         self._held.clear()
         self._after_mark, self._comma = True, False
 
     def rest(self) -> list[str]:
-        """What is still held, at the end."""
+        """The text still held back at the end of the answer."""
         held, self._held = self._held, []
         return held
 
     def _settle(self, text: str) -> list[str]:
+        """Decide on the held blanks by `text`, which begins with none, and hold back the blanks at its end."""
         said = self._held
         if self._after_mark and self._begins_line:
             said = []

@@ -1,1 +1,1 @@
-"""Several contexts in one conversation: their labels, and what an answer cites of all of them."""
+"""Several contexts in one conversation: their labels, and the citations of an answer over all of them."""

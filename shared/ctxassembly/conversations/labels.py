@@ -1,4 +1,4 @@
-"""The labels of one conversation, counted on from context to context."""
+"""Labels that count on from one context of a conversation to the next."""
 
 from __future__ import annotations
 
@@ -11,21 +11,31 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.settings.config import MAX_FIRST_LABEL
 
 OfCall = Union["Labels", Callable[[], "Labels | None"], None]
-"""As adapters are given labels: those of one conversation, or a function that tells those of the running one."""
+"""The `labels` of an adapter: those of one conversation, or a function that gives those of the running one."""
 
 
 class Labels:
-    """The labels of one conversation: each context that is assembled with them has the next ones.
+    """The labels of one conversation: each context assembled with them takes the next ones.
 
-    Contexts that are assembled one after the other have them without a gap. Those that are assembled at the same time,
-    in threads or on the event loop, have different ones too, maybe with a gap between. Copies count together.
+    Contexts assembled one after the other have labels without a gap. Contexts assembled at the same time, in threads or
+    on the event loop, never share a label, but a gap may be left between them. A copy counts together with its
+    original.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> labels = Labels()
+    >>> for name in ("before.pdf", "after.pdf"):
+    ...     print(assemble([Hit(Chunk(name, name, "Drink water.", metadata={"source": name}))], labels=labels))
+    [1] Source: before.pdf
+    Drink water.
+    [2] Source: after.pdf
+    Drink water.
     """
 
     def __init__(self, first: int = 1) -> None:
-        """`first` is the first context's first label.
+        """`first` is the first label of the first context.
 
         Raises:
-            ConfigError: it is no integer from 1 to 900,000.
+            ConfigError: `first` is no integer from 1 to 900,000.
         """
         check_int("first", first, 1, MAX_FIRST_LABEL)
         self._next = first
@@ -33,28 +43,28 @@ class Labels:
 
     @classmethod
     def after(cls, sources: Any) -> Labels:
-        """The labels of a conversation that goes on: the next one after all in `sources`, as `resolve` takes them.
+        """Labels that go on after the highest one in `sources`, which are given as to `resolve`.
 
-        Labels.after(state["messages"])
+        For a conversation restored from a checkpoint: Labels.after(state["messages"]).
         """
-        from ctxassembly.conversations.resolve import last_label  # who counts on needs nothing of answers
+        from ctxassembly.conversations.resolve import last_label  # here, so that counting on loads no reader of answers
 
         return cls(last_label(sources) + 1)
 
     @property
     def next(self) -> int:
-        """The next context's first label."""
+        """The first label of the next context."""
         return self._next
 
     def take(self, most: int) -> int:
-        """The first one of `most` labels that nobody else gets."""
+        """Reserve `most` labels for one context, and give back the first of them."""
         with self._lock:
             first = self._next
             self._next += most
         return first
 
     def give_back(self, first: int, end: int) -> None:
-        """The labels from `first` to before `end` were not used: others get them, if none were taken meanwhile."""
+        """Release the unused labels from `first` to before `end`; they are lost if others were reserved meanwhile."""
         with self._lock:
             if self._next == end:
                 self._next = first
@@ -73,20 +83,20 @@ class Labels:
 
 
 def check_labels(given: object) -> None:
-    """Nothing if `given` is what an adapter may be given as labels.
+    """Check the `labels` of an adapter.
 
     Raises:
-        ConfigError: it is something else.
+        ConfigError: `given` is neither a Labels, nor a function, nor None.
     """
     if not (given is None or isinstance(given, Labels) or callable(given)) or isinstance(given, type):
         raise ConfigError("labels", "a Labels(), or a function without arguments that returns one or None", given)
 
 
 def labels_of_call(given: OfCall) -> Labels | None:
-    """The labels that a call takes its own from.
+    """The conversation's labels for one call: `given`, or the result of calling it.
 
     Raises:
-        ConfigError: the function returned something else.
+        ConfigError: the function returned something else than a Labels or None.
     """
     labels = given if given is None or isinstance(given, Labels) else given()
     if not (labels is None or isinstance(labels, Labels)):

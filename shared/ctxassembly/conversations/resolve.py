@@ -1,6 +1,6 @@
-"""What an answer cites of all that was read for it: several contexts, or the documents or nodes that a chain returned.
+"""The citations of an answer over everything that was read for it: contexts, documents, nodes, messages.
 
-Nothing of a framework is imported: a document is told by the citation that an adapter has put into its metadata.
+No framework is imported: documents and nodes are known by the citation that an adapter put into their metadata.
 """
 
 from __future__ import annotations
@@ -19,25 +19,31 @@ from ctxassembly.text.words import wording
 from ctxassembly.wording.formats import FORMATS
 
 ADDED = frozenset({"citation", "chunk_ids", "scores", "trace"})
-"""What adapters add to the metadata of a label's best chunk."""
+"""Keys that adapters add to the metadata of the best chunk of a label."""
 _HOLDERS = ("source_nodes", "artifact")
-"""Where a LlamaIndex response and a LangChain tool message have what was read."""
+"""Attributes with the sources of a LlamaIndex response and of a LangChain tool message."""
 
 
 def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
-    """What `answer` cites of `sources`; its text with the markers renumbered, kept or removed (for speech).
+    """The citations that `answer` uses, and its text with the markers renumbered, kept or removed (for speech).
 
-    `sources` is a `Context` or what its `to_dict` gave, a document or node that an adapter returned, a LlamaIndex
-    response, a LangChain message, or a list of any of these: `[first, second]`, `documents`, `response`,
-    `state["messages"]`, in a checkpoint as well. What has no citation (a question, a sub-answer, a supplement) is
-    passed over.
+    `sources` is a `Context`, the dict that its `to_dict` gave, a document or node that an adapter returned, a
+    LlamaIndex response, a LangChain message, or a list of any of these: `[first, second]`, `documents`, `response`,
+    `state["messages"]`. Each may come from a checkpoint. Sources without a citation (a question, a sub-answer, a
+    supplement) are skipped.
+
+    >>> from ctxassembly import Chunk, Hit, Labels, assemble
+    >>> labels = Labels()
+    >>> contexts = [assemble([Hit(Chunk(name, name, "Drink water."))], labels=labels) for name in ("before", "after")]
+    >>> [citation.document_id for citation in resolve("Drink water [2].", contexts).citations]
+    ['after']
 
     Raises:
-        InputError: two sources have one label, or something else is among `sources`.
+        InputError: two sources have the same label, or `sources` has something else in it.
     """
     known = list(_known(sources))
     citations: dict[str, Citation] = {}
-    for citation in (citation for each in known for citation in each.citations):
+    for citation in (citation for source in known for citation in source.citations):
         other = citations.setdefault(citation.label, citation)
         if _identity(other) != _identity(citation):
             raise InputError(
@@ -47,23 +53,23 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     return resolved_of(
         answer,
         tuple(citations.values()),
-        labelled=any(each.labelled for each in known),
+        labelled=any(source.labelled for source in known),
         mode=mode,
-        texts=lambda: (wording(text) for each in known for text in each.texts),
+        texts=lambda: (wording(text) for source in known for text in source.texts),
     )
 
 
 def last_label(sources: Any) -> int:
-    """The highest label in `sources`, as `resolve` takes them; 0 if there is none."""
-    return max((int(citation.label) for each in _known(sources) for citation in each.citations), default=0)
+    """The highest label in `sources`, given as to `resolve`; 0 if there is none."""
+    return max((int(citation.label) for source in _known(sources) for citation in source.citations), default=0)
 
 
 class _Known(NamedTuple):
-    """What one source adds."""
+    """One source, as far as an answer is resolved by it."""
 
     citations: Sequence[Citation]
     labelled: bool
-    """Whether its reader sees labels."""
+    """True if the model saw labels in it."""
     texts: Sequence[str]
 
 
@@ -71,12 +77,12 @@ def _known(sources: Any) -> Iterator[_Known]:
     if isinstance(sources, Mapping) and "passages" in sources:
         sources = Context.from_dict(sources)
     if isinstance(sources, Context):
-        yield _Known(sources.citations, sources.labelled, [each.text for each in sources.passages])
+        yield _Known(sources.citations, sources.labelled, [passage.text for passage in sources.passages])
         return
     several = next((held for name in _HOLDERS if (held := getattr(sources, name, None)) is not None), sources)
     if isinstance(several, Sequence) and not isinstance(several, (str, bytes)):
-        for each in several:
-            yield from _known(each)
+        for one in several:
+            yield from _known(one)
         return
     source = _part(sources, "node") or sources
     metadata = _part(source, "metadata")
@@ -84,12 +90,12 @@ def _known(sources: Any) -> Iterator[_Known]:
         citation = metadata.get("citation")
         if isinstance(citation, Mapping) and "label" in citation:
             yield _of_document(source, citation, metadata)
-    elif _part(sources, "content") is None:  # a message that brings nothing with it
+    elif _part(sources, "content") is None:  # messages without sources are skipped
         raise InputError(f"sources must be contexts, or documents or nodes with their metadata, got {shown(sources)}")
 
 
 def _part(source: Any, name: str) -> Any:
-    """What a document has under `name`: in a checkpoint it is a dict."""
+    """The attribute `name` of a document; its item if the document is a dict, as in a checkpoint."""
     return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
 
 

@@ -1,6 +1,6 @@
-"""Views of a context for people: what the model reads, where it comes from, what was left out and why.
+"""Views of a context for people: the text that the model reads, its sources, the chunks left out and why.
 
-They read the fields of a context (`Assembled`) and nothing else, and load when one of them is first asked for.
+A view reads the fields of a context (`Assembled`) and nothing else. It is imported when it is first asked for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The budget as a bar: what the tokens went to, what is free, what had no room."""
+"""The budget as a bar: tokens by document and purpose, tokens that are free, and tokens that had no room."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ctxassembly.inspect.tables import number, share
 from ctxassembly.inspect.tally import Spent, spent
 
 LEAST_LETTERED = 0.03
-"""Of the bar: a smaller part has no room for its letter, which stands in the list below it."""
+"""Share of the bar from which a part shows its letter; the list below the bar has all letters."""
 
 
 class _Part(NamedTuple):
@@ -26,7 +26,7 @@ class _Part(NamedTuple):
 
 
 def budget(context: Assembled, names: Names) -> Html:
-    """The bar, and its parts by name and number."""
+    """The bar, and below it the list of its parts with their numbers."""
     spending = spent(context)
     parts = list(_parts(spending, names))
     room = max(spending.total + spending.free, 1)
@@ -58,7 +58,7 @@ def budget(context: Assembled, names: Names) -> Html:
 
 
 def _over(trace: Trace, room: int) -> Html:
-    """What had no room, as long as it is beside the bar; all of that at most."""
+    """A bar for the chunks left out, on the scale of the budget and at most as long, with their cost in words."""
     if not trace.left_out:
         return Html()
     cost = trace.left_out_tokens
@@ -73,7 +73,7 @@ def _beside(cost: int, room: int) -> str:
 
 
 def _parts(spending: Spent, names: Names) -> Iterator[_Part]:
-    ranked = sorted(spending.documents.items(), key=lambda each: -each[1])
+    ranked = sorted(spending.documents.items(), key=lambda entry: -entry[1])
     large = dict(ranked[:DOCUMENTS])
     for document_id, amount in spending.documents.items():
         if document_id in large:

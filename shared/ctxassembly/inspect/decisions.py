@@ -1,4 +1,4 @@
-"""Every decision on a row of its own, and the notes on what had to be mended."""
+"""The table of decisions, one row each, and the notes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ctxassembly.inspect.tables import fold, number, row, score, table
 _COLUMNS = ("chunk", "document", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
 _NUMBERS = (2, 3, 4, 8)
 _SEARCHED = ("found by", "has of the query")
-"""Columns of what there is only where a retriever tells it, or where there is a query."""
+"""Columns shown only if a retriever says how it searched, or if there is a query."""
 
 
 def decisions(context: Assembled, names: Names) -> Html:
-    """The table, folded; `names` then leads to the rows that have room in it."""
+    """The folded table. From then on `names` links to the rows that have room in it."""
     found = context.trace.decisions
-    known = (any(each.search_method for each in found[:DECISIONS]), any(each.matches for each in found[:DECISIONS]))
+    known = (any(one.search_method for one in found[:DECISIONS]), any(one.matches for one in found[:DECISIONS]))
     columns = (*_COLUMNS, *compress(_SEARCHED, known))
     rows = within(_rows(found[:DECISIONS], names, known), DECISIONS_BYTES)
     names.lead_to(found[: len(rows)])
@@ -30,7 +30,7 @@ def decisions(context: Assembled, names: Names) -> Html:
 
 
 def notes(context: Assembled) -> Html:
-    """The fallbacks taken, nothing if there were none."""
+    """The notes of the trace, on fallbacks and mended values; empty if there are none."""
     found = context.trace.notes
     if not found:
         return Html()
@@ -39,20 +39,20 @@ def notes(context: Assembled) -> Html:
 
 
 def _rows(found: tuple[Decision, ...], names: Names, known: tuple[bool, bool]) -> Iterator[Html]:
-    for place, each in enumerate(found):
-        document = names.document(each.document_id)
-        searched = (each.search_method or "–", ", ".join(each.matches or ()) or "–")
+    for place, decision in enumerate(found):
+        document = names.document(decision.document_id)
+        searched = (decision.search_method or "–", ", ".join(decision.matches or ()) or "–")
         yield row(
-            shortened(each.chunk_id, ID_CHARS),
+            shortened(decision.chunk_id, ID_CHARS),
             joined(document.key, " ", document.name),
-            f"{each.rank + 1}",
-            f"{each.distance}",
-            score(each.score),
-            each.outcome,
-            shortened(each.reason, VALUE_CHARS)
-            + (f", {each.stripped_chars:,} stripped" if each.stripped_chars else ""),
-            shortened(each.because_of or "–", ID_CHARS),
-            _tokens(each),
+            f"{decision.rank + 1}",
+            f"{decision.distance}",
+            score(decision.score),
+            decision.outcome,
+            shortened(decision.reason, VALUE_CHARS)
+            + (f", {decision.stripped_chars:,} stripped" if decision.stripped_chars else ""),
+            shortened(decision.because_of or "–", ID_CHARS),
+            _tokens(decision),
             *(shortened(cell, VALUE_CHARS) for cell in compress(searched, known)),
             numbers=_NUMBERS,
             id_=f"{names.anchor}-r{place}",

@@ -1,4 +1,4 @@
-"""What the views call a document and a chunk: one name, one letter and one look each, wherever they appear."""
+"""Names of documents and chunks in the views: one name, one letter and one look each, wherever they appear."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Named(NamedTuple):
 
     letter: str
     name: str
-    """Its file, title or address; its id if it has none of them."""
+    """Its file, title or address; its id if it has none of these."""
     look: str
-    """The classes with its colour and border."""
+    """The CSS classes with its colour and border."""
 
     @property
     def key(self) -> Html:
@@ -32,7 +32,7 @@ class Named(NamedTuple):
 
 
 class Names:
-    """The documents of one context, those in it first, and where its decisions are to be found on the page."""
+    """The documents of one context, those that stand in it first, and links to the rows of its decisions."""
 
     def __init__(self, context: Assembled, anchor: str) -> None:
         self.anchor = anchor
@@ -50,25 +50,25 @@ class Names:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Of all documents, in the order of their letters."""
+        """The ids of all documents, in the order of their letters."""
         return tuple(self._documents)
 
     def document(self, document_id: str) -> Named:
-        """The document of that id."""
+        """The document with that id."""
         return self._documents[document_id]
 
     def lead_to(self, shown: Iterable[Decision]) -> None:
-        """From here on `row` knows the rows of `shown`, the first decisions of all; before it knows none."""
-        for row, each in enumerate(shown):
-            self._rows.setdefault((each.chunk_id, each.rank, each.distance), row)
+        """Let `row` link to the rows of `shown`, which are the first decisions of the trace."""
+        for row, decision in enumerate(shown):
+            self._rows.setdefault((decision.chunk_id, decision.rank, decision.distance), row)
 
     def row(self, chunk_id: str, rank: int, distance: int) -> str | None:
-        """The address of the decision on a chunk, if its row is shown."""
+        """The address of the row for a chunk, None if it isn't shown."""
         row = self._rows.get((chunk_id, rank, distance))
         return None if row is None else f"#{self.anchor}-r{row}"
 
     def chip(self, candidate: Candidate) -> Html:
-        """The mark where a chunk begins: a filled dot and the rank of a hit, an empty one of a neighbour's hit."""
+        """The mark at the beginning of a chunk: a filled dot for a hit, an empty one for a neighbour, and the rank."""
         rank, steps, chunk = candidate.rank + 1, candidate.distance, candidate.chunk
         mark = f"○ {rank}±{steps}" if steps else f"● {rank}"
         kind = f"neighbour, {steps} from hit {rank}" if steps else f"hit {rank}"
@@ -86,7 +86,7 @@ class Names:
         )
 
     def badges(self, chunk: Chunk) -> Html:
-        """What the retriever says of how it found `chunk`, if it does."""
+        """How the retriever found `chunk`, if its metadata say so."""
         return joined(*self._badges(chunk))
 
     def _badges(self, chunk: Chunk) -> Iterator[Html]:
@@ -100,13 +100,13 @@ class Names:
 
 
 def _chunks(context: Assembled) -> Iterator[tuple[str, Chunk | None]]:
-    """Each chunk with the id that its document goes by; those left out are at hand only if they were kept hits."""
+    """Each document id with a chunk, in reading order; None if the context doesn't hold the chunk."""
     for passage in context.passages:
         for piece in passage.pieces:
             yield passage.document_id, piece.candidate.chunk
     for citation in context.citations:
         yield citation.document_id, None
-    fragments = {each.rank: each.chunk for each in context.hits}
+    fragments = {hit.rank: hit.chunk for hit in context.hits}
     for decision in context.trace.decisions:
         chunk = None if decision.distance else fragments.get(decision.rank)
         yield decision.document_id, None if chunk is None else mended_chunk(chunk, decision.rank)[0]

@@ -1,4 +1,8 @@
-"""The retrieved fragments as they came, with the text that another one has too."""
+"""The retrieved fragments as they came, with the text that they share marked.
+
+Shared text is found by windows of `LEAST_SHARED_CHARS` characters: a window that occurs in two fragments is shared, and
+windows that touch make one stretch.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,13 @@ from ctxassembly.inspect.tables import score, share
 from ctxassembly.tracing.held import COMPARED_CHARS, FRAGMENTS
 
 LEAST_SHARED_CHARS = 21
-"""From where the engine takes shared text for an overlap, unless it is told otherwise."""
+"""Fewest characters that count as shared: by default the engine takes as many for an overlap."""
 
 
 def fragments(context: Assembled, names: Names) -> Html:
-    """The hits in the order in which they came."""
-    decisions = {each.rank: each for each in context.trace.decisions if not each.distance}
-    found = [each for each in context.hits if each.rank < FRAGMENTS]
+    """The hits in the order of the retriever, a card each."""
+    decisions = {decision.rank: decision for decision in context.trace.decisions if not decision.distance}
+    found = [hit for hit in context.hits if hit.rank < FRAGMENTS]
     cards = within(_cards(found, names, decisions), FRAGMENTS_BYTES)
     if not found:
         cards.append(tag("p", "No fragments are at hand.", class_="cxa-soft"))
@@ -30,7 +34,11 @@ def fragments(context: Assembled, names: Names) -> Html:
 
 
 def shared_spans(texts: Sequence[str]) -> list[list[Span]]:
-    """For each text its stretches that stand in another one, too: ascending and apart."""
+    """The stretches of each text that occur in another one, too, ascending and apart.
+
+    >>> shared_spans(["Drink water until two hours before.", "So: Drink water until two hours"])
+    [[(0, 27)], [(4, 31)]]
+    """
     where: dict[str, int] = {}
     several: set[str] = set()
     windows = [list(_windows(text)) for text in texts]
@@ -42,7 +50,7 @@ def shared_spans(texts: Sequence[str]) -> list[list[Span]]:
 
 
 def _windows(text: str) -> Iterator[tuple[int, str]]:
-    """All that is looked up of `text`, each with its place: of a long one its two ends, where chunks overlap."""
+    """The windows of `text` with their offsets. A long text is searched at its two ends only, where chunks overlap."""
     size = LEAST_SHARED_CHARS
     for begin, end in _ends(text, COMPARED_CHARS, COMPARED_CHARS):
         for at in range(begin, end - size + 1):
@@ -50,7 +58,7 @@ def _windows(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _ends(text: str, room: int, most: int) -> list[Span]:
-    """All of a text of at most `most` characters; of a longer one its two ends, half of `room` each."""
+    """The span of a text of at most `most` characters; of a longer one the spans of its ends, half of `room` each."""
     half = room // 2
     return [(0, len(text))] if len(text) <= most else [(0, half), (len(text) - half, len(text))]
 
@@ -66,8 +74,8 @@ def _stretches(windows: Sequence[tuple[int, str]], several: set[str]) -> list[Sp
 
 def _cards(found: Sequence[Fragment], names: Names, decisions: dict[int, Decision]) -> Iterator[Html]:
     first: dict[tuple[str, int], int] = {}
-    for each, spans in zip(found, shared_spans([each.chunk.text for each in found]), strict=True):
-        place, text, decision = each.rank, each.chunk.text, decisions.get(each.rank)
+    for hit, spans in zip(found, shared_spans([hit.chunk.text for hit in found]), strict=True):
+        place, text, decision = hit.rank, hit.chunk.text, decisions.get(hit.rank)
         facts: list[str] = [tag("b", f"{place + 1}")]
         look = ""
         if decision is not None:
@@ -78,24 +86,24 @@ def _cards(found: Sequence[Fragment], names: Names, decisions: dict[int, Decisio
             facts += [
                 document.key,
                 shortened(decision.chunk_id, ID_CHARS),
-                f"score {score(mended_score(each.score)[0])}",
+                f"score {score(mended_score(hit.score)[0])}",
             ]
             facts.append(tag("a", shortened(said, ID_CHARS), href=address))
-            facts.append(names.badges(mended_chunk(each.chunk, place)[0]))
-        twin = first.setdefault((text, each.characters), place)
+            facts.append(names.badges(mended_chunk(hit.chunk, place)[0]))
+        twin = first.setdefault((text, hit.characters), place)
         if twin != place:
             facts.append(tag("mark", f"same text as {twin + 1}"))
         elif repeated := sum(stop - start for start, stop in spans):
-            ends = " of both ends" if each.characters > len(text) else ""
+            ends = " of both ends" if hit.characters > len(text) else ""
             said = f"{share(repeated, len(text))}{ends} repeated"
             facts.append(tag("span", said, class_="cxa-soft"))
         head = tag("div", *(tag("span", fact) for fact in facts), class_="cxa-line")
-        body = tag("div", *_marked(text, spans, each.characters - len(text)), class_="cxa-text", lang="", dir="auto")
+        body = tag("div", *_marked(text, spans, hit.characters - len(text)), class_="cxa-text", lang="", dir="auto")
         yield tag("article", head, body, class_=f"cxa-card cxa-fragment {look}".rstrip())
 
 
 def _marked(text: str, spans: Sequence[Span], missing: int) -> Iterator[Html | str]:
-    """The text, of a long one its two ends, with the shared stretches marked; `missing` from its middle already."""
+    """The text, or its two ends if it is long, with `spans` marked. `missing` characters of its middle are left out."""
     at = 0
     for begin, end in _ends(text, FRAGMENT_CHARS, FRAGMENT_CHARS + HIDDEN_CHARS - 1):
         if begin:

@@ -1,4 +1,4 @@
-"""What was done to the retrieved chunks, in plain words: the first thing that a view says."""
+"""The lede of a view: what was done to the retrieved chunks, in plain words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ctxassembly.data.trace import Trace
 
 
 def lede(context: Assembled) -> tuple[str, str]:
-    """What became of the hits, and what was done for it: a phrase and a sentence; the latter may be empty."""
+    """A phrase on what the hits became, and a sentence on what was done for it, which may be empty."""
     trace = context.trace
     hits, passages = counted(trace.hits, "retrieved chunk"), len(context.passages)
     documents = len({passage.document_id for passage in context.passages})
@@ -19,18 +19,22 @@ def lede(context: Assembled) -> tuple[str, str]:
 
 
 def counted(number: int, one: str) -> str:
-    """A number and what it counts, which takes an s."""
+    """A number with its noun, which takes an s in the plural.
+
+    >>> counted(1, "chunk"), counted(1200, "chunk")
+    ('1 chunk', '1,200 chunks')
+    """
     return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def _done(trace: Trace) -> Iterator[str]:
     decisions = trace.decisions
-    standing = [each for each in decisions if each.stands]
-    if copies := sum(each.outcome == "duplicate" for each in decisions):
+    standing = [decision for decision in decisions if decision.stands]
+    if copies := sum(decision.outcome == "duplicate" for decision in decisions):
         yield counted(copies, "duplicate") + " removed"
     if trace.stripped_chars:
         yield counted(trace.stripped_chars, "repeated character") + " stripped"
-    if neighbours := sum(each.distance > 0 for each in standing):
+    if neighbours := sum(decision.distance > 0 for decision in standing):
         yield counted(neighbours, "neighbour") + " added for context"
     if shortened := len(trace.shortened):
         yield counted(shortened, "chunk") + " shortened"

@@ -1,31 +1,32 @@
-"""How much a view shows at most, so that a page keeps below a megabyte whatever was assembled.
+"""The most that a view shows, so that a page stays below a megabyte whatever was assembled.
 
-What is beyond a limit is counted in a line of its own, never left out in silence.
+Beyond a limit a view says how many more there are: nothing is left out in silence.
 """
 
 READING_BYTES = 300_000
-"""Of the reading view with all its markup: some 40,000 tokens of text."""
+"""Bytes of the reading view with its markup: some 40,000 tokens of text."""
 FRAGMENTS_BYTES = 150_000
-"""Of the retrieved fragments, marked up."""
+"""Bytes of the retrieved fragments with their markup."""
 DECISIONS_BYTES = 250_000
-"""Of the rows of the table of decisions."""
+"""Bytes of the rows in the table of decisions."""
 NOTES_BYTES = 30_000
+"""Bytes of the notes."""
 DETAILED_CHUNKS = 20
 """Chunks listed under one label."""
 FRAGMENT_CHARS = 1_500
-"""Characters of each; of longer ones the two ends are shown, where chunks overlap."""
+"""Characters of a fragment. A longer one shows its two ends, where chunks overlap."""
 HIDDEN_CHARS = 300
-"""Fewer of a fragment are not worth hiding."""
+"""Fewest characters of a fragment that are worth hiding."""
 COUNTED_CHUNKS = 2_000
-"""Duplicates whose tokens are counted."""
+"""Duplicates whose tokens are counted, for each rule."""
 GONE_CHARS = 600
-"""Characters of each part that was stripped or cut."""
+"""Characters of a part that was stripped or cut."""
 DECISIONS = 300
 """Rows of the table of decisions."""
 DOCUMENTS = 8
-"""Documents with a line of their own in the budget; the others have one together."""
+"""Documents with a line of their own in the budget; the others share one."""
 ORDER_LABELS = 12
-"""Labels shown of each context that is compared."""
+"""Labels shown of each context in a comparison."""
 ID_CHARS = 60
 """Characters of an id, and of a file's name in a table."""
 VALUE_CHARS = 120

@@ -1,6 +1,6 @@
-"""How a view looks: one palette in two lights, one style sheet whose every rule keeps within the view.
+"""The look of a view: one palette for light and dark, and one style sheet whose rules apply inside the view only.
 
-Colour never says anything alone: a document has a letter and a border of its own besides, a hit a filled dot.
+Colour never carries meaning alone: a document has a letter and a border of its own as well, and a hit a filled dot.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DARK = {
 }  # fmt: skip
 COLOURS = 6
 BORDERS = ("solid", "double", "dashed", "dotted")
-"""With six colours: twelve documents that look different."""
+"""Borders of documents; with the six colours they make twelve different looks."""
 ON_BACKGROUND = (
     *((text, back) for text in ("ink", "soft", "link") for back in ("paper", "raised")),
     *(("ink", back) for back in ("mark", "gone", *(f"d{n}-tint" for n in range(COLOURS)))),
@@ -35,16 +35,20 @@ ON_BACKGROUND = (
     *((f"d{n}", back) for n in range(COLOURS) for back in ("paper", "raised", f"d{n}-tint")),
     *((f"{name}", f"{name}-tint") for name in ("method", "keywords", "expansion")),
 )
-"""Every text colour with each background that it stands on."""
+"""Each text colour with each background it is used on, for the tests of contrast."""
 
 
 def document_class(number: int) -> str:
-    """The classes that give document `number`, from 0, its colour and its border."""
+    """The CSS classes with the colour and the border of document `number`, from 0."""
     return f"cxa-d{number % COLOURS} cxa-b{number % len(BORDERS)}"
 
 
 def letter(number: int) -> str:
-    """What document `number` is called beside its labels: A to Z, then AA."""
+    """The letter of document `number`, from 0: A to Z, then AA.
+
+    >>> letter(0), letter(26)
+    ('A', 'AA')
+    """
     return (letter(number // 26 - 1) if number >= 26 else "") + chr(ord("A") + number % 26)
 
 
@@ -163,10 +167,10 @@ _LIGHT, _DARK = _variables(LIGHT) + "color-scheme:light", _variables(DARK) + "co
 STYLE = (
     f".cxa,.cxa-page{{{_LIGHT}}}"
     f"@media (prefers-color-scheme:dark){{.cxa,.cxa-page{{{_DARK}}}}}"
-    # A notebook has a theme of its own, whatever the system says: JupyterLab, VS Code, Colab and Sphinx in turn.
+    # A notebook has its own theme, whatever the system's is. In turn: JupyterLab, VS Code, Colab, Sphinx.
     f":is([data-jp-theme-light=true],.vscode-light,[theme=light],[data-theme=light]) .cxa{{{_LIGHT}}}"
     f":is([data-jp-theme-light=false],.vscode-dark,[theme=dark],[data-theme=dark]) .cxa{{{_DARK}}}"
-    # It also has rules for all that it shows: a class named twice outweighs them.
+    # It also has rules for all of its output: a class named twice outweighs them.
     + f"{_DOCUMENTS}{_RULES}".replace(".cxa ", ".cxa.cxa ")
 )
 """The style sheet of a view."""

@@ -1,7 +1,7 @@
-"""HTML that is safe by construction: whatever isn't `Html` already is escaped where it is put in.
+"""HTML that is safe by construction: a string that isn't `Html` is escaped when it is put in.
 
-Texts, ids, metadata and queries come from anywhere. They can't end an element or an attribute, and what a reader
-can't see in them is made visible: it is read by the model all the same.
+Texts, ids, metadata and queries come from anywhere. None can end an element or an attribute. Characters that a person
+can't see are made visible, since the model reads them all the same.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-# C0 and C1 controls but tab and line feed, line separators, what turns the direction of text around, what has no width
-# or only fills, the invisible copy of ASCII and the variation selectors that hide instructions, halves of surrogate
-# pairs and noncharacters. The joiners, the marks of direction and the first 16 selectors stay: scripts and emoji need
-# them to look as they should.
+# Unseen: C0 and C1 controls but tab and line feed; line separators; characters that turn the direction of text; those
+# without width, and fillers; the invisible copy of ASCII and the variation selectors, in which instructions are hidden;
+# halves of surrogate pairs; noncharacters. Joiners, marks of direction and the first 16 selectors stay as they are:
+# scripts and emoji need them.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff\U000e0000-\U000e007f"
     "\xad\u034f\u115f\u1160\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0100-\U000e01ef]"
@@ -22,13 +22,17 @@ _UNSEEN = re.compile(
 
 
 class Html(str):
-    """Markup: put in as it is."""
+    """Markup, which is put in as it is."""
 
     __slots__ = ()
 
 
 def tag(name: str, *children: str, **attributes: str | None) -> Html:
-    """The element `name` around `children`. Attributes of None are left out; `aria_label` gets its hyphen."""
+    """The element `name` around `children`. Attributes of None are left out; underscores become hyphens.
+
+    >>> tag("b", "a < b", class_="cxa-key", title=None)
+    '<b class="cxa-key">a &lt; b</b>'
+    """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{safe(value)}"'
         for key, value in attributes.items()
@@ -38,19 +42,19 @@ def tag(name: str, *children: str, **attributes: str | None) -> Html:
 
 
 def joined(*parts: str) -> Html:
-    """`parts` one after the other."""
+    """`parts` one after the other, escaped where they aren't `Html`."""
     return Html("".join(map(safe, parts)))
 
 
 def safe(text: str) -> str:
-    """`text` as it may stand in an element or a quoted attribute."""
+    """`text` escaped for an element or a quoted attribute."""
     return text if isinstance(text, Html) else escape(visible(text), quote=True)
 
 
 def visible(text: str) -> str:
-    """`text` with everything that controls instead of being read shown by its name: also fit for a terminal.
+    """`text` with its unseen characters made visible; safe for a terminal, too.
 
-    CR LF is one line feed. C0 controls have pictures of their own, surrogates become U+FFFD, others stand as ⟦U+202E⟧.
+    CR LF becomes a line feed, C0 controls become their pictures, surrogates U+FFFD, and others their number: ⟦U+202E⟧.
     """
     return _UNSEEN.sub(_shown, text.replace("\r\n", "\n"))
 
@@ -65,7 +69,7 @@ def _shown(found: re.Match[str]) -> str:
 
 
 def within(parts: Iterable[Html], room: int) -> list[Html]:
-    """The first of `parts`, as many as have at most `room` bytes together."""
+    """The first of `parts` that together have at most `room` bytes."""
     fitting = []
     for part in parts:
         room -= size(part)
@@ -76,16 +80,16 @@ def within(parts: Iterable[Html], room: int) -> list[Html]:
 
 
 def size(markup: str) -> int:
-    """The bytes of `markup` in a file."""
+    """Bytes of `markup` in UTF-8."""
     return len(markup.encode())
 
 
 def shortened(text: object, limit: int) -> str:
-    """`text`, or as much of it as `limit` characters hold, with an ellipsis at its end."""
+    """`text`, cut to `limit` characters with an ellipsis at the end if it is longer."""
     whole = str(text)
     return whole if len(whole) <= limit else whole[: limit - 1] + "…"
 
 
 def more(number: int, what: str) -> Html:
-    """The line that stands for `number` things that are not shown; nothing if there are none."""
+    """The line that says how many more there are; empty for 0."""
     return tag("p", f"and {number:,} more {what}", class_="cxa-more") if number > 0 else Html()

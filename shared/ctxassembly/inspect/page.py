@@ -19,12 +19,12 @@ from ctxassembly.inspect.tally import funnel
 from ctxassembly.wording.formats import FORMATS, shows_labels
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""What a page may load or run: nothing but its own style."""
+"""The content security policy of a page: it loads and runs nothing but its own style."""
 _TOGGLE = Html('<input type="checkbox" class="cxa-toggle">')
 
 
 def page(context: Assembled) -> str:
-    """A whole page, to be written to a file."""
+    """A whole page, ready for a file."""
     return framed(view(context))
 
 
@@ -38,10 +38,10 @@ def framed(inside: str) -> str:
 
 
 def view(context: Assembled) -> str:
-    """The same without a page around it. Its style applies to nothing else."""
+    """The view as a piece of HTML, for a notebook. Its style applies to nothing else there."""
     anchor = "cxa-" + blake2b(f"{context.trace!r}{context.text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     names = Names(context, anchor)
-    decided = decisions(context, names)  # first: what is above leads to its rows
+    decided = decisions(context, names)  # first, since parts above it link to its rows
     return joined(
         style(),
         tag(
@@ -68,7 +68,7 @@ def style() -> Html:
 
 def _facts(context: Assembled) -> Html:
     trace = context.trace
-    elapsed = sum(each.elapsed_ms for each in trace.stages)
+    elapsed = sum(stage.elapsed_ms for stage in trace.stages)
     labels = len(context.citations)
     one, several = (
         ("block without a label", "blocks without a label")
@@ -78,7 +78,7 @@ def _facts(context: Assembled) -> Html:
     limit = f"of {trace.max_tokens:,} tokens" if trace.max_tokens else "tokens"
     facts = [
         (f"{context.token_count:,}", limit),
-        (" → ".join(f"{each:,}" for each in funnel(trace)) or "0", "chunks, stage by stage"),
+        (" → ".join(f"{chunks:,}" for chunks in funnel(trace)) or "0", "chunks, stage by stage"),
         (f"{labels:,}", one if labels == 1 else several),
         (f"{trace.round_trips:,}", "call to the store" if trace.round_trips == 1 else "calls to the store"),
         (f"{elapsed:,.1f} ms", "in all"),
@@ -104,7 +104,7 @@ def _before_and_after(context: Assembled, names: Names) -> Html:
 
 
 def _legend() -> Html:
-    """How the two columns are read, in the marks that they use."""
+    """The meaning of the marks in the two columns."""
     marks = (
         (tag("span", "● 2", class_="cxa-chip"), "here begins the hit that came second"),
         (tag("span", "○ 2±1", class_="cxa-chip"), "here a neighbour, one chunk away from it"),

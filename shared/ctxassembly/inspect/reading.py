@@ -1,4 +1,4 @@
-"""What the model reads: block by block in the colours of its documents, hits told from neighbours, nothing hidden."""
+"""The text that the model reads, block by block in the colours of its documents, hits apart from neighbours."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ctxassembly.inspect.tables import fold, score
 
 
 def reading(context: Assembled, names: Names) -> Html:
-    """The context's blocks, as many as have room; what has none is counted."""
-    decisions = {(each.chunk_id, each.rank, each.distance): each for each in context.trace.decisions}
+    """The blocks of the context, as many as have room, and the number of characters that have none."""
+    decisions = {(made.chunk_id, made.rank, made.distance): made for made in context.trace.decisions}
     parts = dict(shares(context))
     room, written, shown = READING_BYTES, [], 0
     for block in context.blocks:
@@ -53,7 +53,7 @@ def _card(
     decisions: dict[tuple[str, int, int], Decision],
     room: int,
 ) -> tuple[Html, int]:
-    """One label's block and how many of its characters have no room."""
+    """The block of a label, and the number of its characters that have no room."""
     document = names.document(citation.document_id)
     details = _details(citation, share, names, decisions)
     heads = _head("header", share.header), _head("summary", share.summary)
@@ -76,8 +76,8 @@ def _card(
 
 
 def _cut(text: str, room: int) -> tuple[Html, int]:
-    """As much of `text` as has `room` bytes once escaped, and how many characters are left out."""
-    shown = text[: max(room, 0)]  # each takes a byte at least
+    """The beginning of `text` that has `room` bytes once escaped, and the number of characters left out."""
+    shown = text[: max(room, 0)]  # a character takes at least a byte
     while size(safe(shown)) > max(room, 0):
         shown = shown[: len(shown) // 2]
     return Html(safe(shown)), len(text) - len(shown)
@@ -148,12 +148,12 @@ def _details(citation: Citation, share: Share, names: Names, decisions: dict[tup
 def _chunk(
     candidate: Candidate, found: Sequence[Source], names: Names, decisions: dict[tuple[str, int, int], Decision]
 ) -> Iterator[str]:
-    """Its id, where it came from, what became of it, and the slice of it that stands."""
+    """The id of a chunk, its source, the decision on it, and the slice of it that stands."""
     chunk = candidate.chunk
     decision = decisions.get((chunk.id, candidate.rank, candidate.distance))
     steps = f", {counted(candidate.distance, 'chunk')} away" if candidate.distance else ""
     spans = _spans([source.chunk_span for source in found])
-    where = _spans([(each.start, each.end) for each in found if each.start is not None and each.end is not None])
+    where = _spans([(one.start, one.end) for one in found if one.start is not None and one.end is not None])
     facts = (
         f"hit {candidate.rank + 1}{steps}",
         f"score {score(candidate.score)}",
@@ -168,7 +168,7 @@ def _chunk(
 
 
 def _slice(candidate: Candidate, found: Sequence[Source]) -> str:
-    """What stands of the candidate's chunk; of a longer text how it begins and ends."""
+    """The text of the candidate that stands; of a long one its beginning and its end."""
     text, skipped, half = candidate.chunk.text, candidate.read_from or 0, VALUE_CHARS // 2
     first, last = found[0].chunk_span[0] - skipped, found[-1].chunk_span[1] - skipped
     if last - first <= VALUE_CHARS:

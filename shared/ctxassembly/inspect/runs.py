@@ -1,4 +1,4 @@
-"""The text of a context, run by run: which chunk each comes from, and what of that chunk doesn't stand."""
+"""The text of a context in runs, each with the chunk it comes from and the parts of that chunk that are missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ctxassembly.wording.languages import LANGUAGES
 
 
 class Gone(NamedTuple):
-    """A part of a chunk that doesn't stand where it would, and why."""
+    """A part of a chunk that is missing where it would stand, and why."""
 
     text: str
     why: str
@@ -26,16 +26,16 @@ class Run(NamedTuple):
 
     text: str
     candidate: Candidate | None = None
-    """None for what was written around the documents' words."""
+    """None for text that the engine wrote around the documents' words."""
     source: Source | None = None
     begins: bool = False
-    """Whether it is the first of its chunk."""
+    """True if it is the first run of its chunk."""
     gone: tuple[Gone, ...] = ()
-    """What is missing of its chunk before it."""
+    """Parts of chunks that are missing before it."""
 
 
 class Share(NamedTuple):
-    """One label's block in its parts, which together are its text."""
+    """The parts of a label's block; header, summary and runs together are its text."""
 
     header: str
     summary: str
@@ -44,7 +44,7 @@ class Share(NamedTuple):
 
 
 def shares(context: Assembled) -> Iterator[tuple[Block, Share]]:
-    """Each block of a label with its parts."""
+    """Each block that has a label, with its parts."""
     passages = sorted(context.passages, key=attrgetter("span"))
     begins = [passage.span[0] for passage in passages]
     starts = [source.span[0] for source in context.provenance]
@@ -89,7 +89,7 @@ def _origins(context: Assembled) -> Callable[[Candidate], Candidate]:
 
 
 def _lead(context: Assembled, block: Block) -> tuple[str, str]:
-    """Header and summary, each with the line break after it. A document's own line can't pass for either."""
+    """Header and summary, each with its line break. They end before the citation, so no line of a document is taken."""
     assert block.citation is not None  # noqa: S101 - the caller has looked
     before = block.text[: block.citation.span[0] - block.span[0]]
     lead = before[: before.rfind("\n") + 1]
@@ -121,7 +121,7 @@ def _holds(piece: Piece, source: Source) -> bool:
 
 
 def _gone(pieces: Sequence[Piece]) -> tuple[dict[int, list[Gone]], dict[int, list[Gone]]]:
-    """What is missing before each piece, by its place, and after the last piece of each candidate, by its id."""
+    """The missing parts before each piece, by its place, and after the last piece of each candidate, by its `id()`."""
     before: dict[int, list[Gone]] = defaultdict(list)
     after: dict[int, list[Gone]] = {}
     reached: dict[int, int] = {}

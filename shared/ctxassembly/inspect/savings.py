@@ -1,4 +1,4 @@
-"""What was kept out of a context, why, and the tokens that it would have taken."""
+"""The chunks kept out of a context, by rule, and the tokens that they would have taken."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ctxassembly.inspect.limits import COUNTED_CHUNKS
 from ctxassembly.inspect.tally import counting
 
 LEFT_OUT = "left out"
-"""The rule of the budget whose chunks have their reasons in `left_out`."""
+"""The rule of the budget; `left_out` has the reasons for its chunks."""
 
 
 class LeftOut(NamedTuple):
-    """Chunks that were not read for one reason, and the tokens that they would have added."""
+    """The chunks left out for one reason, and the tokens that they would have added."""
 
     reason: str
     chunks: int
@@ -26,32 +26,35 @@ class LeftOut(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What one rule kept out of the context."""
+    """The chunks that one rule kept out of the context."""
 
     stage: int
     """Its place among the stages of the trace."""
     rule: str
     chunks: int
     tokens: int | None
-    """None if it isn't known."""
+    """None if unknown."""
     counted: int
     """How many of the chunks are in `tokens`."""
 
 
 def left_out(trace: Trace) -> list[LeftOut]:
-    """Why chunks were dropped, the dearest reason first."""
+    """The reasons for which chunks were dropped, the most expensive first."""
     chunks: Tally[str] = Tally()
     tokens: Tally[str] = Tally()
-    for each in trace.decisions:
-        if each.outcome == "dropped":
-            chunks[each.reason] += 1
-            tokens[each.reason] += each.tokens or 0
+    for decision in trace.decisions:
+        if decision.outcome == "dropped":
+            chunks[decision.reason] += 1
+            tokens[decision.reason] += decision.tokens or 0
     found = (LeftOut(reason, number, tokens[reason]) for reason, number in chunks.items())
-    return sorted(found, key=lambda each: (-each.tokens, -each.chunks, each.reason))
+    return sorted(found, key=lambda row: (-row.tokens, -row.chunks, row.reason))
 
 
 def saved(context: Assembled) -> list[Saved]:
-    """What each rule kept out, stage by stage. Of neighbours that were left out the text is no longer at hand."""
+    """The chunks that each rule kept out, stage by stage.
+
+    The text of neighbours that were left out is no longer known, and so aren't their tokens.
+    """
     stages = context.trace.stages
     expand = next((place for place, stage in enumerate(stages) if stage.name == "expand"), len(stages))
     rows = (

@@ -1,4 +1,4 @@
-"""The way of the chunks through the stages: how many are left, what was saved, how long it took."""
+"""The chunks on their way through the stages: how many are left, tokens saved, time taken."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DOES = {
     "repeats": "says once what passages share",
     "render": "joins, labels, writes",
 }
-"""What each stage is for."""
+"""The purpose of each stage."""
 
 
 def stages(context: Assembled) -> Html:
-    """The number of chunks, stage by stage, with what it saved and its time; and by which rule."""
+    """A table of the stages, and tables of the tokens saved and of the chunks left out."""
     trace = context.trace
-    most = max((max(each.chunks_in, each.chunks_out) for each in trace.stages), default=0) or 1
+    most = max((max(stage.chunks_in, stage.chunks_out) for stage in trace.stages), default=0) or 1
     savings = saved(context)
     rows = [
         row(
@@ -49,7 +49,7 @@ def stages(context: Assembled) -> Html:
 
 
 def _tokens(savings: list[Saved], place: int) -> int | None:
-    """What the stage at `place` saved; None if it saved nothing, or what isn't known."""
+    """Tokens that the stage at `place` saved; None if it saved none, or nobody knows."""
     known = [each.tokens for each in savings if each.stage == place and each.tokens is not None]
     return sum(known) if known else None
 

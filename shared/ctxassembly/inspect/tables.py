@@ -8,7 +8,7 @@ from ctxassembly.inspect.markup import Html, tag
 
 
 def table(caption: str, columns: Sequence[str], rows: Iterable[Html], numbers: Sequence[int] = ()) -> Html:
-    """A table with a header of `columns`; those at the places `numbers` are aligned to the right."""
+    """A table with `columns` as its header. `numbers` has the indexes of the columns aligned to the right."""
     heads = [
         tag("th", name, scope="col", class_="cxa-number" if place in numbers else None)
         for place, name in enumerate(columns)
@@ -33,27 +33,31 @@ def row(*cells: str, numbers: Sequence[int] = (), id_: str | None = None) -> Htm
 
 
 def fold(summary: str, *inside: str) -> Html:
-    """`inside`, shown once `summary` is chosen."""
+    """`inside`, folded until the reader opens `summary`."""
     return tag("details", tag("summary", summary), *inside)
 
 
 def meter(part: float) -> Html:
-    """A bar as long as `part` is of the whole, 0 to 1."""
+    """A bar whose length is `part` of the column, from 0 to 1."""
     return tag("span", class_="cxa-meter", style=f"width:{part:.1%}")
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """`value` as a reader writes it, an en dash if there is none."""
+    """`value` with thousands separators; an en dash for None."""
     if value is None:
         return "–"
     return f"{value:,}" if digits is None else f"{value:,.{digits}f}"
 
 
 def score(value: float | None) -> str:
-    """A score in three significant figures."""
+    """A score in three significant figures; an en dash for None."""
     return "–" if value is None else f"{value:.3g}"
 
 
 def share(part: float, whole: float) -> str:
-    """`part` in percent of `whole`; what is there but rounds to nothing stands as less than one."""
+    """`part` in percent of `whole`; "<1%" if it would round to 0.
+
+    >>> share(1, 3), share(1, 1000)
+    ('33%', '<1%')
+    """
     return "<1%" if 0 < part / whole < 0.005 else f"{part / whole:.0%}"

@@ -1,4 +1,4 @@
-"""What the tokens of a context went to."""
+"""The tokens of a context, by document and purpose."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ctxassembly.tokens.counter import counter_for
 
 
 class Spent(NamedTuple):
-    """What the text of a context consists of. In tokens, or in characters if no one knows how to count tokens."""
+    """The parts of a context's text in tokens, or in characters if the context has no counter."""
 
     unit: str
     documents: dict[str, int]
-    """What each document's own text takes, by its id."""
+    """By document id, the size of its own text."""
     headers: int
     summaries: int
     supplement: int
     joints: int
-    """What the parts have less or more together than each alone: tokens reach across where two meet."""
+    """The difference between the whole and the sum of its parts: a token may cross the boundary of two parts."""
     free: int
 
     @property
     def total(self) -> int:
-        """All that is spent."""
+        """The size of the whole text."""
         return sum(self.documents.values()) + self.headers + self.summaries + self.supplement + self.joints
 
 
 def spent(context: Assembled) -> Spent:
-    """What the text of `context` consists of; together exactly its tokens."""
+    """The parts of the text of `context`. They add up exactly to its tokens."""
     count, unit = counting(context)
     documents: Tally[str] = Tally()
     headers = summaries = 0
@@ -50,7 +50,7 @@ def spent(context: Assembled) -> Spent:
 
 
 def funnel(trace: Trace) -> list[int]:
-    """The chunks that went in and what each stage that changed their number left."""
+    """The number of chunks at the start, and after each stage that changed it."""
     numbers = [trace.stages[0].chunks_in] if trace.stages else []
     for stage in trace.stages:
         for number in (stage.chunks_in, stage.chunks_out):
@@ -60,7 +60,7 @@ def funnel(trace: Trace) -> list[int]:
 
 
 def counting(context: Assembled) -> tuple[Callable[[str], int], str]:
-    """What counts a text of `context`, and the unit that it counts in."""
+    """The function that counts texts of `context`, and its unit."""
     if context.encoding is None:
         return len, "characters"
     return counter_for(context.encoding).count, "tokens"

@@ -1,4 +1,4 @@
-"""The view of a context on a terminal. rich asks for it, so rich is there."""
+"""The view of a context on a terminal. Only rich calls it, so rich is installed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ctxassembly.inspect.tables import number, score
 from ctxassembly.inspect.tally import funnel, spent
 
 SHOWN_CHARS = 20_000
-"""Of the context's text."""
+"""Most characters of the context's text."""
 SHOWN_ROWS = 40
-"""Of the chunks that the model doesn't read, and of the notes."""
+"""Most rows of chunks that the model doesn't read, and of notes."""
 BAR = 60
 """Characters of the bar."""
 _PLAIN = {ord("●"): "*", ord("○"): "o", ord("–"): "-"}
@@ -30,7 +30,7 @@ _COLOURS = ("blue", "green", "magenta", "yellow", "red", "cyan")
 
 
 def shown(context: Assembled) -> Iterator[Rule | Text | Table]:
-    """What the model reads, what it costs, and what became of the rest."""
+    """The text that the model reads, its cost, and what became of the other chunks."""
     names = Names(context, "")
     colours = {document_id: _COLOURS[place % len(_COLOURS)] for place, document_id in enumerate(names.ids)}
     became, done = lede(context)
@@ -50,18 +50,18 @@ def shown(context: Assembled) -> Iterator[Rule | Text | Table]:
 
 
 def printed(shown: Iterable[RenderableType], console: Console, options: ConsoleOptions) -> RenderResult:
-    """What is `shown`, in characters that the console's file can hold: a file of Windows has no dots, say."""
+    """Render `shown` in characters that the console's encoding has: those of Windows often have no dots."""
     if options.encoding.startswith("utf"):
         yield from shown
         return
-    for each in shown:
-        for segment in console.render(each, options):
+    for part in shown:
+        for segment in console.render(part, options):
             text = segment.text.translate(_PLAIN).encode(options.encoding, "replace").decode(options.encoding)
             yield segment._replace(text=text)
 
 
 def ruled(*columns: str | Column) -> Table:
-    """A table that cuts nothing off on a narrow terminal: what is too wide goes on in the next line."""
+    """A table that wraps its cells on a narrow terminal instead of cutting them off."""
     table = Table(*columns, box=None)
     for column in table.columns:
         column.overflow = "fold"
@@ -69,7 +69,7 @@ def ruled(*columns: str | Column) -> Table:
 
 
 def right(names: Iterable[str]) -> Iterator[Column]:
-    """Columns of numbers; new ones, since a column keeps the cells of its table."""
+    """Columns of numbers. They are made anew for each table, since a column keeps its cells."""
     return (Column(name, justify="right") for name in names)
 
 
@@ -116,7 +116,7 @@ def _text(context: Assembled, names: Names, colours: dict[str, str]) -> Iterator
 
 
 def _styled(share: Share, colour: str) -> Iterator[tuple[str, str, str]]:
-    """The parts of a block, which together are its text, each with the mark before it and with its style."""
+    """The parts of a block, which together are its text: for each the mark before it, its text and its style."""
     yield "", share.header, "bold"
     yield "", share.summary, "italic dim"
     for run in share.runs:
@@ -132,7 +132,7 @@ def _styled(share: Share, colour: str) -> Iterator[tuple[str, str, str]]:
 def _bar(context: Assembled, names: Names, colours: dict[str, str]) -> Iterator[Text]:
     spending = spent(context)
     room = max(spending.total + spending.free, 1)
-    own = [(names.document(each).letter, tokens, colours[each]) for each, tokens in spending.documents.items()]
+    own = [(names.document(name).letter, tokens, colours[name]) for name, tokens in spending.documents.items()]
     others = (
         ("around", spending.headers + spending.summaries + spending.joints, "dim"),
         ("supplement", spending.supplement, "dim"),
@@ -140,7 +140,7 @@ def _bar(context: Assembled, names: Names, colours: dict[str, str]) -> Iterator[
     bar, so_far = Text(), 0
     signs = (*own, *((name[0], tokens, style) for name, tokens, style in others))
     for sign, tokens, style in signs:
-        so_far += tokens  # to where it reaches: many small parts would each be rounded to nothing
+        so_far += tokens  # round the end of each part, not its width: many small parts would all round to 0
         width = round(so_far / room * BAR) - len(bar)
         bar.append((sign * width)[: max(width, 0)], style=style)
     yield bar.append("." * (BAR - len(bar)), style="dim")
@@ -154,20 +154,20 @@ def _bar(context: Assembled, names: Names, colours: dict[str, str]) -> Iterator[
 
 
 def _dropped(context: Assembled) -> Iterator[Table | Text]:
-    found = [each for each in context.trace.decisions if not each.stands]
+    found = [decision for decision in context.trace.decisions if not decision.stands]
     if not found:
         return
     table = ruled("chunk", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
-    for each in found[:SHOWN_ROWS]:
+    for decision in found[:SHOWN_ROWS]:
         cells = (
-            shortened(each.chunk_id, ID_CHARS),
-            f"{each.rank + 1}",
-            f"{each.distance}",
-            score(each.score),
-            each.outcome,
-            shortened(each.reason, VALUE_CHARS),
-            shortened(each.because_of or "–", ID_CHARS),
-            number(each.tokens),
+            shortened(decision.chunk_id, ID_CHARS),
+            f"{decision.rank + 1}",
+            f"{decision.distance}",
+            score(decision.score),
+            decision.outcome,
+            shortened(decision.reason, VALUE_CHARS),
+            shortened(decision.because_of or "–", ID_CHARS),
+            number(decision.tokens),
         )
         table.add_row(*(Text(visible(cell)) for cell in cells))
     yield table

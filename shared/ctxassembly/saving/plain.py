@@ -1,4 +1,4 @@
-"""Values as dicts and lists of builtins, which survive JSON and the checkpoints of agent frameworks; and back again."""
+"""Values as dicts and lists of builtins, which survive JSON and the checkpoints of agent frameworks, and back."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ from ctxassembly.text.matches import Matches
 from ctxassembly.wording.clean import sendable
 
 _MOST_INTEGER = 2**63
-"""From here on writers of JSON refuse an integer."""
+"""Smallest integer that writers of JSON refuse."""
 
 
 def plain(value: Any) -> Any:
-    """A copy of `value` made of dict, list, str, int, float, bool and None; anything else stands as its `str`.
+    """A copy of `value` made of dict, list, str, int, float, bool and None. Any other value becomes its `str`.
 
-    So do a float that isn't finite and an integer of more than 64 bits, which not all of JSON has. Halves of surrogate
-    pairs, which can't be sent, stand as U+FFFD. What has no end is cut, as `ctxassembly.data.metadata` describes it.
+    So do floats that aren't finite and integers of more than 64 bits, which not every reader of JSON takes. A lone half
+    of a surrogate pair can't be sent and becomes U+FFFD. Values without an end are cut as `ctxassembly.data.metadata`
+    describes it.
+
+    >>> plain({"pages": (1, 2), "score": float("inf")})
+    {'pages': [1, 2], 'score': 'inf'}
     """
     kind = type(value)
     if kind in (tuple, Matches):
         return [plain(item) for item in value]
     if is_dataclass(kind):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(kind)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(kind)}
     return _builtin(value if kind in _SCALARS else readable({"": value})[0][""])
 
 
 def _builtin(value: Any) -> Any:
-    """The same of what has an end."""
+    """The same for a value that is known to have an end."""
     kind = type(value)
     if kind is str:
         return value if value.isascii() else sendable(value)
@@ -58,28 +62,31 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def plain_trace(trace: Trace) -> dict[str, Any]:
-    """The whole trace, its one-line summary first."""
+    """The trace as plain data, its one-line summary first."""
     return {"summary": trace.summary, **plain(trace)}
 
 
 def revived(kind: Any, value: Any) -> Any:
-    """`value`, which `plain` wrote of something that is annotated as `kind`, as that again.
+    """The object of type `kind` that `plain` turned into `value`.
 
-    What `plain` could only write as its `str` stays that. Raises whatever comes of a value that `plain` never writes.
+    A value that `plain` wrote as its `str` stays a string. A value that `plain` never writes may raise any error.
+
+    >>> revived(tuple[int, ...], plain((1, 2)))
+    (1, 2)
     """
     origin, arguments = get_origin(kind), get_args(kind)
     if value is None or kind is Any:
         return value
     if origin in (Union, UnionType):
-        made = [each for each in arguments if is_dataclass(each) or get_origin(each) in (tuple, Sequence)]
-        # A float that isn't finite was written as its text; where text may stand as well, it is that.
+        made = [option for option in arguments if is_dataclass(option) or get_origin(option) in (tuple, Sequence)]
+        # A string may be a float that isn't finite, unless the field takes strings as well.
         made += [float] if float in arguments and isinstance(value, str) and str not in arguments else []
         return revived(made[0], value) if made else value
     if origin is Sequence:
         return tuple(revived(arguments[0], item) for item in value)
     if origin is tuple:
         kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
-        return tuple(revived(each, item) for each, item in zip(kinds, value, strict=True))
+        return tuple(revived(kind, item) for kind, item in zip(kinds, value, strict=True))
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
         return kind(**{name: revived(hints[name], item) for name, item in dict(value).items()})

@@ -1,8 +1,8 @@
-"""A context as plain data, and back: for a graph's checkpoint, a cache or a queue, which take no classes of ours.
+"""A context as plain data, and back: for a checkpoint, a cache or a queue, which take none of our classes.
 
-A context says many things of one chunk, whose text stands here once: `passages` holds all chunks, the candidates that
-they were, and of each passage where its pieces are in those. Blocks are told by their place in the text, and both they
-and the hits by number.
+Many parts of a context refer to one chunk, and each chunk is written once. `passages` has the chunks, then the
+candidates (each with the number of its chunk), then the passages (whose pieces have the numbers of their candidates).
+Hits name their chunks by number too, and blocks their citations. The text of a block is its span of the whole text.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _VALUES = ("token_count", "query", "format", "language")
 
 
 def saved(context: Assembled) -> dict[str, Any]:
-    """`context` as plain data, by the names of its fields. Vectors stay behind, and so does a function that counts."""
+    """`context` as plain data, by the names of its fields, without vectors and without a counting function."""
     chunks: dict[tuple[Any, ...], tuple[int, Chunk]] = {}
     candidates: dict[int, tuple[int, list[Any]]] = {}
 
     def number(chunk: Chunk) -> int:
-        # Copies of a chunk share what they don't change.
+        # Copies of a chunk share their metadata, so its identity is as good as its value, and faster.
         key = (chunk.id, chunk.document_id, chunk.text, chunk.index, chunk.start, chunk.origin, id(chunk.metadata))
         return chunks.setdefault(key, (len(chunks), chunk))[0]
 
@@ -46,19 +46,19 @@ def saved(context: Assembled) -> dict[str, Any]:
     passages = [
         {
             "document_id": plain(passage.document_id),
-            "pieces": [[numbered(each.candidate), *(plain(value) for value in each[1:])] for each in passage.pieces],
+            "pieces": [[numbered(piece.candidate), *(plain(value) for value in piece[1:])] for piece in passage.pieces],
             "span": list(passage.span),
         }
         for passage in context.passages
     ]
-    hits = [[each.rank, number(each.chunk), plain(each.score), each.characters] for each in context.hits]
+    hits = [[hit.rank, number(hit.chunk), plain(hit.score), hit.characters] for hit in context.hits]
     places = {id(citation): place for place, citation in enumerate(context.citations)}
     return {
         "text": context.text,
         **{name: plain(getattr(context, name)) for name in _VALUES},
         "citations": plain(context.citations),
         "trace": plain(context.trace),
-        "blocks": [{"span": list(each.span), "citation": places.get(id(each.citation))} for each in context.blocks],
+        "blocks": [{"span": list(block.span), "citation": places.get(id(block.citation))} for block in context.blocks],
         "provenance": plain(context.provenance),
         "passages": {
             "chunks": [_plain_chunk(chunk) for _, chunk in chunks.values()],
@@ -72,10 +72,10 @@ def saved(context: Assembled) -> dict[str, Any]:
 
 
 def restored(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a context's fields, of which `saved` gave `data`.
+    """The fields of the context that `saved` turned into `data`, by name.
 
     Raises:
-        InputError: it gave something else.
+        InputError: `data` doesn't come from `saved`.
     """
     try:
         return _restored(data)
@@ -84,7 +84,7 @@ def restored(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _restored(data: Mapping[str, Any]) -> dict[str, Any]:
-    chunks = [revived(Chunk, each) for each in data["passages"]["chunks"]]
+    chunks = [revived(Chunk, chunk) for chunk in data["passages"]["chunks"]]
     candidates = [_candidate(chunks[number], *values) for number, *values in data["passages"]["candidates"]]
     text, citations = data["text"], revived(tuple[Citation, ...], data["citations"])
     return {
@@ -94,27 +94,28 @@ def _restored(data: Mapping[str, Any]) -> dict[str, Any]:
         "trace": revived(Trace, data["trace"]),
         "blocks": tuple(
             Block(
-                text[slice(*each["span"])],
-                (each["span"][0], each["span"][1]),
-                None if each["citation"] is None else citations[each["citation"]],
+                text[slice(*block["span"])],
+                (block["span"][0], block["span"][1]),
+                None if block["citation"] is None else citations[block["citation"]],
             )
-            for each in data["blocks"]
+            for block in data["blocks"]
         ),
         "provenance": revived(tuple[Source, ...], data["provenance"]),
         "passages": tuple(
             Passage(
-                each["document_id"],
-                tuple(Piece(candidates[number], *values) for number, *values in each["pieces"]),
-                (each["span"][0], each["span"][1]),
+                passage["document_id"],
+                tuple(Piece(candidates[number], *values) for number, *values in passage["pieces"]),
+                (passage["span"][0], passage["span"][1]),
             )
-            for each in data["passages"]["passages"]
+            for passage in data["passages"]["passages"]
         ),
         "keys": revived(MetadataKeys, data["keys"]),
-        "hits": tuple(Fragment(each[0], chunks[each[1]], *each[2:]) for each in data["hits"]),
+        "hits": tuple(Fragment(hit[0], chunks[hit[1]], *hit[2:]) for hit in data["hits"]),
     }
 
 
 def _candidate(chunk: Chunk, *values: Any) -> Candidate:
+    """The candidate with its score as a float and its spans as tuples, which JSON makes ints and lists."""
     made = Candidate(chunk, *values)
     return made._replace(
         score=None if made.score is None else float(made.score),
@@ -123,4 +124,4 @@ def _candidate(chunk: Chunk, *values: Any) -> Candidate:
 
 
 def _plain_chunk(chunk: Chunk) -> dict[str, Any]:
-    return {each.name: plain(getattr(chunk, each.name)) for each in fields(chunk) if each.name != "vector"}
+    return {field.name: plain(getattr(chunk, field.name)) for field in fields(chunk) if field.name != "vector"}

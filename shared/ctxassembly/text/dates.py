@@ -1,4 +1,4 @@
-"""When a chunk was updated, whatever way its metadata say it."""
+"""Dates in metadata, in any of the forms that loaders write."""
 
 from __future__ import annotations
 
@@ -14,18 +14,26 @@ _ISO = re.compile(
 )
 _EPOCH = re.compile(r"\d{9,}(?:\.\d+)?")
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
-"""From which number on an epoch is in nano-, micro- or milliseconds: in seconds they would be after the year 5000."""
+"""Smallest epoch number read in nano-, micro- and milliseconds, and how many of them make a second.
+
+As seconds these numbers would lie after the year 5000, so they are no seconds.
+"""
 
 
 def moment(value: Any) -> float | None:
-    """Seconds since 1970 of a date, a datetime, an ISO 8601 string or an epoch number; None if it is none of these.
+    """Seconds since 1970 of a date, a datetime, an ISO 8601 string or an epoch number; None of anything else.
 
-    Without a time zone it is UTC. Epoch numbers may be in seconds, milliseconds, microseconds or nanoseconds, and may
-    stand in a string.
+    A value without a time zone is read as UTC. Epoch numbers may count seconds, milliseconds, microseconds or
+    nanoseconds, and may be strings.
+
+    >>> moment("2024-03-01"), moment("2024-03-01T02:00+02:00"), moment(1709251200000)
+    (1709251200.0, 1709251200.0, 1709251200.0)
+    >>> moment("last spring") is None
+    True
     """
     try:
         return _moment(value)
-    except Exception:  # noqa: BLE001 - a time zone of somebody's own may raise anything
+    except Exception:  # noqa: BLE001 - a time zone class of the caller may raise anything
         return None
 
 
@@ -57,11 +65,11 @@ def _from_iso(match: re.Match[str]) -> float | None:
     at = timedelta(hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0), microseconds=micro)
     try:
         return _seconds(datetime(int(year), int(month), int(day), tzinfo=timezone(offset))) + at.total_seconds()
-    except (ValueError, OverflowError):  # the 31st of June; an offset of 99 hours
+    except (ValueError, OverflowError):  # such as the 31st of June, or an offset of 99 hours
         return None
 
 
 def _seconds(when: datetime) -> float:
     aware = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
-    # Not timestamp(), which overflows at both ends of the calendar.
+    # timestamp() overflows at both ends of the calendar.
     return (aware - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds()

@@ -1,4 +1,4 @@
-"""Which words of the query a chunk has: looked up when somebody asks, since most callers never do."""
+"""The words of the query that a chunk has, looked up only when they are read: most callers never read them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,28 @@ from ctxassembly.text.words import is_spaced, parted, plain, words
 
 
 class Wanted:
-    """The words of a query, as `Matches` of many texts look for them."""
+    """The words of one query, ready to be looked for in many texts.
+
+    >>> Wanted("fasting before gastroscopy").found_in("Gastroscopies: the fasting patient")
+    ('fasting', 'gastroscopy')
+    """
 
     def __init__(self, query: str) -> None:
         self._query = query
 
     @cached_property
     def _forms(self) -> tuple[tuple[str, str], ...]:
-        """Each word, and what a text of words between blanks has if it has that word in any form."""
+        """Each word, and the string that a text with blanks around its words has if it has any form of that word."""
         return tuple((word, _form(word)) for word in dict.fromkeys(words(self._query)))
 
     def found_in(self, text: str) -> tuple[str, ...]:
-        """The words of the query that `text` has, in any form, each once, in the order of the query.
+        """The words of the query that `text` has in any form, each once, in the order of the query.
 
-        A form of a word is what begins like it, as sentences are chosen: by six letters, of a long word by all but its
-        ending. A word of fewer letters is only itself.
+        Two words are forms of one if their first six letters are the same; of a long word, all letters but its ending
+        must be. A word of fewer than six letters has no other form. Sentences are chosen by the same rule.
         """
         same = plain(text)
-        # Adapters write every trace, so this is as fast as looking for a few words in a text can be.
+        # Adapters write out every trace, so this has to be fast: one search in a string for each word.
         spaced = parted(same) if is_spaced(same) else " ".join(words(text))
         between = f" {spaced} "
         return tuple(word for word, form in self._forms if form in between)
@@ -41,7 +45,7 @@ def _form(word: str) -> str:
 
 
 class Matches(Sequence[str]):
-    """The words of a query that a text has: a tuple that is made when it is first read, and is one when written."""
+    """The words of a query that a text has: a tuple made on first reading, and pickled as a plain tuple."""
 
     __slots__ = ("_found", "_text", "_wanted")
 

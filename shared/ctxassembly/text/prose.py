@@ -1,4 +1,9 @@
-"""Which sentences of a text are prose, rather than headings, rows of tables, items of lists or lines of code."""
+"""Prose told from everything else in a text: headings, rows of tables, items of lists, lines of code.
+
+Prose can be left out sentence by sentence. A row, an item or a line of code says little without those around it, so a
+`Statement` says whether it belongs to such a whole. The form of a line's beginning tells most; columns (three blanks or
+a tab between words) tell a table without bars; and prose is what ends with a stop, or goes on in a sentence that does.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,8 @@ from typing import NamedTuple
 from ctxassembly.text.goes_on import WRAPPED
 from ctxassembly.text.sentences import CLOSING, STOPS, tiles
 
-# What a line begins with that is an item of a list, a fence around code, a heading, or no prose for another reason.
+# The beginnings of lines that are no prose: an item of a list (group 1), a fence around code (2), a heading (3), or a
+# row, a quotation, a comment, a docstring (no group).
 _FORM = re.compile(
     r"[ \t]*(?:((?:[-*+•·‣▪◦\u2013\u2014]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)])\s)|(```|~~~)"
     r"|(#{1,6}[ \t])|[|+#>]|//|/\*|\"\"\"|'''|\.\. |\.\.\. )"
@@ -24,17 +30,21 @@ class Statement(NamedTuple):
     start: int
     end: int
     text: str
-    """With one blank for all white space between two words."""
+    """Its words, one blank between them."""
     is_prose: bool
     belongs: bool
-    """Whether it is part of a table, a list or of code, where it says little without the rest."""
+    """True if it is part of a table, a list or of code, where it says little without the rest."""
 
 
 def statements(text: str) -> list[Statement]:
-    """All of `text` in order."""
+    r"""The sentences and lines of `text`, in order and without gaps.
+
+    >>> [(part.text, part.is_prose) for part in statements("# Fasting\nDrink water. Eat nothing.\n- two\n- six\n")]
+    [('# Fasting', False), ('Drink water.', True), ('Eat nothing.', True), ('- two', False), ('- six', False)]
+    """
     found: list[Statement] = []
     fenced = belongs = is_heading = False
-    item = -1  # the indentation of the list that the line belongs to
+    item = -1  # indentation of the list that is open, -1 if none is
     for start, end in tiles(text):
         tile = text[start:end]
         begins_line = not start or text[start - 1] == "\n"
@@ -52,20 +62,21 @@ def statements(text: str) -> list[Statement]:
         apart = belongs or (("   " in tile or "\t" in tile) and _COLUMNS.search(tile) is not None)
         is_prose = not (apart or is_heading) and (_is_ended(words) or _may_go_on(tile, words, begins_line=begins_line))
         found.append(Statement(start, end, words, is_prose, apart))
-    after = False
+    prose_follows = False
     for at in range(len(found) - 1, -1, -1):
-        each = found[at]
-        if each.is_prose and not after and not _is_ended(each.text):  # it goes on in what is none
-            found[at] = each._replace(is_prose=False)
-        after = found[at].is_prose
+        statement = found[at]
+        if statement.is_prose and not prose_follows and not _is_ended(statement.text):
+            found[at] = statement._replace(is_prose=False)
+        prose_follows = found[at].is_prose
     return found
 
 
 def _is_ended(words: str) -> bool:
-    """Whether there is a stop: what ends without one is a heading, a label, a line of code, or goes on."""
+    """True if `words` end with a stop. A heading, a label or a line of code does not; neither does half a sentence."""
     last = words[-1:]
     return bool(last) and not last.isalnum() and (last in STOPS or words.rstrip(CLOSING)[-1:] in STOPS)
 
 
 def _may_go_on(tile: str, words: str, *, begins_line: bool) -> bool:
+    """True if the sentence may go on in the next statement: it is no short line, and no paragraph ends here."""
     return (not begins_line or len(words) >= WRAPPED) and not _PARAGRAPH.search(tile)

@@ -1,6 +1,19 @@
-"""Where the sentences of a text end, in any script; lines, items of lists and rows of tables are sentences, too.
+"""The ends of sentences, in any script.
 
-But not the lines of a text that was broken to a width, as PDFs and mails are: there a sentence goes on.
+Three things end a sentence, and everything else is an exception to one of them:
+
+- a stop (. ! ? …) with the closing quotation marks and brackets after it, if white space follows. Not after an
+  abbreviation or the number of an item, and not inside a row of a table. The full stops of scripts that put no blank
+  after them (Chinese, Devanagari, Khmer, ...) need no white space;
+- a line break, since headings, items, rows and lines of code have no stop. Not where the line was only full, as in PDFs
+  and mails (`goes_on`);
+- in Thai and Lao, which have no stops, a blank. They put blanks between phrases, too, so phrases are gathered until
+  they have `PHRASE_CHARS` characters.
+
+Text that has no end for `LONGEST` characters, such as a transcript, is cut at a blank about every `CUT` characters.
+
+One regular expression finds the candidates, and the loop in `tiles` drops the exceptions. Both take time linear in the
+text, whatever the text is: hostile texts are tried in the tests.
 """
 
 from __future__ import annotations
@@ -12,47 +25,52 @@ from itertools import pairwise
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.goes_on import after_line, after_stop
 
-# Those of other scripts end a sentence whatever comes after them: Chinese and Japanese, Devanagari and its neighbours,
-# Arabic and Urdu, Ethiopic, Khmer, Burmese, Tibetan.
+# These end a sentence whatever follows: of Chinese and Japanese, Devanagari and its neighbours, Arabic and Urdu,
+# Ethiopic, Khmer, Burmese, Tibetan.
 FULL_STOPS = "。！？｡।॥؟۔።፧។៕။།"
 STOPS, CLOSING = f".!?…{FULL_STOPS}", "\"'”’»)]」』）"
 _STOPS, _CLOSING = STOPS, re.escape(CLOSING)
-# It begins with one character of a set, which is what a search can skip to. A run of stops is tried from its first one
-# only: from each of them, a long run would take quadratic time.
+# The pattern begins with a set of characters, so the search skips to the next one of them. A run of stops matches from
+# its first stop only: tried from each of them, a long run would take quadratic time.
 _BREAK = re.compile(
     rf"[\n{_STOPS}](?:(?<=\n)(?:\s*\n)?|(?<!\n)(?<![.!?…].)[{_STOPS}]*"
     rf"(?:[{_CLOSING}]*(?:\s*\n|\s+)|(?<=[{FULL_STOPS}])[{_CLOSING}]*))",
     re.DOTALL,
 )
-# Thai and Lao have no stops: a blank parts sentences, and phrases as well. One of their vowels tells them at a glance.
+# Nearly every phrase of Thai or Lao has the vowel in _OFTEN: a text without it is searched by the simpler pattern.
 _THAI, _OFTEN = "\u0e00-\u0eff", "\u0e32\u0eb2"
 _BREAK_OR_BLANK = re.compile(rf"{_BREAK.pattern}|(?<=[{_THAI}]) +(?=[{_THAI}])", re.DOTALL)
 PHRASE_CHARS = 60
-"""What Thai puts between two blanks is put together up to here: a phrase alone says little."""
+"""Characters that Thai phrases are gathered up to: a phrase alone says little."""
 LONGEST, CUT = 1_200, 400
-"""Characters of a sentence: the longest that is whole, and what is made of a longer one, which is no sentence but, say,
-a transcript without stops. Or nothing of it would stand where there is room for less."""
+"""Characters of the longest sentence that stays whole, and about how many the parts of a longer one have.
+
+A longer one is no sentence but, say, a transcript without stops. Whole, none of it would fit where there is less room.
+"""
 _BLANK = re.compile(r"\s(?=\S)")
 _BLANKS = re.compile(r"\s+")
-# A list's number says nothing by itself, and less after the text before it.
+# The number of an item stays with the item: alone it says nothing.
 _NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]\s*")
 NUMBER_CHARS = 24
-"""Of an item's number at most, with the blanks around it."""
+"""Characters of the longest number of an item, with the blanks around it."""
 _ROW = re.compile(r"[ \t]*\|")
 
 
 def tiles(text: str) -> list[Span]:
-    """`text` by sentences and lines, in order; together they are all of it.
+    r"""Spans of the sentences and lines of `text`, in order; together they cover all of it.
 
-    White space belongs to the one before it, but for the indentation of a line; the number of an item to what comes
-    after it; to a line that was full what goes on in the next one. A row of a table is one, whatever stops are in its
-    cells. Thai and Lao are parted at blanks; so is what has no stop for `LONGEST` characters.
+    White space belongs to the sentence before it, but for the indentation of a line. The number of an item belongs to
+    the item. A row of a table is one tile, whatever stops its cells have.
+
+    >>> text = "Ask Dr. Li. 1. Drink water.\n  Eat nothing."
+    >>> [text[start:end] for start, end in tiles(text)]
+    ['Ask Dr. Li. ', '1. Drink water.\n', '  Eat nothing.']
     """
     edges = [0]
     begin, rows, phrases = 0, "|" in text, any(sign in text for sign in _OFTEN)
     for match in (_BREAK_OR_BLANK if phrases else _BREAK).finditer(text):
         (at, end), found = match.span(), match[0]
-        if text[begin].isspace() and _BLANKS.fullmatch(text, begin, end):  # a slice would be as long as the sentence is
+        if text[begin].isspace() and _BLANKS.fullmatch(text, begin, end):  # a slice would copy the sentence
             continue
         if end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end):
             continue
@@ -70,12 +88,12 @@ def tiles(text: str) -> list[Span]:
         edges.pop()
     edges.append(len(text))
     if any(end - begin > LONGEST for begin, end in pairwise(edges)):
-        edges = [0, *(each for begin, end in pairwise(edges) for each in _cut(text, begin, end))]
+        edges = [0, *(edge for begin, end in pairwise(edges) for edge in _cut(text, begin, end))]
     return list(pairwise(edges)) if text else []
 
 
 def _cut(text: str, begin: int, end: int) -> Iterator[int]:
-    """Where what has no stop from `begin` to `end` ends all the same: at blanks, but for a row of a table."""
+    """Ends of the parts of the tile from `begin` to `end`: several if it is too long, and no row of a table."""
     if end - begin > LONGEST and not _ROW.match(text, begin):
         begin = end - len(text[begin:end].lstrip())
         while end - begin > 2 * CUT and (blank := _BLANK.search(text, begin + CUT, end)):
@@ -85,7 +103,13 @@ def _cut(text: str, begin: int, end: int) -> Iterator[int]:
 
 
 def sentence_ends(text: str, begin: int = 0) -> list[int]:
-    """Where the sentences and lines of `text[begin:]` end, ascending; that of the last one only if more follows."""
+    """Offsets in `text`, ascending, at which the sentences and lines of `text[begin:]` end, white space left out.
+
+    The end of the text is not among them.
+
+    >>> sentence_ends("One. Two. Three.")
+    [4, 9]
+    """
     text = text[begin:] if begin else text
     ends = [first + len(text[first:second].rstrip()) for first, second in tiles(text)]
-    return [begin + end for end in ends if 0 < end < len(text)]  # of a blank text there is none
+    return [begin + end for end in ends if 0 < end < len(text)]  # a blank text has none

@@ -1,1 +1,1 @@
-"""Exact counts of tokens, and how a model's window is shared out."""
+"""Exact counts of tokens, and the shares of a model's window."""

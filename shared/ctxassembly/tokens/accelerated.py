@@ -1,14 +1,14 @@
-"""The counts of tiktoken's cl100k and o200k encodings, sooner: `pip install ctxassembly[fast]`.
+"""Faster counts for tiktoken's cl100k and o200k encodings: `pip install ctxassembly[fast]`.
 
 The extra brings toktok-rs, whose vocabularies are compiled in: no file, no dependency. On chunks of 300 tokens it is
-3 to 5 times as fast as tiktoken (o200k: 2.5 to 3), and 7 to 10 times once it has met their words; it is linear in all
-that was tried. It takes 0.15 s and 40 MB to load (o200k: 0.4 s, 70 MB), so it pays from some 2,000 chunks in a process
-(o200k: 9,000). Nothing is to be switched on: who installs the extra gets the same numbers sooner, and who uninstalls it
-gets tiktoken again.
+3 to 5 times as fast as tiktoken (o200k: 2.5 to 3), and 7 to 10 times once it has met their words; its time was linear
+in every text tried. It takes 0.15 s and 40 MB to load (o200k: 0.4 s, 70 MB), so it pays from some 2,000 chunks in a
+process (o200k: 9,000). There is no switch: with the extra installed counts come sooner, without it tiktoken counts.
 
-tiktoken stays the reference. Their Unicode tables are not of one age, so toktok sees only characters that have long
-been settled; texts with any other are tiktoken's to count. Before it is used, toktok has to count some probes as
-tiktoken does: if it doesn't, or doesn't work, a RuntimeWarning says so and tiktoken counts everything.
+tiktoken stays the reference, and two guards keep the numbers equal. The Unicode tables of the two libraries differ in
+age, so toktok counts only texts whose characters both take for the same kind (`SETTLED`); tiktoken counts the others.
+And toktok is used only after it has counted some probes as tiktoken does. If it fails or counts one otherwise, a
+RuntimeWarning says so and tiktoken counts everything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 
 LONGEST = 500_000
-"""Characters. Longer texts are tiktoken's to count: it gives up on a million blanks, and that must go on to show."""
+"""Characters of the longest text that toktok counts. tiktoken refuses a million blanks, which has to stay visible."""
 
 SETTLED = (
     "\x00-\u017e\u0180-\u0294\u0296-\u0377"  # Latin with all its marks, IPA: but for the two below
@@ -36,11 +36,12 @@ SETTLED = (
     "\ufe00-\ufe0f\ufeff\uff01-\uffbe\ufffd"  # emoji's variation selectors, byte order mark, full width
     "\U0001f1e6-\U0001f1ff\U0001f300-\U0001f64f\U0001f680-\U0001f6d2\U0001f910-\U0001f978"  # emoji
 )
-"""The ranges of the characters that toktok may see, as in a regular expression.
+"""Characters that toktok may see, as ranges of a regular expression.
 
-All are assigned since Unicode 13 (2020) or private, and both libraries take each for the same kind of letter, number,
-mark or white space: their tables were compared, tiktoken's of 0.9 and 0.14. No surrogates. Left out are the long s
-(U+017F), which only tiktoken takes for an s in 's, and U+0295, which was a small letter before Unicode 17.
+All have been assigned since Unicode 13 (2020), or are private. Both libraries take each for the same kind of letter,
+number, mark or white space: their tables were compared, tiktoken's of 0.9 and 0.14. There are no surrogates. Two
+characters are left out: the long s (U+017F), which only tiktoken takes for the s in 's, and U+0295, which was a small
+letter before Unicode 17.
 """
 
 _PROBES = (
@@ -54,16 +55,16 @@ _PROBES = (
 
 
 def accelerated(name: str, count: Callable[[str], int]) -> Callable[[str], int]:
-    """`count`, which counts by the tiktoken encoding `name`; or what gives the same numbers sooner, if it is installed.
+    """A faster counter for the tiktoken encoding `name`, with the numbers of `count`; `count` itself without toktok-rs.
 
     Warns:
-        RuntimeWarning: it is installed but does not work as expected, and why.
+        RuntimeWarning: toktok-rs is installed but fails, or counts a probe otherwise; the message says which.
     """
     try:
         truncate = import_module("toktok").truncate
-        # Not batch_count: it takes 10 us to set up. No text has that many tokens, so nothing is truncated.
+        # truncate counts as well; with no limit it cuts nothing. batch_count takes 10 us to set up.
         wrong = next((text for text in _probes() if truncate(text, sys.maxsize, name)[1] != count(text)), None)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is warned of and tiktoken counts
+    except Exception as error:  # noqa: BLE001 - any failure is warned of, and tiktoken counts
         if isinstance(error, ModuleNotFoundError) and error.name == "toktok":
             return count
         failure = f"toktok-rs fails ({error!r})"
@@ -77,6 +78,7 @@ def accelerated(name: str, count: Callable[[str], int]) -> Callable[[str], int]:
 
 
 def _settled_by(sooner: Callable[[str], int], count: Callable[[str], int]) -> Callable[[str], int]:
+    """A counter that hands settled texts to `sooner` and all others to `count`."""
     settled = re.compile(f"[{SETTLED}]*").fullmatch
 
     def counted(text: str) -> int:
@@ -87,7 +89,7 @@ def _settled_by(sooner: Callable[[str], int], count: Callable[[str], int]) -> Ca
 
 
 def _probes() -> Iterator[str]:
-    """Texts of every kind, then the first and the last character of each settled range where its class matters."""
+    """Texts of every kind, then each end of each settled range in places where its kind decides how the text splits."""
     yield from _PROBES
     for character in SETTLED.replace("-", ""):
         yield f"{character}'s 1{character}23 {character}\n\n"

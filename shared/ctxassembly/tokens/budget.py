@@ -1,4 +1,4 @@
-"""A model's context window in zones, and what they leave for retrieved text."""
+"""A model's context window shared out in zones, and the tokens they leave for retrieved text."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ from ctxassembly.tokens.models import Model, described, window_of
 ZONES = ("system", "query", "conversation", "generation", "buffer")
 
 OUTPUT = 1_024
-"""Tokens that the published rule for a model keeps for its answer."""
+"""Tokens that the published rule for models keeps for the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenBudget:
-    """Zones of a model's context window, all in tokens; `context` is what they leave for retrieved text.
+    """Zones of a model's context window, all in tokens; `context` has those left for retrieved text.
 
     The default zones are the published ones for a window of 128,000: system 4,000, context 32,000, conversation 8,000,
-    query 1,000, generation 4,000, buffer 1,000. Other uses share a window otherwise:
+    query 1,000, generation 4,000, buffer 1,000.
+
+    >>> TokenBudget().context, TokenBudget(context_cap=None).context
+    (32000, 110000)
+
+    Other uses share a window otherwise:
 
     | use | zones | `context`, its share |
     |---|---|---|
@@ -31,20 +36,20 @@ class TokenBudget:
     | support chat | `TokenBudget(window=32_768, system=2_000, conversation=16_000, generation=1_000)` | 11,768 (36 %) |
     | single turns | `TokenBudget(window=8_192, system=500, conversation=0, generation=1_000)` | 4,692 (57 %) |
 
-    Long files want nearly all of a large window and room for the answer. A chat keeps what was said, as `trim_history`
-    does within `conversation`. A question without a history needs no zone for one, which counts in a small window.
+    Document analysis gives nearly all of a large window to the files, but for a long answer. A chat keeps room for its
+    history, which `trim_history` holds within `conversation`. A single turn has none: in a small window that matters.
     """
 
     window: int = 128_000
-    """The most tokens that the model takes, answer included."""
+    """The most tokens that the model takes, its answer included."""
     system: int = 4_000
     query: int = 1_000
     conversation: int = 8_000
     generation: int = 4_000
     buffer: int = 1_000
-    """Room for what nobody counted: role markers, tool definitions."""
+    """Room for tokens that nobody counted, such as role markers and tool definitions."""
     context_cap: int | None = 32_000
-    """The most that the context may take even if more is left; None means no cap."""
+    """The most tokens of the context, even if the zones leave more; None means no cap."""
     encoding: str | None = None
     """The tiktoken encoding of the model, if it has one."""
 
@@ -60,13 +65,13 @@ class TokenBudget:
 
     @property
     def context(self) -> int:
-        """Tokens for the context: what the other zones leave of the window, at most `context_cap`."""
+        """Tokens left for the context by the other zones, at most `context_cap`."""
         left = self.window - self.system - self.query - self.conversation - self.generation - self.buffer
         return left if self.context_cap is None else min(self.context_cap, left)
 
     @property
     def total(self) -> int:
-        """What all zones take together, the context's included: of the window, the most that is sent and answered."""
+        """Tokens of all zones and the context: the most of the window that is ever used."""
         others = self.system + self.query + self.conversation + self.generation + self.buffer
         return self.context + others
 
@@ -83,27 +88,31 @@ class TokenBudget:
         buffer: int = 64,
         context_cap: int | None = None,
     ) -> TokenBudget:
-        """The budget that `model` leaves beside what is really sent: prompt, question and history are counted.
+        """The budget of one request to `model`: its prompt, question and history are counted, not estimated.
 
-        This is the other published rule, window - system - query - output - 64. OpenAI's models are counted in their
-        own encoding, others in cl100k_base; the buffer may be raised for what that misses.
+        This is the other published rule: window - system - query - output - 64. Tokens are counted in the model's own
+        encoding if it is one of OpenAI's, else in cl100k_base; raise `buffer` for what that misses.
+
+        >>> budget = TokenBudget.for_model("llama3.2:3b", system_prompt="Answer from the sources.", question="Who?")
+        >>> budget.window, budget.system, budget.query, budget.context
+        (128000, 5, 2, 126905)
 
         Args:
-            model: its name, or the model itself: LlamaIndex's LLM with its `metadata`, LangChain's chat model with its
-                `profile`. A window that these don't know is looked up by the name: those of local models in a published
-                table, those of hosted ones in the package genai-prices, which its maintainers keep up to date.
-            window: the window in tokens, where it is known better; then any name will do.
+            model: its name, or the model itself: a LlamaIndex LLM (read from its `metadata`) or a LangChain chat model
+                (read from its `profile`). If these don't say the window, it is looked up by the model's name: local
+                models in a published table, hosted ones in the package genai-prices.
+            window: the window in tokens, in place of the one looked up; then any name will do.
             system_prompt: the instructions, without the retrieved text.
             question: the user's question.
             history: the messages before it, as strings or as objects or mappings with `content`.
-            generation: tokens kept for the answer; 1,024, or as many as the model at hand was told to give if more.
-            buffer: tokens kept for what nobody counted.
-            context_cap: the most that the context may take; None means no cap.
+            generation: tokens kept for the answer; by default 1,024, or the model's own limit if that is higher.
+            buffer: tokens kept for text that nobody counted.
+            context_cap: the most tokens of the context; None means no cap.
 
         Raises:
-            ConfigError: the model is unknown and no window is given, or the zones leave nothing of the window.
-            InputError: `model` is neither a name nor a model that says anything of itself.
-            MissingExtraError: a hosted model's window is asked for and genai-prices is not installed.
+            ConfigError: the model is unknown and no window is given, or the zones leave no token for the context.
+            InputError: `model` is neither a name nor an object that names a model or a window.
+            MissingExtraError: the window of a hosted model has to be looked up, and genai-prices is not installed.
         """
         known = Model(model) if isinstance(model, str) else described(model)
         if known is None and window is None:

@@ -1,10 +1,20 @@
-"""Exact token counts, cached by piece and added up where that is proven.
+"""Exact token counts, cached by piece and added up.
 
-Byte-pair encodings first split a text by a pattern and then merge inside each part. Where the pattern always splits,
-the counts on both sides add up: for cl100k and o200k between anything but white space and a space, and between a
-newline and a character that is neither white space nor "/". So a piece is counted once, from its first such place to
-its last; only what is left at its ends, mostly a word, is counted again together with the end of the piece before.
-Other tokenizers promise nothing: their texts have no such place and are counted whole.
+Why counts add up. A byte-pair encoding first splits a text by a pattern, and then merges bytes inside each part: no
+token crosses a split. So where the pattern splits whatever stands around, the counts of the two sides add up to the
+count of the whole. Such a place is called safe. For cl100k and o200k two kinds of places are safe:
+
+- before a space, if the character before it is no white space;
+- after a newline, if the character after it is neither white space nor "/".
+
+Packing tries many combinations of the same pieces, and needs the exact count of each. So a piece is measured once: the
+`inner` tokens from its first safe place to its last, and the ends left over (`head` and `tail`, mostly a word each).
+Joining pieces adds up the inner counts and counts only the ends where two pieces meet:
+
+    head | inner ............ | tail + head | inner ............ | tail
+         safe                 safe          safe                 safe
+
+Other encodings and callers' own counters promise nothing. Their texts have no safe place and are counted whole.
 """
 
 from __future__ import annotations
@@ -21,34 +31,45 @@ from ctxassembly.tokens.remembered import Remembered
 from ctxassembly.tokens.vocabulary import load_encoding
 
 ADDITIVE = ("cl100k_base", "o200k_base", "o200k_harmony")
+"""Encodings whose counts add up at the safe places."""
 REMEMBERED_BYTES = 16 * 1024 * 1024
-"""For each encoding and each of three kinds of counts: of 1,500 characters that is about 8,000 texts, of words 30,000.
-What was not asked for longest is forgotten."""
+"""Bytes of each cache; an encoding has three. That is about 8,000 texts of 1,500 characters, or 30,000 words.
+
+The texts asked for longest ago are forgotten first.
+"""
 COUNTED_CHARS = 100_000
-"""Of a text, at least, before its tokens are estimated: no splitter makes a chunk as long."""
+"""Characters that are counted of a text before the rest is estimated: no splitter makes a chunk as long."""
 SLICE, SLICES = 256, 16
-"""Characters, at least, that are counted at once as long as it is open whether a text fits, and how often that is tried
-at most. Nothing depends on them but time."""
+"""Smallest slice, in characters, that is counted to find out that a text doesn't fit, and the most slices of a text.
+
+Only time depends on them.
+"""
 
 _SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
 
 
 class Measured(NamedTuple):
-    """A text as far as its tokens are known: those between its first and its last safe place."""
+    """A text with the tokens between its first and its last safe place counted."""
 
     head: str
-    """What comes before the first safe place; the whole text if it has none."""
+    """The text before the first safe place; all of it if there is none."""
     inner: int
-    """The tokens from there to the last one."""
+    """Tokens from the first safe place to the last one."""
     tail: str | None
-    """What comes after the last one; None if there is none."""
+    """The text after the last safe place; None if there is none."""
     characters: int
-    """Of all of it."""
+    """Length of the whole text."""
 
 
 class Counter:
-    """Counts tokens of texts, and measures pieces so that what they make together needs no new count."""
+    """Exact counts of texts, and measures of pieces that add up to the count of what they make together.
+
+    >>> counter = counter_for("cl100k_base")
+    >>> pieces = ["Drink water until", " two hours before", " the examination."]
+    >>> counter.tokens(counter.chain(map(counter.measure, pieces))) == counter.count("".join(pieces))
+    True
+    """
 
     def __init__(self, count: Callable[[str], int], *, additive: bool) -> None:
         self._count = count
@@ -56,10 +77,10 @@ class Counter:
         self._measures = Remembered[Measured](REMEMBERED_BYTES)
         self._floors = Remembered[int](REMEMBERED_BYTES)
         self.additive = additive
-        """Whether counts add up at safe places."""
+        """True if counts add up at safe places."""
 
     def count(self, text: str) -> int:
-        """The tokens of `text`."""
+        """Tokens of `text`."""
         if not self.additive:
             return self._count(text)
         known = self._counts.young.get(text)
@@ -68,7 +89,7 @@ class Counter:
         return self._counts.put(text, self._count(text)) if known is None else known
 
     def measure(self, text: str) -> Measured:
-        """`text`, measured."""
+        """`text` with its inner tokens counted."""
         if not self.additive:
             return Measured(text, 0, None, len(text))
         known = self._measures.young.get(text)
@@ -77,7 +98,7 @@ class Counter:
         return self._measure(text) if known is None else known
 
     def chain(self, pieces: Iterable[Measured]) -> Measured:
-        """The text that `pieces` make one after the other, measured. Only their ends are counted."""
+        """The measure of `pieces` put one after the other. Only the ends where two pieces meet are counted."""
         head, inner, rest, characters = None, 0, "", 0
         for piece in pieces:
             characters += piece.characters
@@ -95,21 +116,22 @@ class Counter:
         return Measured(head, inner, rest, characters)
 
     def tokens(self, piece: Measured) -> int:
-        """The tokens of a measured text."""
+        """Tokens of a measured text."""
         return sum(self.count(end) for end in (piece.head, piece.tail) if end) + piece.inner
 
     def about(self, text: str, most: int) -> int:
-        """The tokens of `text`; of one that has more than `most` in its beginning already, estimated from that."""
+        """Tokens of `text`: exact up to `most`, beyond that estimated from the beginning if the text is very long."""
         begun = text[: max(most * MOST_CHARS_PER_TOKEN, COUNTED_CHARS)]
         if len(begun) < len(text) and (counted := self.tokens(self.measure(begun))) > most:
             return round(counted * len(text) / len(begun))
         return self.tokens(self.measure(text))
 
     def exceed(self, texts: Sequence[str], most: int) -> bool:
-        """Whether `texts` are sure to bring more than `most` tokens, wherever each of them is put in.
+        """True if `texts` are certain to add more than `most` tokens, in any position; False if they may fit.
 
-        What is known already is counted. Of the others a lower bound often says it; if it doesn't, those are counted
-        too, one by one as long as it is open, the last slice by slice: they would be rendered for nothing.
+        It looks for the cheapest proof: tokens already measured, then lower bounds of the other texts, then their exact
+        counts, one text after the other until the answer is certain. The last one is counted slice by slice. Without
+        the proof, texts that don't fit would be laid out and rendered in vain.
         """
         if not self.additive:
             return False
@@ -139,14 +161,14 @@ class Counter:
         return self._measures.put(text, Measured(head, inner, tail, len(text)))
 
     def _floor(self, text: str, enough: int) -> int:
-        """What `text` brings at least, wherever it is put in; it may bring more if this is no more than `enough`."""
+        """A lower bound on the tokens of `text` in any position, looked for until it exceeds `enough`."""
         known = self._floors.get(text)
         if known is not None and known > enough:
             return known
         return self._floors.put(text, max(at_least(text, enough + 1) - 1, -1 if known is None else known))
 
     def _inner(self, text: str, most: int) -> int:
-        """The tokens inside `text`; if they are sure to be more than `most`, what is sure."""
+        """Inner tokens of `text`, or a lower bound on them as soon as that exceeds `most`."""
         head, inside, tail = _parts(text)
         counted, start, step = 0, 0, max(SLICE, len(inside) // SLICES)
         while cut := _SAFE.search(inside, start + step):
@@ -159,7 +181,7 @@ class Counter:
 
 
 def _parts(text: str) -> tuple[str, str, str | None]:
-    """What of `text` comes before its first safe place, up to the last, and after it: None if there is none."""
+    """`text` cut at its first and its last safe place; the third part is None if there is no safe place."""
     first = _SAFE.search(text)
     if first is None:
         return text, "", None
@@ -170,13 +192,16 @@ def _parts(text: str) -> tuple[str, str, str | None]:
 
 
 def counter_for(encoding: str | Callable[[str], int]) -> Counter:
-    """The counter of a tiktoken encoding, one for the whole process, or of any function from text to count.
+    """The counter of a tiktoken encoding, or of any function from a text to its number of tokens.
+
+    An encoding has one counter, and so one cache, for the whole process.
 
     Raises:
-        VocabularyError: the encoding is unknown or its vocabulary can't be had.
+        VocabularyError: the encoding is unknown, or its vocabulary can be neither found nor downloaded.
+        ConfigError: raised by its `count`, if the function returns anything but an int of 0 or more.
     """
     if isinstance(encoding, str):
-        return _tiktoken_counter(str.__str__(encoding))  # of a subclass of str there would be another one
+        return _tiktoken_counter(str.__str__(encoding))  # a subclass of str would get a counter of its own
     return Counter(_checked(encoding), additive=False)
 
 
@@ -186,11 +211,11 @@ def _tiktoken_counter(name: str) -> Counter:
 
     def count(text: str) -> int:
         try:
-            # Markup such as <|endoftext|> in a document is plain text, not a control token.
+            # In a document, <|endoftext|> is plain text and no control token.
             return len(encode(text, disallowed_special=()))
         except ValueError:
-            # About a million blanks in a row exceed the pattern's stack. A token has at least one byte, so this
-            # is never too low: such a text counts as too large instead of slipping through.
+            # About a million blanks in a row exceed the stack of the pattern. A token has at least one byte, so the
+            # number of bytes is never too low: such a text counts as too large instead of slipping through.
             return len(text.encode("utf-8", "surrogatepass"))
 
     additive = name in ADDITIVE
@@ -201,7 +226,7 @@ def _checked(count: Callable[[str], int]) -> Callable[[str], int]:
     def checked(text: str) -> int:
         tokens = count(text)
         if hasattr(tokens, "__len__") and not isinstance(tokens, str):
-            # What most tokenizers return, and as long as the text: its type says enough.
+            # Most tokenizers return the tokens. They may be as many as the text is long: the error shows their type.
             allowed = "a function that returns the number of tokens, not the tokens (lambda text: len(encode(text)))"
             raise ConfigError("encoding", allowed, type(tokens))
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:

@@ -1,4 +1,4 @@
-"""A conversation's history, trimmed to its zone: the last exchanges stay, older ones go first."""
+"""A conversation's history trimmed to its zone: the last exchanges stay, the oldest go first."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ USERS = frozenset({"user", "human"})
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What of a conversation is sent, and what is not."""
+    """The messages of a conversation that are sent, and those that are not."""
 
     messages: tuple[Message, ...]
-    """As handed in, in order; a summary of what was left out stands first."""
+    """Those that are sent, as handed in and in order; a summary of the others stands first."""
     left_out: tuple[Message, ...]
     token_count: int
 
@@ -36,12 +36,17 @@ def trim_history(
     exactly: bool = False,
     summarise: Callable[[Sequence[Message]], str] | None = None,
 ) -> History:
-    """The end of the conversation that fits `max_tokens`, whole exchanges, at most `keep_exchanges` if they must go.
+    """Trim a conversation to `max_tokens`, in whole exchanges and from the oldest on.
 
-    While everything fits, everything stays, unless `exactly` so many are to.
-    Else the last `keep_exchanges` stay as far as they fit, the newest first;
-    what is older is left out, or stands first as `summarise` puts it, if that fits as well. An exchange begins with
-    a user's message; messages before the first one make an exchange of their own.
+    A conversation that fits stays whole, even if it has more than `keep_exchanges` exchanges; with `exactly` it is
+    trimmed to that number all the same. One that doesn't fit keeps as many of its last exchanges as do, at most
+    `keep_exchanges`. `summarise` turns the messages left out into a summary, which stands first if it fits as well. An
+    exchange begins with a user's message; messages before the first one make an exchange of their own.
+
+    >>> said = [{"role": "user", "content": "May I drink?"}, {"role": "assistant", "content": "Water."}] * 3
+    >>> history = trim_history(said, 6, lambda text: len(text.split()))
+    >>> [message["content"] for message in history.messages], len(history.left_out), history.token_count
+    (['May I drink?', 'Water.'], 4, 4)
 
     Raises:
         ConfigError: `max_tokens` or `keep_exchanges` is negative.
@@ -71,7 +76,7 @@ def trim_history(
 
 
 def history_tokens(messages: Sequence[Message], count: Callable[[str], int]) -> int:
-    """The tokens of the messages' texts; role markers belong to a budget's buffer."""
+    """Tokens of the messages' texts. Role markers are paid from the budget's buffer."""
     return sum(count(_text(message)) for message in messages)
 
 

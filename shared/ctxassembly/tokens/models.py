@@ -1,7 +1,7 @@
-"""What is known of a language model: its window, the encoding that counts it, and how long its answers are let be.
+"""A language model's window, its encoding, and the limit of its answers.
 
-By its name, or by what LlamaIndex and LangChain say of the model at hand. Neither is imported: what they say is read
-from `llm.metadata` and from `model.profile`.
+They are looked up by the model's name, or read from the model object: `metadata` of a LlamaIndex LLM, `profile` of a
+LangChain chat model. Neither framework is imported.
 """
 
 from __future__ import annotations
@@ -21,41 +21,45 @@ PUBLISHED_WINDOWS = {
     "qwen2.5:14b": 128_000,
     "deepseek-r1:8b": 128_000,
 }
-"""Windows of models that are run locally, as published with the zones; hosted models are looked up in genai-prices."""
+"""Windows of local models, as published with the zones. Hosted models are looked up in genai-prices."""
 NOT_KNOWN = 3_900
-"""What LlamaIndex says of the window of a model of which it knows nothing."""
+"""The window that LlamaIndex reports for a model it doesn't know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model, as far as it is known."""
+    """The known facts of a model; None stands for unknown."""
 
     name: str | None = None
     window: int | None = None
-    """Tokens, the answer's included."""
+    """Tokens it takes, its answer included."""
     output: int | None = None
-    """Tokens that an answer may have, where a limit was set."""
+    """Most tokens of an answer, if a limit was set."""
 
     @property
     def encoding(self) -> str | None:
-        """Its tiktoken encoding, if it has one."""
+        """The name of its tiktoken encoding; None if it is no model of OpenAI's.
+
+        >>> Model("gpt-4o").encoding
+        'o200k_base'
+        """
         from tiktoken.model import encoding_name_for_model
 
         try:
             return encoding_name_for_model(self.name) if self.name else None
-        except KeyError:  # not one of OpenAI's
+        except KeyError:
             return None
 
 
 def described(llm: object) -> Model | None:
-    """What a LlamaIndex LLM says of itself in `metadata`, or a LangChain chat model in `profile`; None of others."""
+    """The model that a LlamaIndex LLM or a LangChain chat model describes; None if the object describes none."""
     try:
         metadata, profile = getattr(llm, "metadata", None), getattr(llm, "profile", None)
         name = getattr(metadata, "model_name", None) or getattr(llm, "model_name", None) or getattr(llm, "model", None)
         window, output = getattr(metadata, "context_window", None), getattr(metadata, "num_output", None)
         if isinstance(profile, Mapping):
             window, output = profile.get("max_input_tokens"), getattr(llm, "max_tokens", None)
-    except Exception:  # noqa: BLE001 - it may ask a server that isn't there
+    except Exception:  # noqa: BLE001 - a property may ask a server that isn't there
         return None
     window = window if _is_number(window) and window != NOT_KNOWN else None
     name = name if isinstance(name, str) else None
@@ -67,11 +71,11 @@ def _is_number(value: Any) -> bool:
 
 
 def window_of(model: str) -> int:
-    """The window of the model of that name, in tokens.
+    """The window of `model`, in tokens.
 
     Raises:
-        ConfigError: it is unknown.
-        MissingExtraError: it isn't a local model, and genai-prices is not installed.
+        ConfigError: the name is unknown.
+        MissingExtraError: it is no local model of the published table, and genai-prices is not installed.
     """
     if model in PUBLISHED_WINDOWS:
         return PUBLISHED_WINDOWS[model]
@@ -84,7 +88,7 @@ def window_of(model: str) -> int:
 
 
 def _hosted_windows() -> dict[str, int]:
-    """The context windows that genai-prices knows, by model id; of several providers the smallest."""
+    """The windows in genai-prices by model id; where providers differ, the smallest."""
     try:
         from genai_prices.data_snapshot import get_snapshot
     except ImportError as error:
@@ -93,14 +97,14 @@ def _hosted_windows() -> dict[str, int]:
         ) from error
     windows: dict[str, int] = {}
     for provider in get_snapshot().providers:
-        for each in provider.models:
-            if each.context_window:
-                windows[each.id] = min(each.context_window, windows.get(each.id, each.context_window))
+        for model in provider.models:
+            if model.context_window:
+                windows[model.id] = min(model.context_window, windows.get(model.id, model.context_window))
     return windows
 
 
 def too_small(llm: object, max_tokens: int) -> str | None:
-    """What to warn of where a context of `max_tokens` leaves an LLM that says how much it takes no room to answer."""
+    """A warning if a context of `max_tokens` fills the whole window of `llm`; None if it doesn't, or nobody knows."""
     model = described(llm)
     if model is None or model.window is None or max_tokens < model.window:
         return None

@@ -1,4 +1,4 @@
-"""What was found out about texts, remembered in bounded memory."""
+"""A cache of what was found out about texts, in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 LONGEST = 8_192
-"""Characters; a longer text is rare and not worth its memory."""
+"""Characters of the longest text that is kept: longer ones are rare and not worth their memory."""
 ENTRY_BYTES = 400
-"""What an entry takes at most besides its text: its place in a dict, a tuple, and the ends of the text in it."""
+"""Most bytes of an entry besides its text: its place in a dict, a tuple, and the ends of the text in it."""
 
 
 class Remembered(Generic[T]):
-    """Values by text, in at most about `most_bytes`: the texts that were not asked for longest are forgotten.
+    """Values by text, in at most about `most_bytes`; the texts asked for longest ago are forgotten first.
 
-    They come and go in two generations. What is new or asked for is in the younger one; when that has half of the
-    bytes, the older one is forgotten and the younger one grows old. So asking takes no more than a look into a dict,
-    and threads need no lock: at worst one finds out again what another one is about to remember.
+    The entries live in two generations. A text that is new or asked for is put into the younger one. When that reaches
+    half of the bytes, the older one is dropped and the younger one takes its place. So a look-up costs one look into a
+    dict or two, and threads need no lock: at worst one of them works out a value that another is about to put in.
+
+    >>> lengths = Remembered[int](1_000_000)
+    >>> lengths.get("water") or lengths.put("water", 5)
+    5
     """
 
     __slots__ = ("_bytes", "_most", "_old", "young")
@@ -26,19 +30,19 @@ class Remembered(Generic[T]):
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes // 2
         self.young: dict[str, T] = {}
-        """The younger generation: who asks very often looks here first."""
+        """The younger generation. Callers in a hot loop look here before they call `get`."""
         self._old: dict[str, T] = {}
         self._bytes = 0
 
     def get(self, text: str) -> T | None:
-        """What is known of `text`."""
+        """The value of `text`; None if it is unknown or forgotten."""
         known = self.young.get(text)
         if known is None and (known := self._old.get(text)) is not None:
             self.put(text, known)
         return known
 
     def put(self, text: str, value: T) -> T:
-        """`value`, which from now on is what is known of `text`."""
+        """Remember `value` for `text`, and give it back."""
         if len(text) <= LONGEST:
             if text not in self.young:
                 self._bytes += getsizeof(text) + ENTRY_BYTES
@@ -48,5 +52,5 @@ class Remembered(Generic[T]):
         return value
 
     def clear(self) -> None:
-        """Forget all of it."""
+        """Forget everything."""
         self.young, self._old, self._bytes = {}, {}, 0

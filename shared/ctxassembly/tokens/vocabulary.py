@@ -1,8 +1,9 @@
-"""Where a tiktoken encoding's rank file is found without the network, and how it is downloaded without hanging.
+"""tiktoken's rank files: found on this machine, or downloaded within a deadline.
 
-tiktoken downloads with no time limit, so behind a firewall that drops packets it would wait for minutes. The files
-that other packages carry are tried first; a download runs in a child process that has a deadline.
-This module and `drive` are the only ones of the engine that touch the world outside.
+tiktoken itself downloads without a time limit: behind a firewall that drops packets it would wait for minutes. So the
+files that other packages carry are tried first, and a download runs in a child process that has a deadline.
+
+Of the core, only this module and `drivers/` touch the world outside.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ if TYPE_CHECKING:
     import tiktoken
 
 DOWNLOAD_SECONDS = 20.0
-"""Enough for the largest rank file (3.6 MB) on a slow line, short enough for someone who waits."""
+"""Deadline of a download: enough for the largest rank file (3.6 MB) on a slow line, and still bearable."""
 
 _CACHE_VARIABLE = "TIKTOKEN_CACHE_DIR"
 _CACHED_NAMES = {
     "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
     "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
 }
-"""tiktoken's names for its cached files: the SHA-1 of the address they come from."""
+"""tiktoken's names for its cached files: the SHA-1 of the address each comes from."""
 _DIGESTS = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
-"""The SHA-256 that tiktoken expects of each: a file that is not whole it deletes and downloads without a time limit."""
+"""The SHA-256 that tiktoken expects. It deletes a file with another one, and downloads it without a time limit."""
 
 _SAME_FILE = {"o200k_harmony": "o200k_base"}
-"""Encodings with another one's ranks. That of gpt-oss has more control tokens, for which no text is searched."""
+"""Encodings that use the ranks of another. o200k_harmony adds control tokens only, which no text is searched for."""
 
 
 def _of_model(name: str) -> str:
-    """What to write where `name` is a model's, as the end of an error."""
+    """The end of an error that says what to write, if `name` is a model's; else empty."""
     from tiktoken.model import encoding_name_for_model
 
     try:
@@ -53,10 +54,10 @@ def _of_model(name: str) -> str:
 
 @cache
 def load_encoding(name: str) -> tiktoken.Encoding:
-    """The tiktoken encoding `name`, from a file on this machine if any package carries one.
+    """The tiktoken encoding `name`, from a file on this machine if there is one, else downloaded.
 
     Raises:
-        VocabularyError: no such encoding, or its file is not here and can't be downloaded in time.
+        VocabularyError: there is no such encoding, or its file is not here and can't be downloaded in time.
     """
     import tiktoken
 
@@ -82,7 +83,7 @@ def _cache_folders() -> Iterator[Path]:
         if folder := os.environ.get(variable):
             yield Path(folder)
     yield Path(tempfile.gettempdir(), "data-gym-cache")
-    # find_spec of a package inside a namespace package imports nothing of it.
+    # llama_index is a namespace package: find_spec of llama_index.core imports none of it.
     if importlib.util.find_spec("llama_index") and (found := importlib.util.find_spec("llama_index.core")):
         for location in found.submodule_search_locations or ():
             yield Path(location, "_static", "tiktoken_cache")
@@ -93,7 +94,7 @@ def _is_whole(file: Path, digest: str) -> bool:
 
     try:
         return hashlib.sha256(file.read_bytes()).hexdigest() == digest
-    except OSError:  # not there, or not ours to read
+    except OSError:  # it is missing or unreadable
         return False
 
 
@@ -114,7 +115,7 @@ def _load_from(folder: Path, name: str) -> tiktoken.Encoding:
 def _download(name: str, folder: Path) -> None:
     import subprocess
 
-    # Into a folder even where caching is switched off: the parent must find it there, not download it again.
+    # Name the folder even if caching is switched off: the parent has to find the file there.
     environment = {**os.environ, _CACHE_VARIABLE: str(folder)}
     fetch = f"import tiktoken; tiktoken.get_encoding({name!r})"
     try:
