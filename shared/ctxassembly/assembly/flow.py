@@ -136,7 +136,7 @@ def assemble_flow(
 
     per_token = sum(len(each.text) for each in chosen.taken) / max(layout.token_count, 1)
     shortened = {
-        id(each): _measured(each, counter, per_token, config.token_limit)
+        each.key: _measured(each, counter, per_token, config.token_limit)
         for each in chosen.taken
         if each.kept is not None
     }
@@ -163,7 +163,7 @@ def assemble_flow(
         keeps,
     )
     stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
-    documents = {candidate.chunk.document_id for candidate in chosen.usable if id(candidate) not in stopped}
+    documents = {candidate.chunk.document_id for candidate in chosen.usable if candidate.key not in stopped}
     trace = Trace(
         decisions=decisions,
         stages=tuple(log.stages),

@@ -14,6 +14,10 @@ better-ranked passage has the rest."""
 class Candidate(NamedTuple):
     """A chunk that may stand in the context: a hit, or a neighbour of one."""
 
+    key: int
+    """Tells it from the other candidates of one assembly: the place of a hit in the list, for neighbours the numbers
+    after. It stays the same whatever becomes of the candidate, so maps from candidates to anything are keyed by it. It
+    is not compared: the same chunk may have another number in another assembly."""
     chunk: Chunk
     rank: int
     """Rank of the hit, from 0; a neighbour has the rank of its best hit."""
@@ -49,6 +53,15 @@ class Candidate(NamedTuple):
     def is_hit(self) -> bool:
         """Whether it was retrieved, rather than fetched as a neighbour."""
         return self.distance == 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Candidate) and self[1:] == other[1:]
+
+    def __ne__(self, other: object) -> bool:  # a tuple has its own
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[1:])
 
 
 class Match(NamedTuple):

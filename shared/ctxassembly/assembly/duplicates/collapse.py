@@ -60,7 +60,7 @@ class Duplicates:
     ) -> Candidates:
         """Duplicates, but for exact ones, of what the budget left out, that repeat nothing that it took.
 
-        `candidates` are all of them as they came, `left_out` has the `id` of those left out as they are now.
+        `candidates` are all of them as they came, `left_out` has the keys of those left out.
         """
         waiting = self._lineage.unserved(candidates, left_out)
         if not waiting:
@@ -71,7 +71,7 @@ class Duplicates:
             # What was taken comes first and is in the text already: only what waits can be dropped.
             found = rule((*taken, *waiting), undated)
             self._lineage.drop(waiting, found, why)
-            waiting = tuple(candidate for candidate in waiting if id(candidate) not in found)
+            waiting = tuple(candidate for candidate in waiting if candidate.key not in found)
         return waiting
 
     def _near(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:

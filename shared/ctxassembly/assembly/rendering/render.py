@@ -38,10 +38,10 @@ class Renderer:
         self._guard = guard_of(self._form, config.supplement_separator)
         self._wording = WORDINGS[config.language]
         self.particulars = Particulars(config.keys, config.language, named=True)
-        # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
-        self._slices: dict[tuple[int, int, int, bool, bool], tuple[Candidate, list[Part], bool]] = {}
+        self._slices: dict[tuple[int, int, int, bool, bool], tuple[list[Part], bool]] = {}
+        self._headings: dict[tuple[int, tuple[int | str, ...]], Lines] = {}
+        # By identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
-        self._headings: dict[tuple[int, tuple[int | str, ...]], tuple[Candidate, Lines]] = {}
         self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
     def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
@@ -120,10 +120,10 @@ class Renderer:
         if pages is None:
             pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
         # It is measured before its number is known, which changes nothing else in it.
-        key = (id(label.best), tuple(pages))
+        key = (label.best.key, tuple(pages))
         if key not in self._headings:
-            self._headings[key] = label.best, FORMATS[form](self._heading(1, label, pages), self._wording)
-        header, footer = self._headings[key][1]
+            self._headings[key] = FORMATS[form](self._heading(1, label, pages), self._wording)
+        header, footer = self._headings[key]
         begin = FRAMES[form].label
         return begin.format(number) + header[len(begin.format(1)) :], footer
 
@@ -165,13 +165,12 @@ class Renderer:
 
     def _verbatim(self, piece: Piece, at_line: bool, continued: bool) -> tuple[list[Part], bool]:
         """The parts of `piece`, and whether what continues it still begins a line, as the piece does if `at_line`."""
-        key = (id(piece.candidate), piece.start, piece.end, at_line, continued)
+        key = (piece.candidate.key, piece.start, piece.end, at_line, continued)
         if key not in self._slices:
             text = piece.text
             parts = self._altered(text, piece.candidate, piece.start, at_line=at_line, continued=continued)
-            self._slices[key] = piece.candidate, parts, continued and goes_on(text, at_line=at_line)
-        _, parts, leads = self._slices[key]
-        return parts, leads
+            self._slices[key] = parts, continued and goes_on(text, at_line=at_line)
+        return self._slices[key]
 
     def _altered(
         self,
