@@ -29,8 +29,9 @@ from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.pieces import Header, Label, Part
+from ctxassembly.data.reasons import BEYOND, STOPPED
 from ctxassembly.data.requests import Request
-from ctxassembly.data.trace import BEYOND, STOPPED, Shortened, Trace
+from ctxassembly.data.trace import Shortened, Trace
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.misuse import wrong_config

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from ctxassembly.data.chunks import Chunk, Span
+from ctxassembly.data.reasons import Reason
 
 Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated"]
 """Why only a part of a chunk stands: cut to what fits or to that limit, chosen by sentences, compressed, or because a
@@ -76,5 +77,5 @@ class Match(NamedTuple):
 class LeftOut(NamedTuple):
     """Why a candidate was left out, and what it would have added to the context."""
 
-    reason: str
+    reason: Reason
     tokens: int

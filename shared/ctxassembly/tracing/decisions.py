@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
-from ctxassembly.data.candidates import Candidate, Shortening
+from ctxassembly.data.candidates import Candidate, LeftOut, Shortening
 from ctxassembly.data.pieces import Label
-from ctxassembly.data.trace import CONTAINED, STANDS, Decision, Outcome, Shortened
+from ctxassembly.data.reasons import CONTAINED, EMPTY, FOR_BUDGET, Reason
+from ctxassembly.data.trace import STANDS, Decision, Outcome, Shortened
 from ctxassembly.text.matches import Matches, Wanted
 from ctxassembly.wording.particulars import Particulars
 
@@ -24,10 +26,10 @@ _OUTCOME_OF: Mapping[Shortening, Outcome] = {
 def decide(
     candidates: Sequence[Candidate],
     empty: Iterable[Candidate],
-    copies: Mapping[int, tuple[Candidate, str]],
+    copies: Mapping[int, tuple[Candidate, Reason]],
     present: Callable[[Candidate], Candidate],
     taken: Iterable[Candidate],
-    left_out: Mapping[int, tuple[str, int]],
+    left_out: Mapping[int, LeftOut],
     labels: Sequence[Label],
     shortened: Mapping[int, Shortened],
     elsewhere: Mapping[int, Candidate],
@@ -52,8 +54,9 @@ def decide(
 
     def decision(candidate: Candidate) -> Decision:
         outcome: Outcome = "dropped"
-        reason, because_of, chars, tokens, part = "budget", None, 0, None, None
-        original, why = copies.get(candidate.key, (candidate, ""))
+        reason: Literal["hit", "neighbour"] | Shortening | Reason = FOR_BUDGET
+        because_of, chars, tokens, part = None, 0, None, None
+        original, why = copies.get(candidate.key, (candidate, None))
         now = present(original)
         key = now.key
         if key in stripped:
@@ -88,7 +91,7 @@ def decide(
 def _empty(candidate: Candidate, read: Particulars) -> Decision:
     chunk = candidate.chunk
     placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score)
-    return Decision(*placed, "dropped", "empty", search_method=read.said(chunk, "search_method"))
+    return Decision(*placed, "dropped", EMPTY, search_method=read.said(chunk, "search_method"))
 
 
 def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[int, int], dict[int, Candidate]]:

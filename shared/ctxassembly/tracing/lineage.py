@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.trace import EXACT
+from ctxassembly.data.reasons import EXACT, Reason
 
 
 class Lineage:
@@ -13,7 +13,7 @@ class Lineage:
 
     def __init__(self) -> None:
         self._now: dict[int, Candidate] = {}
-        self._copies: dict[int, tuple[Candidate, str]] = {}
+        self._copies: dict[int, tuple[Candidate, Reason]] = {}
 
     def change(self, before: Candidate, after: Candidate) -> Candidate:
         """`after`, which is what `before` has become."""
@@ -22,7 +22,7 @@ class Lineage:
         return after
 
     def collapse(
-        self, candidates: Sequence[Candidate], stands_for: Mapping[int, Candidate], why: str
+        self, candidates: Sequence[Candidate], stands_for: Mapping[int, Candidate], why: Reason
     ) -> tuple[Candidate, ...]:
         """Those of `candidates`, best first, that stand, with what they inherited; again best first."""
         if not stands_for:
@@ -31,7 +31,7 @@ class Lineage:
         standing = {candidate.key: candidate for candidate in candidates if candidate.key not in stands_for}
         return tuple(self.change(standing[key], heir) for key, heir in inherit(candidates, stands_for).items())
 
-    def drop(self, candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate], why: str) -> None:
+    def drop(self, candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate], why: Reason) -> None:
         """Let others stand for those of `candidates` whose key `stands_for` has, without inheriting anything."""
         for candidate in candidates:
             if (original := stands_for.get(candidate.key)) is not None:
@@ -57,12 +57,12 @@ class Lineage:
         ]
         return tuple(sorted(found, key=lambda candidate: (candidate.distance, candidate.rank)))
 
-    def copies(self) -> dict[int, tuple[Candidate, str]]:
+    def copies(self) -> dict[int, tuple[Candidate, Reason]]:
         """For each copy, by its key: the one that stands for it in the end, and why.
 
         The copy of a copy is what that one is: an exact copy of a near duplicate is a near duplicate.
         """
-        ends: dict[int, tuple[Candidate, str]] = {}
+        ends: dict[int, tuple[Candidate, Reason]] = {}
         for copy, (original, reason) in self._copies.items():
             end, why = original, reason
             while end.key in self._copies:

@@ -16,8 +16,8 @@ from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.assembly.duplicates.collapse import Duplicates
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.pieces import Header
+from ctxassembly.data.reasons import FOR_BUDGET
 from ctxassembly.data.requests import CompressTexts
-from ctxassembly.data.trace import FOR_BUDGET
 from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log

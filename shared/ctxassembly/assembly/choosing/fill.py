@@ -23,7 +23,7 @@ from ctxassembly.assembly.choosing.scale import (
 )
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.pieces import Header
-from ctxassembly.data.trace import FOR_BUDGET
+from ctxassembly.data.reasons import FOR_BUDGET
 from ctxassembly.settings.config import AtEdge, Granularity
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.choosing.cut import beginning, fitting_end, fitting_excerpt
 from ctxassembly.assembly.choosing.scale import BestSentences, Scale
 from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.trace import BELOW_FLOOR, TOO_SHORT
+from ctxassembly.data.reasons import BELOW_FLOOR, TOO_SHORT, Reason
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import shown
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
@@ -62,7 +62,7 @@ def _below(candidates: Sequence[Candidate], floor: float) -> list[Candidate]:
 
 
 def _going(
-    scale: Scale, going: Sequence[Candidate], standing: Collection[Candidate], reason: str
+    scale: Scale, going: Sequence[Candidate], standing: Collection[Candidate], reason: Reason
 ) -> dict[int, LeftOut]:
     if len(going) == len(standing):
         return {}

@@ -17,7 +17,7 @@ from ctxassembly.assembly.choosing.standing import Standing
 from ctxassembly.assembly.rendering.excerpt import Line, without
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.trace import REPEATED
+from ctxassembly.data.reasons import REPEATED
 from ctxassembly.text.prose import Statement, statements
 from ctxassembly.text.sentences import FULL_STOPS
 

@@ -17,7 +17,7 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.pieces import Header
-from ctxassembly.data.trace import FOR_BUDGET, REPEATED
+from ctxassembly.data.reasons import FOR_BUDGET, REPEATED
 from ctxassembly.text.prose import Statement
 from ctxassembly.tracing.lineage import Lineage
 

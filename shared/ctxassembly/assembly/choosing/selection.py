@@ -20,7 +20,7 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.keys import look_up
 from ctxassembly.data.marks import is_marked
-from ctxassembly.data.trace import BEYOND, FOR_BUDGET, IRRELEVANT
+from ctxassembly.data.reasons import BEYOND, FOR_BUDGET, IRRELEVANT
 from ctxassembly.settings.config import AssemblyConfig, Granularity
 from ctxassembly.shown import shown
 from ctxassembly.tokens.counter import Counter

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.choosing.scale import Filled
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.trace import FOR_BUDGET, STOPPED
+from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
 from ctxassembly.text.bm25 import Bm25
 from ctxassembly.text.sentences import tiles
 from ctxassembly.text.terms import finder, long_words, stems
@@ -153,7 +153,7 @@ class Units:
         for each in candidates:
             form = forms.get(each.key)
             if form is None:
-                reason = STOPPED if each.key in poor else FOR_BUDGET
+                reason: Reason = STOPPED if each.key in poor else FOR_BUDGET
                 left_out[each.key] = LeftOut(reason, round(len(each.text) / chars_per_token))
             elif form.kept is not None:
                 shortened[each.key] = form

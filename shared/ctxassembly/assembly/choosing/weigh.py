@@ -13,7 +13,7 @@ from ctxassembly.assembly.choosing.scale import Filled
 from ctxassembly.assembly.choosing.units import HELD, WEIGHTS, Units, units_of
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.trace import STOPPED
+from ctxassembly.data.reasons import STOPPED
 from ctxassembly.settings.config import AssemblyConfig, Granularity
 
 PASSAGE_PRESSURE = 1.25

@@ -9,14 +9,16 @@ from ctxassembly.assembly.duplicates.exact import DateOf, collapse_exact, collap
 from ctxassembly.assembly.duplicates.near import NearIndex
 from ctxassembly.assembly.duplicates.semantic import Vector, VectorIndex, unit
 from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.reasons import EXACT, NEAR, SEMANTIC, Reason
 from ctxassembly.data.requests import EmbedTexts
-from ctxassembly.data.trace import EXACT, NEAR, SEMANTIC
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import failure, shown
 from ctxassembly.tracing.lineage import Lineage
 
 Candidates = tuple[Candidate, ...]
+Rule = Callable[[Candidates, DateOf], dict[int, Candidate]]
+"""For each duplicate, by key, the candidate that stands for it."""
 
 
 class Duplicates:
@@ -62,7 +64,9 @@ class Duplicates:
         if not waiting:
             return ()
         self._lineage.revive(waiting)
-        rules = [(self._near, NEAR)] + ([(self._semantic, SEMANTIC)] if self._config.dedup == "semantic" else [])
+        rules: list[tuple[Rule, Reason]] = [(self._near, NEAR)]
+        if self._config.dedup == "semantic":
+            rules.append((self._semantic, SEMANTIC))
         for rule, why in rules:
             # What was taken comes first and is in the text already: only what waits can be dropped.
             found = rule((*taken, *waiting), undated)

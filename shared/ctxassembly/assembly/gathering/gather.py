@@ -23,8 +23,8 @@ from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.marks import is_marked
+from ctxassembly.data.reasons import CONTAINED
 from ctxassembly.data.requests import FetchChunks, Request
-from ctxassembly.data.trace import CONTAINED
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
