@@ -85,9 +85,9 @@ def naive_sets(chunks: Sequence[str]) -> list[int]:
 def ours(chunks: Sequence[str]) -> list[int]:
     """The places that are kept by the engine."""
     # Documents of their own: nothing is adjacent, so every pair counts.
-    candidates = [Candidate(Chunk(str(n), str(n), text), n) for n, text in enumerate(chunks)]
+    candidates = [Candidate(n, Chunk(str(n), str(n), text), n) for n, text in enumerate(chunks)]
     dropped = collapse_similar(candidates, NearIndex(chunks, THRESHOLD))
-    return [candidate.rank for candidate in candidates if id(candidate) not in dropped]
+    return [candidate.rank for candidate in candidates if candidate.key not in dropped]
 
 
 def measure(number: int, repeats: int) -> Times:

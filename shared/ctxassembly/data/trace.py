@@ -7,21 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ctxassembly.data.candidates import Shortening
+from ctxassembly.data.reasons import BELOW_FLOOR, FOR_BUDGET, IRRELEVANT, STOPPED, TOO_SHORT, Reason
 
-FOR_BUDGET = "budget"
-TOO_SHORT = "too short"
-BELOW_FLOOR = "below the relevance floor"
-IRRELEVANT = "irrelevant"
-STOPPED = "worth too little"
-BEYOND = "beyond the window"
-EXACT = "duplicate"
-"""Of an exact copy. It fits where its original fits, so there is no use in trying it for itself."""
-NEAR = "near duplicate"
-SEMANTIC = "semantic duplicate"
-CONTAINED = "contained"
-"""The reason of a chunk all of whose text stands in a larger one."""
-REPEATED: Literal["repeated"] = "repeated"
-"""The reason of a chunk whose sentences stand in a better-ranked passage: of all of it, or of what isn't there."""
 _LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
 """The reasons for which a chunk that was to be read isn't."""
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
@@ -52,7 +39,8 @@ class Decision:
     distance: int
     score: float | None
     outcome: Outcome
-    reason: str
+    reason: Literal["hit", "neighbour"] | Shortening | Reason
+    """What it is if all of it stands, why only a part does, or why nothing of its own does."""
     because_of: str | None = None
     """The kept chunk that made this one unnecessary, or that has the sentences taken out of it."""
     replaced: tuple[str, ...] = ()

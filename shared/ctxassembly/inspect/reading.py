@@ -109,10 +109,10 @@ def _gone(gone: Gone) -> Html:
 def _details(citation: Citation, share: Share, names: Names, decisions: dict[tuple[str, int, int], Decision]) -> Html:
     document = names.document(citation.document_id)
     sources: dict[int, list[Source]] = {}
-    candidates = {id(piece.candidate): piece.candidate for piece in share.pieces}
+    candidates = {piece.candidate.key: piece.candidate for piece in share.pieces}
     for run in share.runs:
         if run.candidate is not None and run.source is not None:
-            sources.setdefault(id(run.candidate), []).append(run.source)
+            sources.setdefault(run.candidate.key, []).append(run.source)
     chunks = [
         tag("li", *_chunk(candidate, sources.get(key, []), names, decisions))
         for key, candidate in list(candidates.items())[:DETAILED_CHUNKS]

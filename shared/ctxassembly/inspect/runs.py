@@ -81,9 +81,9 @@ def _origins(context: Assembled) -> Callable[[Candidate], Candidate]:
         decision = came.get((chunk.document_id, chunk.id))
         if decision is None or (chunk.id, candidate.rank, candidate.distance) in places:
             return candidate
-        if id(candidate) not in found:
-            found[id(candidate)] = candidate._replace(rank=decision.rank, distance=decision.distance)
-        return found[id(candidate)]
+        if candidate.key not in found:
+            found[candidate.key] = candidate._replace(rank=decision.rank, distance=decision.distance)
+        return found[candidate.key]
 
     return came_as
 
@@ -105,12 +105,12 @@ def _runs(text: str, at: int, end: int, sources: Sequence[Source], pieces: Seque
         place = next((n for n in range(place, len(pieces)) if _holds(pieces[n], source)), place)
         piece = pieces[place]
         candidate, begins = piece.candidate, last is not piece.candidate
-        missing = after.pop(id(last), ()) if last is not None and begins else ()
+        missing = after.pop(last.key, ()) if last is not None and begins else ()
         if source.span[0] > at or missing:
             yield Run(text[at : source.span[0]], gone=tuple(missing))
         yield Run(text[slice(*source.span)], candidate, source, begins, tuple(before.pop(place, ())))
         at, last = source.span[1], candidate
-    missing = after.pop(id(last), ()) if last is not None else ()
+    missing = after.pop(last.key, ()) if last is not None else ()
     if at < end or missing:
         yield Run(text[at:end], gone=tuple(missing))
 
@@ -121,18 +121,18 @@ def _holds(piece: Piece, source: Source) -> bool:
 
 
 def _gone(pieces: Sequence[Piece]) -> tuple[dict[int, list[Gone]], dict[int, list[Gone]]]:
-    """The missing parts before each piece, by its place, and after the last piece of each candidate, by its `id()`."""
+    """The missing parts before each piece, by its place, and after the last piece of each candidate, by its key."""
     before: dict[int, list[Gone]] = defaultdict(list)
     after: dict[int, list[Gone]] = {}
     reached: dict[int, int] = {}
     for place, piece in enumerate(pieces):
         candidate, text = piece.candidate, piece.candidate.chunk.text
-        begin, shared = reached.get(id(candidate), 0), max(piece.start - piece.shared, 0)
+        begin, shared = reached.get(candidate.key, 0), max(piece.start - piece.shared, 0)
         cut = candidate.shortened_by or "cut"
         for part, why in ((text[begin:shared], cut), (text[max(begin, shared) : piece.start], "overlap")):
             if part.strip():
                 before[place].append(Gone(part, why))
-        reached[id(candidate)] = piece.end
+        reached[candidate.key] = piece.end
         rest = text[piece.end :]
-        after[id(candidate)] = [Gone(rest, cut)] if rest.strip() else []
+        after[candidate.key] = [Gone(rest, cut)] if rest.strip() else []
     return before, after

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from ctxassembly.data.assembled import Assembled
 from ctxassembly.data.chunks import Fragment
-from ctxassembly.data.trace import EXACT, NEAR, REPEATED, SEMANTIC, Decision, Shortened, Trace
+from ctxassembly.data.reasons import EXACT, NEAR, REPEATED, SEMANTIC
+from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.inspect.limits import COUNTED_CHUNKS
 from ctxassembly.inspect.tally import counting
 

@@ -38,10 +38,10 @@ def saved(context: Assembled) -> dict[str, Any]:
         return chunks.setdefault(key, (len(chunks), chunk))[0]
 
     def numbered(candidate: Candidate) -> int:
-        if id(candidate) not in candidates:
-            values = [number(candidate.chunk), *(plain(value) for value in candidate[1:])]
-            candidates[id(candidate)] = (len(candidates), values)
-        return candidates[id(candidate)][0]
+        if candidate.key not in candidates:
+            values = [number(candidate.chunk), *(plain(value) for value in candidate[2:])]
+            candidates[candidate.key] = (len(candidates), values)
+        return candidates[candidate.key][0]
 
     passages = [
         {
@@ -85,7 +85,9 @@ def restored(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _restored(data: Mapping[str, Any]) -> dict[str, Any]:
     chunks = [revived(Chunk, chunk) for chunk in data["passages"]["chunks"]]
-    candidates = [_candidate(chunks[number], *values) for number, *values in data["passages"]["candidates"]]
+    candidates = [
+        _candidate(key, chunks[number], *values) for key, (number, *values) in enumerate(data["passages"]["candidates"])
+    ]
     text, citations = data["text"], revived(tuple[Citation, ...], data["citations"])
     return {
         "text": text,
@@ -114,9 +116,9 @@ def _restored(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _candidate(chunk: Chunk, *values: Any) -> Candidate:
+def _candidate(key: int, chunk: Chunk, *values: Any) -> Candidate:
     """The candidate with its score as a float and its spans as tuples, which JSON makes ints and lists."""
-    made = Candidate(chunk, *values)
+    made = Candidate(key, chunk, *values)
     return made._replace(
         score=None if made.score is None else float(made.score),
         kept=None if made.kept is None else tuple((start, end) for start, end in made.kept),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
-from ctxassembly.data.candidates import Candidate, Shortening
+from ctxassembly.data.candidates import Candidate, LeftOut, Shortening
 from ctxassembly.data.pieces import Label
-from ctxassembly.data.trace import CONTAINED, STANDS, Decision, Outcome, Shortened
+from ctxassembly.data.reasons import CONTAINED, EMPTY, FOR_BUDGET, Reason
+from ctxassembly.data.trace import STANDS, Decision, Outcome, Shortened
 from ctxassembly.text.matches import Matches, Wanted
 from ctxassembly.wording.particulars import Particulars
 
@@ -24,10 +26,10 @@ _OUTCOME_OF: Mapping[Shortening, Outcome] = {
 def decide(
     candidates: Sequence[Candidate],
     empty: Iterable[Candidate],
-    copies: Mapping[int, tuple[Candidate, str]],
+    copies: Mapping[int, tuple[Candidate, Reason]],
     present: Callable[[Candidate], Candidate],
     taken: Iterable[Candidate],
-    left_out: Mapping[int, tuple[str, int]],
+    left_out: Mapping[int, LeftOut],
     labels: Sequence[Label],
     shortened: Mapping[int, Shortened],
     elsewhere: Mapping[int, Candidate],
@@ -37,26 +39,26 @@ def decide(
 ) -> tuple[Decision, ...]:
     """One decision per candidate, in the order given, the empty ones last.
 
-    `copies` names the original of each copy and why it is one, by `id(copy)`; `present` says what a candidate has
-    become on its way to the budget, `left_out` why this was left out and what it would have added, by its `id`; `taken`
-    are those that the budget took, of which only the ones in `labels` have text of their own; `shortened` says which of
-    them stand in part, and `elsewhere` who has the sentences taken out of some, by the `id` of what they have become;
-    `read` says how the retriever found a hit, and `keeps` whether a candidate's text stays at hand although it doesn't
-    stand.
+    All maps are by key. `copies` names the original of each copy and why it is one; `present` says what a candidate has
+    become on its way to the budget, `left_out` why it was left out and what it would have added; `taken` are those that
+    the budget took, of which only the ones in `labels` have text of their own; `shortened` says which of them stand in
+    part, and `elsewhere` who has the sentences taken out of some; `read` says how the retriever found a hit, and
+    `keeps` whether a candidate's text stays at hand although it doesn't stand.
     """
     wanted = Wanted(query) if query else None
     stripped, container = _placed(taken, labels)
     replaced: dict[int, list[str]] = defaultdict(list)
     for candidate in candidates if copies else ():
-        if id(candidate) in copies:
-            replaced[id(copies[id(candidate)][0])].append(candidate.chunk.id)
+        if candidate.key in copies:
+            replaced[copies[candidate.key][0].key].append(candidate.chunk.id)
 
     def decision(candidate: Candidate) -> Decision:
         outcome: Outcome = "dropped"
-        reason, because_of, chars, tokens, part = "budget", None, 0, None, None
-        original, why = copies.get(id(candidate), (candidate, ""))
+        reason: Literal["hit", "neighbour"] | Shortening | Reason = FOR_BUDGET
+        because_of, chars, tokens, part = None, 0, None, None
+        original, why = copies.get(candidate.key, (candidate, None))
         now = present(original)
-        key = id(now)
+        key = now.key
         if key in stripped:
             outcome, reason = "kept", "neighbour" if candidate.distance else "hit"
             if part := shortened.get(key):
@@ -75,7 +77,7 @@ def decide(
             because_of, part = because_of or original.chunk.id, None
         chunk = candidate.chunk
         score = candidate.score if why else now.score
-        names = tuple(replaced.get(id(candidate), ()))
+        names = tuple(replaced.get(candidate.key, ()))
         # In the order of the fields, since there may be thousands of them and names take time.
         placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, score)
         method = None if candidate.distance else read.said(chunk, "search_method")
@@ -89,7 +91,7 @@ def decide(
 def _empty(candidate: Candidate, read: Particulars) -> Decision:
     chunk = candidate.chunk
     placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score)
-    return Decision(*placed, "dropped", "empty", search_method=read.said(chunk, "search_method"))
+    return Decision(*placed, "dropped", EMPTY, search_method=read.said(chunk, "search_method"))
 
 
 def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[int, int], dict[int, Candidate]]:
@@ -99,14 +101,14 @@ def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[i
     for label in labels:
         for passage in label.passages:
             for piece in passage:
-                stripped[id(piece.candidate)] += piece.shared
+                stripped[piece.candidate.key] += piece.shared
                 standing[piece.candidate.chunk.document_id].append(piece.candidate)
     container = {
-        id(candidate): max(
+        candidate.key: max(
             (other for other in standing[candidate.chunk.document_id] if other.position <= candidate.position),
             key=lambda other: other.position,
         )
         for candidate in taken
-        if id(candidate) not in stripped
+        if candidate.key not in stripped
     }
     return stripped, container

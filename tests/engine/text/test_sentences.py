@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
+from builders import candidate_of
 from ctxassembly.assembly.choosing.cut import excerpt, sentences
-from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.text.sentences import tiles
 from stopwatch import grows_less
@@ -135,7 +135,7 @@ def test_time_is_linear_on_hostile_text(kind: str):
 
     def splitting(length: int) -> Callable[[], object]:
         text = HOSTILE[kind] * (length // len(HOSTILE[kind]) + 1)
-        whole = Candidate(Chunk("a", "A", text[:length]), 0)
+        whole = candidate_of(Chunk("a", "A", text[:length]), 0)
         return lambda: excerpt(sentences(whole)[::2])
 
     assert grows_less(splitting, 10_000, 320_000, 300)

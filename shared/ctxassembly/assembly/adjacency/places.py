@@ -79,7 +79,7 @@ def page_name(chunks: Iterable[Chunk], names: Sequence[str]) -> str | None:
 
 
 def contained(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
-    """For each candidate without an index that lies in another of its document (by `id`) the one that it lies in."""
+    """For each candidate without an index that lies in another of its document (by key) the one that it lies in."""
     by_part: dict[tuple[str, PartName], list[tuple[int, int, Candidate]]] = defaultdict(list)
     for each in candidates:
         if each.chunk.index is None and (at := offset_of(each.chunk)) is not None:
@@ -90,7 +90,7 @@ def contained(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
         farthest: Candidate | None = None
         for _, _, each in sorted(members, key=lambda member: member[:2]):
             if farthest is not None and lies_in(each.chunk, farthest.chunk):
-                found[id(each)] = farthest
+                found[each.key] = farthest
             elif farthest is None or _end(each.chunk) >= _end(farthest.chunk):
                 farthest = each
     return found

@@ -16,8 +16,8 @@ from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.assembly.duplicates.collapse import Duplicates
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.pieces import Header
+from ctxassembly.data.reasons import FOR_BUDGET
 from ctxassembly.data.requests import CompressTexts
-from ctxassembly.data.trace import FOR_BUDGET
 from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log
@@ -41,24 +41,24 @@ def choose(
     layout, left_out, shortened = selection.layout, dict(selection.left_out), dict(selection.shortened)
     log.notes += (*selection.notes, *selection.beside.notes)
     usable = tuple(lineage.change(*each) for each in zip(usable, selection.candidates, strict=True))
-    taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
+    taken = tuple(candidate for candidate in usable if candidate.key not in left_out)
     # What the budget left out must not keep its duplicates out as well, unless filling has ended.
     while selector.goes_on and (more := duplicates.second_chances(seen, taken, _for_budget(left_out))):
         again = selector.go_on(layout, more)
         left_out |= again.left_out
         shortened |= again.shortened
         usable += more
-        taken = tuple(candidate for candidate in usable if id(candidate) not in left_out)
+        taken = tuple(candidate for candidate in usable if candidate.key not in left_out)
     if shortened:
-        taken = tuple(lineage.change(each, shortened.get(id(each), each)) for each in taken)
+        taken = tuple(lineage.change(each, shortened.get(each.key, each)) for each in taken)
     level = Header.FULL
-    best = shortened.get(id(usable[0])) if usable else None
+    best = shortened.get(usable[0].key) if usable else None
     if best and best.shortened_by == "budget":
         log.notes.append(_shortening(best, level, alone=len(taken) == 1))
     elif usable and not taken:
         without_room = _for_budget(left_out)
         hits = (candidate for candidate in usable if candidate.is_hit)
-        for hit in sorted(hits, key=lambda hit: id(hit) not in without_room):
+        for hit in sorted(hits, key=lambda hit: hit.key not in without_room):
             if alone := shorten(layout, hit):
                 short, level = alone
                 layout.take((short,))
@@ -66,8 +66,8 @@ def choose(
                 log.notes.append(_shortening(short, level, alone=True))
                 break
     log.stage("budget", len(usable), len(taken))
-    whole = {id(shortened[id(each)]): each for each in usable if id(each) in shortened}
-    usable = tuple(shortened.get(id(each), each) for each in usable)
+    whole = {each.key: each for each in usable if each.key in shortened}
+    usable = tuple(shortened.get(each.key, each) for each in usable)
     chosen = Chosen(layout, level, selection.beside, usable, taken, left_out, {})
     if selector.says_once and level is Header.FULL:
         chosen = said_once(chosen, whole, selector, lineage)

@@ -48,9 +48,9 @@ class Extracted(NamedTuple):
     """What came of a model's answers."""
 
     forms: dict[int, Candidate]
-    """What it chose, by the `id` of the candidate that it was asked about."""
+    """What it chose, by the key of the candidate that it was asked about."""
     irrelevant: frozenset[int]
-    """The `id`s of those in which it found nothing."""
+    """The keys of those in which it found nothing."""
 
 
 def extract(
@@ -81,10 +81,10 @@ def extract(
                 raise StoreError(f"texts could not be compressed: {failure(answer)}") from answer
             notes.append(f"{name} has no answer ({failure(answer)}), extractive instead")
         elif wording(answer).strip(_AROUND) == wording(IRRELEVANT):
-            irrelevant.add(id(candidate))
+            irrelevant.add(candidate.key)
         elif chosen := _chosen(candidate, answer):
             form = excerpt(chosen)[0]
-            forms[id(candidate)] = form if form is candidate else form._replace(shortened_by="llm")
+            forms[candidate.key] = form if form is candidate else form._replace(shortened_by="llm")
         else:
             notes.append(f"{name}: the answer is not in the source, extractive instead")
     return Extracted(forms, frozenset(irrelevant))

@@ -104,7 +104,7 @@ def excerpt(sentences: Iterable[Sentence]) -> list[Candidate]:
     """The candidates that have any of `sentences`, reduced to these; one that has all of them is unchanged."""
     chosen: dict[int, list[Sentence]] = {}
     for each in sentences:
-        chosen.setdefault(id(each.candidate), []).append(each)
+        chosen.setdefault(each.candidate.key, []).append(each)
     return [_reduced(each[0].candidate, sorted(sentence.span for sentence in each)) for each in chosen.values()]
 
 

@@ -23,7 +23,7 @@ from ctxassembly.assembly.choosing.scale import (
 )
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.pieces import Header
-from ctxassembly.data.trace import FOR_BUDGET
+from ctxassembly.data.reasons import FOR_BUDGET
 from ctxassembly.settings.config import AtEdge, Granularity
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
@@ -70,7 +70,7 @@ def fill(
 ) -> Filled:
     """Takes what fits of `candidates`, which are best first, hits before neighbours.
 
-    Of an item that doesn't fit, the `forms` that its candidates have besides (by `id`) are taken if they do; else as
+    Of an item that doesn't fit, the `forms` that its candidates have besides (by key) are taken if they do; else as
     many of its `best_sentences` as do. `at_edge` says what follows it: the next one, nothing, or, if no sentence was
     chosen, as much of its beginning as fits and then nothing. With `cut_hits` that much of a hit is taken in any case.
 
@@ -87,7 +87,7 @@ def fill(
     for grain in _FINER[granularity] if candidates else ():
         items = _items(candidates, grain)
         tried = _take_together(scale, items, chars_per_token)
-        taken = {id(candidate) for item in items[:tried] for candidate in item}
+        taken = {candidate.key for item in items[:tried] for candidate in item}
         rest = [candidate for item in items[tried:] for candidate in item]
         if _may_fit_together(rest, scale) and scale.fits(rest):
             scale.take(rest)
@@ -99,7 +99,7 @@ def fill(
             may_fit = not full and scale.may_fit(item)
             if may_fit and scale.fits(item):
                 scale.take(item)
-                taken.update(id(candidate) for candidate in item)
+                taken.update(candidate.key for candidate in item)
                 continue
             added = scale.weigh(item) - scale.token_count if may_fit else round(_length(item) / chars_per_token)
             left_out |= _left_out(item, added)
@@ -107,10 +107,8 @@ def fill(
             rests = _in_part(scale, item, edge, best=best, full=full)
             if rests:
                 scale.take(rests)
-                # By the rank as well: where copies stay, two hits may have one chunk.
-                rest_of = {(id(rest.chunk), rest.rank): rest for rest in rests}
-                found = {id(each): rest_of[key] for each in item if (key := (id(each.chunk), each.rank)) in rest_of}
-                shortened |= {id(each): found[id(each)] for each in item if found.get(id(each), each) is not each}
+                found = {rest.key: rest for rest in rests}
+                shortened |= {each.key: found[each.key] for each in item if found.get(each.key, each) is not each}
                 taken |= found.keys()
             elif none_yet and not taken and not full:
                 break  # nothing lesser stands in the place of the best one: its parts are next
@@ -118,10 +116,10 @@ def fill(
         if taken:  # not its tokens: a guess such as len(text) // 4 finds none in a short text
             return Filled({key: why for key, why in left_out.items() if key not in taken}, shortened)
         if grain == "document":
-            chosen = {id(candidate) for candidate in items[0]}
-            candidates = [candidate for candidate in candidates if id(candidate) in chosen]
+            chosen = {candidate.key for candidate in items[0]}
+            candidates = [candidate for candidate in candidates if candidate.key in chosen]
     waiting = {
-        id(each): LeftOut(FOR_BUDGET, scale.text_tokens(each)) for each in candidates if id(each) not in left_out
+        each.key: LeftOut(FOR_BUDGET, scale.text_tokens(each)) for each in candidates if each.key not in left_out
     }
     return Filled(left_out | waiting, shortened)
 
@@ -149,8 +147,8 @@ def _may_fit_together(candidates: Sequence[Candidate], scale: Scale) -> bool:
 def _compressed(
     scale: Scale, item: Sequence[Candidate], forms: Mapping[int, Candidate], best_sentences: BestSentences
 ) -> Sequence[Candidate]:
-    short = [forms.get(id(each), each) for each in item]
-    if any(id(each) in forms for each in item) and scale.fits(short):
+    short = [forms.get(each.key, each) for each in item]
+    if any(each.key in forms for each in item) and scale.fits(short):
         return short
     return fitting_excerpt(best_sentences(short), scale.fits)
 
@@ -235,9 +233,9 @@ def runs(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     for candidate in sorted(candidates, key=lambda c: (c.chunk.document_id, c.position)):
         at = (candidate.chunk.document_id, candidate.position)
         run += before not in (at, (at[0], at[1] - 1))
-        run_of[id(candidate)] = run
+        run_of[candidate.key] = run
         before = at
-    return _grouped(candidates, [run_of[id(candidate)] for candidate in candidates])
+    return _grouped(candidates, [run_of[candidate.key] for candidate in candidates])
 
 
 def _items(candidates: Sequence[Candidate], grain: Granularity) -> list[list[Candidate]]:
@@ -259,14 +257,14 @@ def _grouped(candidates: Sequence[Candidate], keys: Sequence[object]) -> list[li
 def _left_out(item: Sequence[Candidate], tokens: int) -> dict[int, LeftOut]:
     """Each candidate's share of the item's `tokens`, by the length of its text; the shares add up exactly."""
     if len(item) == 1:
-        return {id(item[0]): LeftOut(FOR_BUDGET, tokens)}
+        return {item[0].key: LeftOut(FOR_BUDGET, tokens)}
     length = _length(item)
     left_out: dict[int, LeftOut] = {}
     characters = given = 0
     for candidate in item:
         characters += len(candidate.text)
         upto = tokens * characters // length
-        left_out[id(candidate)] = LeftOut(FOR_BUDGET, upto - given)
+        left_out[candidate.key] = LeftOut(FOR_BUDGET, upto - given)
         given = upto
     return left_out
 

@@ -46,7 +46,7 @@ class Packed(NamedTuple):
 
     candidates: list[Candidate]
     forms: dict[int, Candidate]
-    """The same, by the `id` of what each was before."""
+    """The same, by key."""
     chars_per_token: float
 
 
@@ -178,12 +178,12 @@ def reduced(units: Units, chosen: Collection[int]) -> dict[int, Candidate]:
     for share in units.shares:
         taken = [place for place in share.places if place in chosen]
         if taken and len(taken) == len(share.places):
-            kept[id(share.candidate)] = share.candidate
+            kept[share.candidate.key] = share.candidate
             upto |= dict.fromkeys(taken, share.end)
         elif spans := _spans(share, taken, units.units, upto) or (
             share.candidate.is_hit and _spans(share, taken, units.units, {})
         ):
-            kept[id(share.candidate)] = share.candidate._replace(kept=spans, shortened_by="sentence")
+            kept[share.candidate.key] = share.candidate._replace(kept=spans, shortened_by="sentence")
     return kept
 
 

@@ -11,14 +11,14 @@ from typing import NamedTuple
 from ctxassembly.assembly.choosing.cut import beginning, fitting_end, fitting_excerpt
 from ctxassembly.assembly.choosing.scale import BestSentences, Scale
 from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.trace import BELOW_FLOOR, TOO_SHORT
+from ctxassembly.data.reasons import BELOW_FLOOR, TOO_SHORT, Reason
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import shown
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
 
 
 class Relieved(NamedTuple):
-    """All the candidates in their order, some of them cut, and those of them that give way, by `id`."""
+    """All the candidates in their order, some of them cut, and those of them that give way, by key."""
 
     candidates: tuple[Candidate, ...]
     left_out: dict[int, LeftOut]
@@ -41,17 +41,17 @@ def relieve(
         left_out |= _going(scale, low, standing, BELOW_FLOOR)
         if low and not left_out:
             notes.append(f"relevance_floor: no hit reaches {config.relevance_floor:g}, all stay")
-        standing = tuple(each for each in standing if id(each) not in left_out)
+        standing = tuple(each for each in standing if each.key not in left_out)
     if config.min_chunk_tokens and not scale.fits(standing):
         short = [each for each in standing if scale.text_tokens(each) < config.min_chunk_tokens]
         left_out |= _going(scale, short, standing, TOO_SHORT)
-        standing = tuple(each for each in standing if id(each) not in left_out)
-    if candidates and (why := left_out.get(id(candidates[0]))):
+        standing = tuple(each for each in standing if each.key not in left_out)
+    if candidates and (why := left_out.get(candidates[0].key)):
         notes.append(f"{why.reason}: the best hit, {shown(candidates[0].chunk.id, 80)}, makes room for others")
     if config.max_chunk_tokens is not None and not scale.fits(standing):
         limit = config.max_chunk_tokens
-        limited = {id(each): _limited(each, limit, scale, best_sentences) for each in standing}
-        candidates = [limited.get(id(each), each) for each in candidates]
+        limited = {each.key: _limited(each, limit, scale, best_sentences) for each in standing}
+        candidates = [limited.get(each.key, each) for each in candidates]
     return Relieved(tuple(candidates), left_out, tuple(notes))
 
 
@@ -62,11 +62,11 @@ def _below(candidates: Sequence[Candidate], floor: float) -> list[Candidate]:
 
 
 def _going(
-    scale: Scale, going: Sequence[Candidate], standing: Collection[Candidate], reason: str
+    scale: Scale, going: Sequence[Candidate], standing: Collection[Candidate], reason: Reason
 ) -> dict[int, LeftOut]:
     if len(going) == len(standing):
         return {}
-    return {id(each): LeftOut(reason, scale.text_tokens(each)) for each in going}
+    return {each.key: LeftOut(reason, scale.text_tokens(each)) for each in going}
 
 
 def _limited(candidate: Candidate, limit: int, scale: Scale, best_sentences: BestSentences | None) -> Candidate:

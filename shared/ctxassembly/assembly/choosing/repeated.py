@@ -17,7 +17,7 @@ from ctxassembly.assembly.choosing.standing import Standing
 from ctxassembly.assembly.rendering.excerpt import Line, without
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.trace import REPEATED
+from ctxassembly.data.reasons import REPEATED
 from ctxassembly.text.prose import Statement, statements
 from ctxassembly.text.sentences import FULL_STOPS
 
@@ -34,7 +34,7 @@ _CODE = frozenset("=(){}[];<>")
 
 
 class Repeats(NamedTuple):
-    """What is to go, by the `id` of the candidates as they stand."""
+    """What is to go, by the key of the candidate."""
 
     forms: dict[int, Candidate]
     """What is left of those of which something is."""
@@ -78,7 +78,7 @@ def repeats(
 ) -> Repeats | None:
     """What of `lines` a better-ranked one has; None if nothing. Nothing goes of a candidate that `stays`.
 
-    Those in `late`, by `id`, came in when all others stood already, and are the lesser ones. What was found of a text
+    Those in `late`, by key, came in when all others stood already, and are the lesser ones. What was found of a text
     is kept in `known`.
     """
     standing = [(line, line.text) for line in lines]
@@ -143,7 +143,7 @@ def _runs(texts: Sequence[Standing], late: Collection[int]) -> Iterator[_Run]:
             if key is not None and first.setdefault(key, at) != at:
                 several.add(key)
     for at, text in enumerate(texts):
-        later = text.of(lambda candidate: id(candidate) in late) if late else frozenset[int]()
+        later = text.of(lambda candidate: candidate.key in late) if late else frozenset[int]()
         begin = 0
         for place, key in enumerate((*text.keys, None)):
             if key not in several:
@@ -198,13 +198,13 @@ def _take_out(
         assert writer is not None  # noqa: S101 - what stands is written by someone
         left = tuple((start - begin, end - begin) for start, end in kept)
         lost = (each for span in slices for each in without(span, kept))
-        found.lost[id(candidate)] = tuple((start - begin, end - begin) for start, end in lost)
+        found.lost[candidate.key] = tuple((start - begin, end - begin) for start, end in lost)
         if any(candidate.chunk.text[start:end].strip() for start, end in left):
             by = candidate.shortened_by or REPEATED
-            found.forms[id(candidate)] = candidate._replace(kept=left, shortened_by=by)
-            found.where[id(candidate)] = writer
+            found.forms[candidate.key] = candidate._replace(kept=left, shortened_by=by)
+            found.where[candidate.key] = writer
         else:
-            found.gone[id(candidate)] = writer
+            found.gone[candidate.key] = writer
 
 
 def _is_only_headings(other: Standing, text: Standing, cuts: Sequence[_Cut]) -> bool:

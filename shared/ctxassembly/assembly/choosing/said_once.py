@@ -17,7 +17,7 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.pieces import Header
-from ctxassembly.data.trace import FOR_BUDGET, REPEATED
+from ctxassembly.data.reasons import FOR_BUDGET, REPEATED
 from ctxassembly.text.prose import Statement
 from ctxassembly.tracing.lineage import Lineage
 
@@ -38,20 +38,20 @@ class Chosen:
     taken: tuple[Candidate, ...]
     """Those of them that stand, as they do."""
     left_out: dict[int, LeftOut]
-    """Those that don't, by `id`."""
+    """Those that don't, by key."""
     elsewhere: Mapping[int, Candidate]
-    """For those of `taken` that lost sentences because better-ranked passages have them, by `id`: who has the most."""
+    """For those of `taken` that lost sentences because better-ranked passages have them, by key: who has the most."""
 
     @property
     def waiting(self) -> set[int]:
-        """Those that only lacked room, by `id`; the others were let go for what they are."""
+        """Those that only lacked room, by key; the others were let go for what they are."""
         return {key for key, why in self.left_out.items() if why.reason == FOR_BUDGET}
 
 
 def said_once(chosen: Chosen, whole: Mapping[int, Candidate], selector: Selector, lineage: Lineage) -> Chosen:
     """`chosen` with each run of sentences once, and with what has room in the place of the others.
 
-    `whole` says what those that were shortened are otherwise, by `id`: where that has room now it stands, before any
+    `whole` says what those that were shortened are otherwise, by key: where that has room now it stands, before any
     that was left out comes in.
     """
     whole = dict(whole)
@@ -61,33 +61,36 @@ def said_once(chosen: Chosen, whole: Mapping[int, Candidate], selector: Selector
         found = repeats(chosen.layout.lines(chosen.taken), selector.has_to_be_whole, late, known)
         if found is None:
             break
-        taken = tuple(found.forms.get(id(each), each) for each in chosen.taken if id(each) not in found.gone)
+        taken = tuple(found.forms.get(each.key, each) for each in chosen.taken if each.key not in found.gone)
         layout = selector.layout_of(taken, chosen.usable, chosen.beside)
         if layout is None or layout.token_count >= chosen.layout.token_count:
             break
-        now = {id(each): found.forms.get(id(each), each) for each in chosen.taken if id(each) not in found.gone}
+        now = {each.key: found.forms.get(each.key, each) for each in chosen.taken if each.key not in found.gone}
         late = set()
         if tries_left and (longer := _longer(found, whole, now)):
             forms = tuple({**now, **longer}.values())
             if (roomy := selector.layout_of(forms, chosen.usable, chosen.beside)) is not None:
                 layout, taken, now = roomy, forms, {**now, **longer}
-                late.update(map(id, longer.values()))
+                late.update(longer)
         # Of what was shortened the rest may have to tell something else.
         back = {key: rest for key in found.gone if key in whole and (rest := _rest(whole[key], found.lost[key]))}
-        lineage.drop((each for each in chosen.taken if id(each) not in back), found.gone, REPEATED)
+        lineage.drop((each for each in chosen.taken if each.key not in back), found.gone, REPEATED)
         now |= back
+        # What was changed here is no longer what the budget left of it.
+        changed = {each.key for each in chosen.usable if now.get(each.key, each) is not each}
+        whole = {key: each for key, each in whole.items() if key not in changed}
         usable = tuple(
-            lineage.change(each, now.get(id(each), each))
+            lineage.change(each, now.get(each.key, each))
             for each in chosen.usable
-            if id(each) not in found.gone or id(each) in back
+            if each.key not in found.gone or each.key in back
         )
-        left_out = chosen.left_out | {id(each): LeftOut(FOR_BUDGET, layout.text_tokens(each)) for each in back.values()}
-        elsewhere = {**chosen.elsewhere, **{id(now[key]): who for key, who in found.where.items()}}
+        left_out = chosen.left_out | {each.key: LeftOut(FOR_BUDGET, layout.text_tokens(each)) for each in back.values()}
+        elsewhere = {**chosen.elsewhere, **found.where}
         chosen = Chosen(layout, chosen.level, chosen.beside, usable, taken, left_out, elsewhere)
         if tries_left:
-            came = selector.come_in(layout, [each for each in usable if id(each) in chosen.waiting])
-            whole |= {id(came[id(each)]): each for each in usable if id(each) in came}
-            late.update(map(id, came.values()))
+            came = selector.come_in(layout, [each for each in usable if each.key in chosen.waiting])
+            whole |= {each.key: each for each in usable if each.key in came}
+            late.update(came)
             chosen = _with(chosen, came, lineage)
         if not late:
             break
@@ -111,12 +114,12 @@ def _rest(candidate: Candidate, lost: Iterable[Span]) -> Candidate | None:
 
 
 def _with(chosen: Chosen, came: Mapping[int, Candidate], lineage: Lineage) -> Chosen:
-    """`chosen` with those that came in, as they did, by the `id` of what they were before."""
+    """`chosen` with those that came in, as they did, by key."""
     return Chosen(
         chosen.layout,
         chosen.level,
         chosen.beside,
-        tuple(lineage.change(each, came.get(id(each), each)) for each in chosen.usable),
+        tuple(lineage.change(each, came.get(each.key, each)) for each in chosen.usable),
         (*chosen.taken, *came.values()),
         {key: why for key, why in chosen.left_out.items() if key not in came},
         chosen.elsewhere,

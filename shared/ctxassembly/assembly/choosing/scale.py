@@ -49,7 +49,7 @@ class Scale(Protocol):
 
 
 class Filled(NamedTuple):
-    """What came of filling, by `id(candidate)`; every other candidate was taken."""
+    """What came of filling, by key; every other candidate was taken."""
 
     left_out: dict[int, LeftOut]
     shortened: dict[int, Candidate]

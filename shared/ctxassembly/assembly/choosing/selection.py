@@ -20,7 +20,7 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.keys import look_up
 from ctxassembly.data.marks import is_marked
-from ctxassembly.data.trace import BEYOND, FOR_BUDGET, IRRELEVANT
+from ctxassembly.data.reasons import BEYOND, FOR_BUDGET, IRRELEVANT
 from ctxassembly.settings.config import AssemblyConfig, Granularity
 from ctxassembly.shown import shown
 from ctxassembly.tokens.counter import Counter
@@ -71,8 +71,8 @@ class Selector:
 
     def room(self, selection: Selection) -> int:
         """About how many tokens what stands whole leaves for the rest."""
-        taken = (each for each in selection.candidates if id(each) not in selection.left_out)
-        whole = (each for each in taken if id(each) not in selection.shortened)
+        taken = (each for each in selection.candidates if each.key not in selection.left_out)
+        whole = (each for each in taken if each.key not in selection.shortened)
         most = min(self.config.token_limit, (self.config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
         return int(most - sum(map(selection.layout.text_tokens, whole)))
 
@@ -83,12 +83,12 @@ class Selector:
         """
         layout = self._layout(before.candidates, before.beside)
         left_out = {key: why for key, why in before.left_out.items() if why.reason != FOR_BUDGET}
-        gone = [each for each in before.candidates if id(each) in extracted.irrelevant]
+        gone = [each for each in before.candidates if each.key in extracted.irrelevant]
         notes = before.notes
         if len(gone) == len(before.candidates) - len(left_out):
             notes += ("compress: the model finds nothing relevant in any chunk, all stay",)
         else:
-            left_out |= {id(each): LeftOut(IRRELEVANT, layout.text_tokens(each)) for each in gone}
+            left_out |= {each.key: LeftOut(IRRELEVANT, layout.text_tokens(each)) for each in gone}
         offered = replace(before, layout=layout, left_out=left_out, notes=notes)
         return self._filled(offered, self._best_sentences(before.candidates), extracted.forms)
 
@@ -97,12 +97,12 @@ class Selector:
         return self._fill(layout, self._weighed(layout, candidates), self._best_sentences(candidates))
 
     def come_in(self, layout: Layout, waiting: Sequence[Candidate]) -> dict[int, Candidate]:
-        """What of those that the budget left out stands now that there is more room in `layout`, by their `id`."""
+        """What of those that the budget left out stands now that there is more room in `layout`, by key."""
         offered = [each for each in waiting if not self.has_to_be_whole(each)]
         if not offered or self.config.at_edge != "skip" or self.config.stop_below is not None:
             return {}
         filled = self.go_on(layout, offered)
-        return {id(each): filled.shortened.get(id(each), each) for each in offered if id(each) not in filled.left_out}
+        return {each.key: filled.shortened.get(each.key, each) for each in offered if each.key not in filled.left_out}
 
     def layout_of(
         self, taken: Sequence[Candidate], candidates: Sequence[Candidate], beside: Supplemented
@@ -122,10 +122,10 @@ class Selector:
             return Selection(layout, tuple(candidates), *self._beyond(layout, candidates), beside, ())
         rest = [each for each in candidates if not layout.holds(each)]
         relieved = relieve(layout, rest, self.config, best)
-        now = {id(each): after for each, after in zip(rest, relieved.candidates, strict=True)}
+        now = {each.key: after for each, after in zip(rest, relieved.candidates, strict=True)}
         offered = Selection(
             layout,
-            tuple(now.get(id(each), each) for each in candidates),
+            tuple(now.get(each.key, each) for each in candidates),
             relieved.left_out,
             {},
             beside,
@@ -136,12 +136,12 @@ class Selector:
     def _beyond(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
         """What has room beside all of the window: only what is worth more than a hit that is read anyway."""
         config = self.config
-        beyond = {id(each) for each in candidates if each.distance > config.window}
+        beyond = {each.key for each in candidates if each.distance > config.window}
         if not beyond:
             return Filled({}, {})
         better = units_of(layout.lines(candidates), self.query or "").beyond(candidates, config.window)
         filled = fill(layout, better, "chunk", at_edge=config.at_edge, min_chunk_tokens=config.min_chunk_tokens)
-        poor = dict.fromkeys(beyond - {id(each) for each in better}, LeftOut(BEYOND, 0))
+        poor = dict.fromkeys(beyond - {each.key for each in better}, LeftOut(BEYOND, 0))
         return Filled(poor | self._told(better, filled.left_out), filled.shortened)
 
     def _filled(
@@ -149,18 +149,18 @@ class Selector:
     ) -> Selection:
         layout = offered.layout
         candidates = [
-            each for each in offered.candidates if id(each) not in offered.left_out and not layout.holds(each)
+            each for each in offered.candidates if each.key not in offered.left_out and not layout.holds(each)
         ]
         unwhole = {
-            id(each): LeftOut(FOR_BUDGET, layout.text_tokens(each))
+            each.key: LeftOut(FOR_BUDGET, layout.text_tokens(each))
             for each in candidates
             if not each.is_hit and self.has_to_be_whole(each)
         }
-        candidates = [each for each in candidates if id(each) not in unwhole]
+        candidates = [each for each in candidates if each.key not in unwhole]
         weighed = self._weighed(layout, candidates)
         filled = self._fill(layout, weighed, best, forms)
         hits = [each for each in candidates if each.is_hit]
-        if weighed.held and any(id(each) in filled.left_out for each in hits):
+        if weighed.held and any(each.key in filled.left_out for each in hits):
             layout = self._layout(offered.candidates, offered.beside)
             if layout.fits(hits):
                 offered = replace(offered, layout=layout)
@@ -170,7 +170,7 @@ class Selector:
 
     def _told(self, candidates: Sequence[Candidate], left_out: Mapping[int, LeftOut]) -> dict[int, LeftOut]:
         """`left_out`, where for those of `candidates` from beyond the window that is the reason."""
-        beyond = {id(each) for each in candidates if each.distance > self.config.window}
+        beyond = {each.key for each in candidates if each.distance > self.config.window}
         return {key: why._replace(reason=BEYOND) if key in beyond else why for key, why in left_out.items()}
 
     def _weighed(self, layout: Layout, candidates: Sequence[Candidate]) -> Weighed:
@@ -235,9 +235,9 @@ class Selection:
     candidates: tuple[Candidate, ...]
     """All that were to choose from, in their order; some cut to `max_chunk_tokens`."""
     left_out: dict[int, LeftOut]
-    """Those of them that don't stand, by `id`."""
+    """Those of them that don't stand, by key."""
     shortened: dict[int, Candidate]
-    """What stands in the place of those that stand in part, by `id`."""
+    """What stands in the place of those that stand in part, by key."""
     beside: Supplemented
     notes: tuple[str, ...]
 
@@ -249,11 +249,11 @@ class Selection:
     def stands(self, candidate: Candidate, *, whole: bool) -> bool:
         """Whether `candidate` is there, and if it has to be `whole` nothing was taken from it."""
         standing = any(each is candidate for each in self.candidates)
-        return standing and id(candidate) not in self.left_out and not (whole and id(candidate) in self.shortened)
+        return standing and candidate.key not in self.left_out and not (whole and candidate.key in self.shortened)
 
     def _waits(self, candidate: Candidate) -> bool:
-        left_out = self.left_out.get(id(candidate))
-        return id(candidate) in self.shortened or (left_out is not None and left_out.reason == FOR_BUDGET)
+        left_out = self.left_out.get(candidate.key)
+        return candidate.key in self.shortened or (left_out is not None and left_out.reason == FOR_BUDGET)
 
 
 def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[str, str]:

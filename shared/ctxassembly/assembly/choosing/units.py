@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.choosing.scale import Filled
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.trace import FOR_BUDGET, STOPPED
+from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
 from ctxassembly.text.bm25 import Bm25
 from ctxassembly.text.sentences import tiles
 from ctxassembly.text.terms import finder, long_words, stems
@@ -108,7 +108,7 @@ class Units:
         A tie leaves their order.
         """
         worth = self._by_candidate(self.values)
-        return sorted(candidates, key=lambda candidate: -worth[id(candidate)])
+        return sorted(candidates, key=lambda candidate: -worth[candidate.key])
 
     def beyond(self, candidates: Sequence[Candidate], window: int) -> list[Candidate]:
         """Those of `candidates` farther than `window` from a hit that tell more than the least hit, best first.
@@ -117,15 +117,15 @@ class Units:
         """
         ranked, words = self.by_value(candidates), self._by_candidate(self.words)
         last = max((place for place, candidate in enumerate(ranked) if candidate.is_hit), default=0)
-        least = words[id(ranked[last])]
-        return [each for each in ranked[:last] if each.distance > window and words[id(each)] > least]
+        least = words[ranked[last].key]
+        return [each for each in ranked[:last] if each.distance > window and words[each.key] > least]
 
     def best_of(self, hits: Iterable[Candidate]) -> frozenset[int]:
         """The place of the best sentence of each of `hits`: of the next best where another hit has the same."""
-        places = {id(share.candidate): share.places for share in self.shares}
+        places = {share.candidate.key: share.places for share in self.shares}
         found: dict[str, int] = {}
         for hit in hits:
-            ranked = sorted(places[id(hit)], key=lambda place: -self.values[place])
+            ranked = sorted(places[hit.key], key=lambda place: -self.values[place])
             texts = {place: self.units[place].text.strip() for place in ranked}
             best = (place for place in ranked if len(texts[place]) >= LEAST_CHARS and texts[place] not in found)
             if (place := next(best, ranked[0] if ranked else None)) is not None:
@@ -133,14 +133,14 @@ class Units:
         return frozenset(found.values())
 
     def _by_candidate(self, scores: Sequence[float]) -> dict[int, float]:
-        return {id(share.candidate): _mean_and_best(scores[place] for place in share.places) for share in self.shares}
+        return {share.candidate.key: _mean_and_best(scores[place] for place in share.places) for share in self.shares}
 
     def poor(self) -> set[int]:
-        """The candidates of which no unit is worth its room, by `id`."""
+        """The candidates of which no unit is worth its room, by key."""
         if self.least == -math.inf:
             return set()
         return {
-            id(share.candidate)
+            share.candidate.key
             for share in self.shares
             if max((self.values[place] for place in share.places), default=math.inf) < self.least
         }
@@ -151,12 +151,12 @@ class Units:
         shortened: dict[int, Candidate] = {}
         poor = self.poor()
         for each in candidates:
-            form = forms.get(id(each))
+            form = forms.get(each.key)
             if form is None:
-                reason = STOPPED if id(each) in poor else FOR_BUDGET
-                left_out[id(each)] = LeftOut(reason, round(len(each.text) / chars_per_token))
+                reason: Reason = STOPPED if each.key in poor else FOR_BUDGET
+                left_out[each.key] = LeftOut(reason, round(len(each.text) / chars_per_token))
             elif form.kept is not None:
-                shortened[id(each)] = form
+                shortened[each.key] = form
         return Filled(left_out, shortened)
 
 

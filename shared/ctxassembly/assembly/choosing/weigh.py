@@ -13,7 +13,7 @@ from ctxassembly.assembly.choosing.scale import Filled
 from ctxassembly.assembly.choosing.units import HELD, WEIGHTS, Units, units_of
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.trace import STOPPED
+from ctxassembly.data.reasons import STOPPED
 from ctxassembly.settings.config import AssemblyConfig, Granularity
 
 PASSAGE_PRESSURE = 1.25
@@ -35,7 +35,7 @@ class Weighed(NamedTuple):
     ranked: Sequence[Candidate]
     """Best first, if nothing is taken yet."""
     stopped: Mapping[int, LeftOut]
-    """Those that are not worth their room, by `id`."""
+    """Those that are not worth their room, by key."""
     held: Units | None
     """Their sentences, if all hits fit whole, so that none is to be lost."""
 
@@ -58,9 +58,9 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
             return Weighed(filled, (), {}, units if held else None)
     poor = units.poor()
     if grain == "passage":  # whole, for the best that it has
-        poor = {id(each) for run in runs(candidates) if poor.issuperset(map(id, run)) for each in run}
-    stopped = {id(each): LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if id(each) in poor}
-    ranked = units.by_value(each for each in candidates if id(each) not in poor)
+        poor = {each.key for run in runs(candidates) if poor.issuperset([each.key for each in run]) for each in run}
+    stopped = {each.key: LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if each.key in poor}
+    ranked = units.by_value(each for each in candidates if each.key not in poor)
     if grain == "passage":
         ranked = [each for run in runs(ranked) for each in run]
     return Weighed(None, ranked, stopped, units if held else None)
@@ -86,7 +86,7 @@ def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: G
         return units.filled(candidates, packed.forms, packed.chars_per_token)
 
     def after(number: int) -> dict[int, Candidate]:
-        return {id(each): short[id(each)] for each in ranked[number:] if id(each) in short}
+        return {each.key: short[each.key] for each in ranked[number:] if each.key in short}
 
     def fits(number: int) -> bool:
         return layout.fits([*ranked[:number], *after(number).values()])
@@ -94,10 +94,10 @@ def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: G
     number = last_fitting(range(1, len(ranked) + 1), fits)
     if not number and not fits(0):  # the markers take more than what they stand for
         ranked, number = hits, len(hits)
-    forms, rest = {id(each): each for each in ranked[:number]}, after(number)
+    forms, rest = {each.key: each for each in ranked[:number]}, after(number)
     layout.take(ranked[:number])
     best = units.best_of(_hits(ranked[number:]))
-    whole = {place for share in units.shares if id(share.candidate) in forms for place in share.places}
+    whole = {place for share in units.shares if share.candidate.key in forms for place in share.places}
     packed = pack(layout, units, chars_per_token, best, whole - best, LINKED)
     if packed and rest.keys() <= packed.forms.keys():
         rest = {key: form for key, form in packed.forms.items() if key not in forms}

@@ -19,7 +19,7 @@ def take_whole(scale: Scale, candidates: Sequence[Candidate], window: int, keys:
     taken: set[int] = set()
     for each in candidates:
         if each.distance <= window and is_marked(each.chunk, "keep_whole", keys):
-            beside = [] if each.is_hit else [hit for hit in hits if id(hit) not in taken]
+            beside = [] if each.is_hit else [hit for hit in hits if hit.key not in taken]
             if scale.may_fit([each]) and scale.fits([*beside, each]):
                 scale.take([each])
-                taken.add(id(each))
+                taken.add(each.key)

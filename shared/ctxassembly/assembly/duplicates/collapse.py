@@ -9,15 +9,16 @@ from ctxassembly.assembly.duplicates.exact import DateOf, collapse_exact, collap
 from ctxassembly.assembly.duplicates.near import NearIndex
 from ctxassembly.assembly.duplicates.semantic import Vector, VectorIndex, unit
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.reasons import EXACT, NEAR, SEMANTIC, Reason
 from ctxassembly.data.requests import EmbedTexts
-from ctxassembly.data.trace import EXACT, NEAR, SEMANTIC
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import failure, shown
 from ctxassembly.tracing.lineage import Lineage
 
 Candidates = tuple[Candidate, ...]
+Rule = Callable[[Candidates, DateOf], dict[int, Candidate]]
+"""For each duplicate, by key, the candidate that stands for it."""
 
 
 class Duplicates:
@@ -27,11 +28,8 @@ class Duplicates:
         self._config = config
         self._lineage = lineage
         self._note = note
-        # Both by the id of the chunk, which stays the same whatever becomes of its candidate.
         self._dates: dict[int, float | None] = {}
         self._vectors: dict[int, Vector] = {}
-        self._read: list[Chunk] = []
-        """Those whose dates and vectors are kept by `id`: that of one which is gone would be another one's."""
 
     def exact(self, candidates: Candidates) -> Candidates:
         """Those that are no copies."""
@@ -60,18 +58,20 @@ class Duplicates:
     ) -> Candidates:
         """Duplicates, but for exact ones, of what the budget left out, that repeat nothing that it took.
 
-        `candidates` are all of them as they came, `left_out` has the `id` of those left out as they are now.
+        `candidates` are all of them as they came, `left_out` has the keys of those left out.
         """
         waiting = self._lineage.unserved(candidates, left_out)
         if not waiting:
             return ()
         self._lineage.revive(waiting)
-        rules = [(self._near, NEAR)] + ([(self._semantic, SEMANTIC)] if self._config.dedup == "semantic" else [])
+        rules: list[tuple[Rule, Reason]] = [(self._near, NEAR)]
+        if self._config.dedup == "semantic":
+            rules.append((self._semantic, SEMANTIC))
         for rule, why in rules:
             # What was taken comes first and is in the text already: only what waits can be dropped.
             found = rule((*taken, *waiting), undated)
             self._lineage.drop(waiting, found, why)
-            waiting = tuple(candidate for candidate in waiting if id(candidate) not in found)
+            waiting = tuple(candidate for candidate in waiting if candidate.key not in found)
         return waiting
 
     def _near(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
@@ -79,23 +79,24 @@ class Duplicates:
         return collapse_similar(candidates, index, date_of)
 
     def _semantic(self, candidates: Candidates, date_of: DateOf) -> dict[int, Candidate]:
-        vectors = [self._vectors.get(id(candidate.chunk)) for candidate in candidates]
+        vectors = [self._vectors.get(candidate.key) for candidate in candidates]
         return collapse_similar(candidates, VectorIndex(vectors, self._config.semantic_threshold), date_of)
 
     def _date_of(self, candidate: Candidate) -> float | None:
-        return self._dates.get(id(candidate.chunk))
+        return self._dates.get(candidate.key)
 
     def _read_dates(self, candidates: Iterable[Candidate]) -> None:
         from ctxassembly.text.dates import moment  # here, so that importing the engine stays light
 
+        notes: dict[str, None] = {}  # a chunk may have been retrieved twice
         for candidate in candidates:
-            chunk = candidate.chunk
-            if id(chunk) not in self._dates:
-                value = self._config.keys.read(chunk.metadata, "updated_at")
-                self._dates[id(chunk)] = moment(value)
-                self._read.append(chunk)
+            if candidate.key not in self._dates:
+                value = self._config.keys.read(candidate.chunk.metadata, "updated_at")
+                self._dates[candidate.key] = moment(value)
                 if value is not None and moment(value) is None:
-                    self._note(f"{_named(candidate)}: updated_at {shown(value, 50)} is not a date, left out")
+                    notes[f"{_named(candidate)}: updated_at {shown(value, 50)} is not a date, left out"] = None
+        for note in notes:
+            self._note(note)
 
     def _find_vectors(
         self, candidates: Candidates, can_embed: bool
@@ -105,9 +106,9 @@ class Duplicates:
             handed_in = candidate.chunk.vector
             if handed_in is not None:
                 self._keep_vector(candidate, handed_in)
-                if id(candidate.chunk) not in self._vectors:
+                if candidate.key not in self._vectors:
                     self._note(f"{_named(candidate)}: its vector is no list of finite numbers, left out")
-        missing = [candidate for candidate in candidates if id(candidate.chunk) not in self._vectors]
+        missing = [candidate for candidate in candidates if candidate.key not in self._vectors]
         if missing and can_embed:
             try:
                 answer = yield EmbedTexts(tuple(candidate.chunk.text for candidate in missing))
@@ -117,7 +118,7 @@ class Duplicates:
                 if self._config.on_store_error == "raise":
                     raise StoreError(f"texts could not be embedded: {failure(error)}") from error
                 self._note(f"embeddings: no vectors ({failure(error)}), compared by words alone")
-        found = [self._vectors[id(candidate.chunk)] for candidate in candidates if id(candidate.chunk) in self._vectors]
+        found = [self._vectors[candidate.key] for candidate in candidates if candidate.key in self._vectors]
         if len(found) < len(candidates):
             self._note(f"semantic dedup: {len(candidates) - len(found)} of {len(candidates)} chunks have no vector")
         dimensions = sorted({len(vector) for vector in found})
@@ -127,8 +128,7 @@ class Duplicates:
 
     def _keep_vector(self, candidate: Candidate, value: Any) -> None:
         if (vector := unit(value)) is not None:
-            self._vectors[id(candidate.chunk)] = vector
-            self._read.append(candidate.chunk)
+            self._vectors[candidate.key] = vector
 
 
 def check_vectors(candidates: Sequence[Candidate]) -> None:

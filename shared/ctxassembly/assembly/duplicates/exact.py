@@ -33,7 +33,7 @@ def undated(_candidate: Candidate) -> None:
 
 
 def collapse_exact(candidates: Sequence[Candidate], date_of: DateOf = undated) -> dict[int, Candidate]:
-    """For each copy (by `id(copy)`) the candidate that stands for it.
+    """For each copy (by key) the candidate that stands for it.
 
     A copy has the whole text (outer white space apart) of one that comes before it in `candidates`, which are best
     first. Never less than the whole text: chunks that begin alike both stay, and so do those that share an id or a
@@ -53,7 +53,7 @@ def collapse_exact(candidates: Sequence[Candidate], date_of: DateOf = undated) -
         stands = group[0]
         for candidate in group[1:]:
             stands = candidate if _is_newer(date_of(candidate), date_of(stands)) else stands
-        stands_for |= {id(candidate): stands for candidate in group if candidate is not stands}
+        stands_for |= {candidate.key: stands for candidate in group if candidate is not stands}
     return stands_for
 
 
@@ -85,7 +85,7 @@ class Index(Protocol):
 
 
 def collapse_similar(candidates: Sequence[Candidate], index: Index, date_of: DateOf = undated) -> dict[int, Candidate]:
-    """For each candidate that another one stands for (by `id`) that other one.
+    """For each candidate that another one stands for (by key) that other one.
 
     `candidates` are best first: a match among those kept before it drops a candidate, and one that was dropped drops no
     other. Where by `date_of` it is newer than every match, it is kept and they are dropped. A newer text does not
@@ -116,7 +116,7 @@ def collapse_similar(candidates: Sequence[Candidate], index: Index, date_of: Dat
         for at in again:
             del stands_for[at]
         waiting = sorted(again, key=lambda at: (-math.inf if (date := dates[at]) is None else date, -at), reverse=True)
-    return {id(candidates[copy]): candidates[original] for copy, original in stands_for.items()}
+    return {candidates[copy].key: candidates[original] for copy, original in stands_for.items()}
 
 
 def _is_newer(first: float | None, second: float | None) -> bool:

@@ -51,7 +51,7 @@ class _Notes:
 
 
 def admit(hits: Sequence[Hit]) -> Admitted:
-    """Candidates in the order of `hits`; their rank is their place in the list.
+    """Candidates in the order of `hits`; their rank, and their key, is their place in the list.
 
     Raises:
         InputError: `hits` is not a sequence of Hit.
@@ -81,7 +81,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
         if shares_id and mended and chunk.document_id == chunk.id and not hit.chunk.document_id:
             # Each is a document of its own, and the id can name only the first.
             chunk = replace(chunk, document_id=f"{chunk.id} (hit {rank})")
-        (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(chunk, rank, score))
+        (empty if not chunk.text or chunk.text.isspace() else usable).append(Candidate(rank, chunk, rank, score))
         admitted.append(hit if chunk is hit.chunk and score is hit.score else Hit(chunk, score))
     return Admitted(tuple(usable), tuple(empty), notes.all(), tuple(admitted))
 

@@ -126,7 +126,7 @@ def _is_one_sided(chunk: Chunk, known: Mapping[str, Chunk], forward: bool) -> bo
 
 def neighbours(
     hits: Sequence[Candidate],
-    chunks: Iterable[Chunk],
+    chunks: Iterable[tuple[int, Chunk]],
     places: Mapping[tuple[str, str], int],
     window: int,
     decay: float,
@@ -134,15 +134,16 @@ def neighbours(
 ) -> tuple[Candidate, ...]:
     """The chunks within `window` of a hit as candidates, nearest first, then by rank, document and place.
 
-    `places` are positions by (document id, chunk id). A neighbour's score is its best hit's times `decay` per step,
-    and never above it: half of a negative score would be. With a `scope` it has to agree with its hit.
+    `chunks` come with their keys, `places` are positions by (document id, chunk id). A neighbour's score is its best
+    hit's times `decay` per step, and never above it: half of a negative score would be. With a `scope` it has to agree
+    with its hit.
     """
     by_place: dict[tuple[str, int], list[Candidate]] = defaultdict(list)
     for hit in hits:
         by_place[hit.chunk.document_id, hit.position].append(hit)
     steps_away = range(-window, window + 1)
     found: list[Candidate] = []
-    for chunk in chunks:
+    for key, chunk in chunks:
         document_id = chunk.document_id
         at = places[document_id, chunk.id]
         near: list[tuple[int, Candidate]] = []
@@ -161,5 +162,5 @@ def neighbours(
                 best = score if best is None else max(best, score)
         if nearest is not None:
             distance, rank = nearest
-            found.append(Candidate(chunk, rank, best, max(distance, 1), at))
+            found.append(Candidate(key, chunk, rank, best, max(distance, 1), at))
     return tuple(sorted(found, key=lambda c: (c.distance, c.rank, c.chunk.document_id, c.position)))

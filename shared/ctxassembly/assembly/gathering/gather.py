@@ -23,8 +23,8 @@ from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.marks import is_marked
+from ctxassembly.data.reasons import CONTAINED
 from ctxassembly.data.requests import FetchChunks, Request
-from ctxassembly.data.trace import CONTAINED
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
@@ -140,11 +140,13 @@ def _expand(
         for chunk_id, place in spread(members, positions(members, blanks[document_id], config.keys.page, known)).items()
     }
     placed = tuple(
-        Candidate(chunk, hit.rank, hit.score, position=places[chunk.document_id, name.id])
+        Candidate(hit.key, chunk, hit.rank, hit.score, position=places[chunk.document_id, name.id])
         for hit, chunk, name in zip(hits, chunks, named[: len(hits)], strict=True)
     )
     bringing_hits = [hit for hit in placed if hit.rank not in alone] if alone else placed
-    near = neighbours(bringing_hits, found, places, reach, config.neighbour_decay, scope)
+    # Keys go on where those of the hits end.
+    keyed = enumerate(found, len(admitted.hits))
+    near = neighbours(bringing_hits, keyed, places, reach, config.neighbour_decay, scope)
     if scope is not None and (near or scope.left_out):
         _note_scope(scope, log)
     return placed, near

@@ -39,7 +39,7 @@ def cite(
 ) -> Cited:
     """The text that `blocks` make with `separator` between them. One without a label is cited as nothing.
 
-    `read` tells what the metadata say, as the headers do; `shortened` says, by `id`, which candidates stand in part.
+    `read` tells what the metadata say, as the headers do; `shortened` says, by key, which candidates stand in part.
     """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited: list[Block] = []
@@ -61,8 +61,8 @@ def cite(
                     )
                     sources.pop()
                 sources.append(source)
-                first, _ = spans.get(id(part.candidate), (at, at))
-                spans[id(part.candidate)] = (first, at + len(part.text))
+                first, _ = spans.get(part.candidate.key, (at, at))
+                spans[part.candidate.key] = (first, at + len(part.text))
             at += len(part.text)
         whole = (begin, at)
         at += len(separator)
@@ -75,7 +75,7 @@ def cite(
         number += 1
         provenance += sources
         for pieces in label.passages:
-            found = [spans[id(piece.candidate)] for piece in pieces if id(piece.candidate) in spans]
+            found = [spans[piece.candidate.key] for piece in pieces if piece.candidate.key in spans]
             # Slices of two chunks may take turns, and the first one may be nothing but blank lines that were stripped.
             reach = (min(found)[0], max(end for _, end in found)) if found else span
             passages.append(Passage(pieces[0].candidate.chunk.document_id, pieces, reach))
@@ -104,7 +104,7 @@ def _citation(label: Label, number: int, span: Span, read: Particulars, shortene
     pieces = [piece for passage in label.passages for piece in passage]
     best = next(piece for piece in pieces if piece.candidate is label.best)
     chunk = label.best.chunk
-    candidates = dict.fromkeys(id(piece.candidate) for piece in pieces)
+    candidates = dict.fromkeys(piece.candidate.key for piece in pieces)
     pages = read.pages(piece.candidate.chunk for piece in pieces)
     return Citation(
         label=str(number),

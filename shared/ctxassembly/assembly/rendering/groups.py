@@ -241,13 +241,13 @@ def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: 
         after = standing[at] if at < len(standing) else None
         own = _own_text(before, new[0], after, joint)
         return [] if own is None else [own]
-    added = {id(each) for each in new}
+    added = {each.key for each in new}
     merged = sorted([*standing, *new], key=in_reading_order)
     texts: list[str] = []
     before = None
     for each, after in zip(merged, [*merged[1:], None], strict=True):
-        if id(each) in added:
-            own = _own_text(before, each, None if id(after) in added else after, joint)
+        if each.key in added:
+            own = _own_text(before, each, None if after is None or after.key in added else after, joint)
             if own is None:
                 continue
             texts.append(own)
@@ -283,12 +283,12 @@ def _shares(
     if together:
         return [(labels, min([(candidate.rank, candidate.distance) for candidate in candidates]))]
     label_of = {
-        id(piece.candidate): at for at, label in enumerate(labels) for passage in label.passages for piece in passage
+        piece.candidate.key: at for at, label in enumerate(labels) for passage in label.passages for piece in passage
     }
     best: dict[int, tuple[int, ...]] = {}
     at = 0
     for candidate in candidates:
-        at = label_of.get(id(candidate), at)
+        at = label_of.get(candidate.key, at)
         relevance = (int(not candidate.is_hit), candidate.rank, candidate.distance)
         best[at] = min(best.get(at, relevance), relevance)
     return [([label], best[at]) for at, label in enumerate(labels)]
@@ -306,7 +306,7 @@ def labels_of(passages: list[tuple[Piece, ...]], cite: str, order: str) -> list[
         for passage in passages:
             for piece in _as_read(passage, order):
                 if piece.text.strip():
-                    own.setdefault(id(piece.candidate), []).append(piece)
+                    own.setdefault(piece.candidate.key, []).append(piece)
         shares = [[_unblanked(trimmed(_alone(pieces)))] for pieces in own.values()]
     return [Label(share, best_of(share), "") for share in shares]
 

@@ -57,7 +57,7 @@ class Layout:
         self._renderer = Renderer(config)
         self.particulars = self._renderer.particulars
         self._separator = counter.measure(SEPARATORS[config.separator])
-        # Keyed by identity: whoever owns the candidates keeps the chunks alive as long as the layout.
+        # By the identity of chunks, which are surely alive: they belong to the candidates that may be taken.
         self._joints: dict[tuple[int, int, bool], Joint | None] = {}
         self._groups: dict[object, Group] = {}
         self._last: Group | None = None
@@ -150,12 +150,12 @@ class Layout:
         return self._try(candidates, level).tokens
 
     def holds(self, candidate: Candidate) -> bool:
-        """Whether `candidate` itself was selected."""
-        return id(candidate) in self._taken
+        """Whether `candidate` was selected."""
+        return candidate.key in self._taken
 
     def take(self, candidates: Sequence[Candidate]) -> None:
         """Select `candidates`."""
-        self._taken.update(map(id, candidates))
+        self._taken.update([each.key for each in candidates])
         tried = self._try(candidates, Header.FULL)
         self._last_try = self._ordered = None
         self.token_count = tried.tokens

@@ -40,10 +40,10 @@ class Renderer:
         self._guard = guard_of(self._form, config.supplement_separator)
         self._language = LANGUAGES[config.language]
         self.particulars = Particulars(config.keys, config.language, named=True)
-        # Keyed by identity, which is fast; each entry holds its object, so that no identity is given out twice.
-        self._slices: dict[tuple[int, int, int, bool, bool], tuple[Candidate, list[Part], bool]] = {}
+        self._slices: dict[tuple[int, int, int, bool, bool], tuple[list[Part], bool]] = {}
+        self._headings: dict[tuple[int, tuple[int | str, ...]], str] = {}
+        # By identity, which is fast; each entry holds its object, so that no identity is given out twice.
         self._passages: dict[tuple[int, bool], tuple[Sequence[Piece], list[Part]]] = {}
-        self._headings: dict[tuple[int, tuple[int | str, ...]], tuple[Candidate, str]] = {}
         self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
     def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
@@ -125,10 +125,10 @@ class Renderer:
         elif pages is None:
             pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
         # It is measured before its number is known, which changes nothing else in it.
-        key = (id(label.best), tuple(pages))
+        key = (label.best.key, tuple(pages))
         if key not in self._headings:
-            self._headings[key] = label.best, written.writes(self._heading(1, label, pages), self._language)
-        return written.header(number, self._headings[key][1]), written.footer
+            self._headings[key] = written.writes(self._heading(1, label, pages), self._language)
+        return written.header(number, self._headings[key]), written.footer
 
     def _heading(self, number: int, label: Label, pages: Sequence[int | str] = ()) -> Heading:
         """The heading with what its format needs; a function of the caller's gets everything."""
@@ -168,13 +168,12 @@ class Renderer:
 
     def _verbatim(self, piece: Piece, at_line: bool, continued: bool) -> tuple[list[Part], bool]:
         """The parts of `piece`, and whether what continues it still begins a line, as the piece does if `at_line`."""
-        key = (id(piece.candidate), piece.start, piece.end, at_line, continued)
+        key = (piece.candidate.key, piece.start, piece.end, at_line, continued)
         if key not in self._slices:
             text = piece.text
             parts = self._altered(text, piece.candidate, piece.start, at_line=at_line, continued=continued)
-            self._slices[key] = piece.candidate, parts, continued and goes_on(text, at_line=at_line)
-        _, parts, leads = self._slices[key]
-        return parts, leads
+            self._slices[key] = parts, continued and goes_on(text, at_line=at_line)
+        return self._slices[key]
 
     def _altered(
         self,

@@ -7,11 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from builders import decision, hits_of, numbered, split, standing
+from builders import candidate_of, decision, hits_of, numbered, split, standing
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
 from ctxassembly.assembly.adjacency.kin import MOST_LEVELS, in_document, kin_wanted
 from ctxassembly.assembly.adjacency.places import CHAIN_GAP, Answered, contained, page_name, positions
-from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Origin
 
 TEXT = numbered("w", 400)
@@ -88,13 +87,13 @@ def test_what_lies_in_a_larger_chunk_is_dropped_and_traced():
 def test_what_is_only_said_to_lie_in_a_larger_chunk_stays():
     whole = split("D", TEXT, size=len(TEXT), indexed=False)[0]
     other = replace(PLAIN[3], id="other", text=PLAIN[3].text.upper())
-    candidates = [Candidate(chunk, rank) for rank, chunk in enumerate((other, whole))]
+    candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate((other, whole))]
     assert contained(candidates) == {}
 
 
 def test_chunks_with_an_index_are_left_to_it():
     whole, inner = split("D", TEXT, size=len(TEXT))[0], replace(PLAIN[3], index=1)
-    assert contained([Candidate(inner, 0), Candidate(whole, 1)]) == {}
+    assert contained([candidate_of(inner, 0), candidate_of(whole, 1)]) == {}
 
 
 def family() -> dict[str, Chunk]:

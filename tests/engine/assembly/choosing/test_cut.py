@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from builders import candidate_of
 from ctxassembly.assembly.choosing.cut import (
     Sentence,
     beginning,
@@ -17,7 +18,7 @@ from strategies import words
 
 
 def candidate(text: str, kept: tuple[Span, ...] | None = None) -> Candidate:
-    return Candidate(Chunk("a", "A", text), 0, kept=kept)
+    return candidate_of(Chunk("a", "A", text), 0, kept=kept)
 
 
 def test_of_a_shortened_candidate_only_what_is_kept_has_sentences():
@@ -105,7 +106,7 @@ def test_an_excerpt_of_several_has_those_that_any_sentence_is_of():
 
 
 def test_what_a_model_chose_stays_the_models():
-    by_model = Candidate(FIVE.chunk, 0, kept=((0, 17),), shortened_by="llm")
+    by_model = candidate_of(FIVE.chunk, 0, kept=((0, 17),), shortened_by="llm")
     (reduced,) = excerpt(chosen(1, of=by_model))
     assert (reduced.kept, reduced.shortened_by) == (((5, 10),), "llm")
 

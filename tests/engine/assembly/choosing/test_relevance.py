@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from builders import candidate_of
 from ctxassembly.assembly.choosing import relevance
 from ctxassembly.assembly.choosing.cut import sentences
 from ctxassembly.assembly.choosing.relevance import best_sentences, scorer
@@ -78,7 +79,7 @@ def test_what_has_no_word_of_the_query_is_worth_nothing():
 
 
 def candidate(name: str, text: str) -> Candidate:
-    return Candidate(Chunk(name, name, text), 0)
+    return candidate_of(Chunk(name, name, text), 0)
 
 
 FIRST = candidate("a", "A hall. The garden. A hall. A garden with a hall. A shed.")

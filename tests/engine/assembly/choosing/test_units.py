@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from builders import candidate_of
 from ctxassembly import Chunk
 from ctxassembly.assembly.choosing.units import WEIGHTS, Share, Units, units_of
 from ctxassembly.assembly.rendering.layout import Layout
@@ -15,7 +16,7 @@ from ctxassembly.tokens.counter import counter_for
 def candidate(
     name: str, text: str, rank: int = 0, distance: int = 0, position: int = 0, document: str = ""
 ) -> Candidate:
-    return Candidate(Chunk(name, document or name, text), rank, None, distance, position)
+    return candidate_of(Chunk(name, document or name, text), rank, None, distance, position)
 
 
 def valued(query: str, *candidates: Candidate, stop_below: float | None = None) -> Units:
@@ -135,7 +136,7 @@ def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_
 
 def test_what_is_worth_its_room_follows_from_the_best_alone():
     good, bad, worse = candidate("a", "No water."), candidate("b", "Parking is free."), candidate("c", "So.", rank=9)
-    for stop_below, poor in ((-0.01, {id(worse)}), (0.01, {id(bad), id(worse)}), (1.0, {id(bad), id(worse)})):
+    for stop_below, poor in ((-0.01, {worse.key}), (0.01, {bad.key, worse.key}), (1.0, {bad.key, worse.key})):
         units = valued("water", good, bad, worse, stop_below=stop_below)
         assert units.least == pytest.approx(max(units.values) - (1 - stop_below) * WEIGHTS.words)
         assert units.values[0] - units.values[1] == pytest.approx(WEIGHTS.words)

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from builders import decision, hits_of, standing, words_of
+from builders import candidate_of, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
 from ctxassembly.assembly.duplicates.exact import collapse_exact
-from ctxassembly.data.candidates import Candidate
 from ctxassembly.tracing.lineage import inherit
 
 A = [words_of("A", n) for n in range(5)]
@@ -101,7 +100,7 @@ def test_no_candidates():
 
 
 def test_inputs_keep_their_order():
-    candidates = [Candidate(chunk, rank) for rank, chunk in enumerate((A[3], A[1], A[3], A[2]))]
+    candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate((A[3], A[1], A[3], A[2]))]
     stands_for = collapse_exact(candidates)
-    assert stands_for == {id(candidates[2]): candidates[0]}
+    assert stands_for == {candidates[2].key: candidates[0]}
     assert tuple(inherit(candidates, stands_for).values()) == (candidates[0], candidates[1], candidates[3])

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from builders import count, decision, hits_of, numbered, split, standing, words_of
+from builders import candidate_of, count, decision, hits_of, numbered, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.assembly.duplicates.exact import overlap
-from ctxassembly.data.candidates import Candidate
 
 NEAR = AssemblyConfig(dedup="near")
 TEXT = numbered("w", 60)
@@ -140,8 +139,8 @@ def test_two_versions_in_one_place_of_a_document_collapse():
 )
 def test_overlap(rule: str, first: Chunk, second: Chunk, expected: tuple[int, int, bool]):
     one, other, yes = expected
-    assert overlap(Candidate(first, 0, position=one), Candidate(second, 1, position=other)) is yes
-    assert overlap(Candidate(second, 0, position=other), Candidate(first, 1, position=one)) is yes
+    assert overlap(candidate_of(first, 0, position=one), candidate_of(second, 1, position=other)) is yes
+    assert overlap(candidate_of(second, 0, position=other), candidate_of(first, 1, position=one)) is yes
 
 
 def test_neighbours_are_compared_too_below_the_hits():

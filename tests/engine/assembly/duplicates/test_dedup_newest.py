@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from builders import cited, decision, hits_of, numbered, standing, words_of
+from builders import candidate_of, cited, decision, hits_of, numbered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, MetadataKeys, assemble
 from ctxassembly.assembly.duplicates.exact import collapse_similar
 from ctxassembly.assembly.duplicates.near import NearIndex
-from ctxassembly.data.candidates import Candidate, Match
+from ctxassembly.assembly.gathering import gather, long_chunks
+from ctxassembly.data.candidates import Match
 
 NEWEST = AssemblyConfig(dedup="near", prefer="newest")
 TEXT = numbered("w", 60)
@@ -139,19 +140,31 @@ def test_of_many_versions_each_is_tried_a_few_times(drift: int):
     texts = [" ".join(f"v{n}" if n < drift * at else word for n, word in enumerate(words)) for at in range(50)]
     texts = [f"{text} {at % 2}" for at in range(4) for text in texts] if not drift else texts
     chunks = [Chunk(str(at), str(at), text, metadata={"at": at}) for at, text in enumerate(texts)]
-    candidates = [Candidate(chunk, rank) for rank, chunk in enumerate(chunks)]
+    candidates = [candidate_of(chunk, rank) for rank, chunk in enumerate(chunks)]
     index = Counted(texts, 0.9)
     found = collapse_similar(candidates, index, lambda each: float(each.chunk.metadata["at"]))
     assert index.looked_up <= 2 * len(texts)
-    kept = [each for each in candidates if id(each) not in found]
+    kept = [each for each in candidates if each.key not in found]
     assert kept[-1] is candidates[-1]
     assert len(kept) == 1 or drift
     whole = NearIndex(texts, 0.9)
     for at, each in enumerate(candidates):
         whole.add(at)
-        stands = found.get(id(each))
+        stands = found.get(each.key)
         assert stands is None or stands in kept
     for at, each in enumerate(candidates):
         near = {candidates[match.place].chunk.id for match in whole.find(at)} - {each.chunk.id}
-        stands = found.get(id(each))
+        stands = found.get(each.key)
         assert stands.chunk.id in near if stands else near.isdisjoint(other.chunk.id for other in kept)
+
+
+def test_of_chunks_too_long_to_be_read_the_newer_one_stays_as_well(monkeypatch: pytest.MonkeyPatch):
+    """Only a part of each is compared, which has the date of all of it."""
+    for module, name in ((long_chunks, "READ_CHARS"), (gather, "READ_CHARS"), (long_chunks, "PART_CHARS")):
+        monkeypatch.setattr(module, name, 1_000)
+    text = numbered("w", 1_000)
+    old = Chunk("old", "A", f"{text} old", metadata={"updated_at": "2024-01-01"})
+    new = Chunk("new", "B", f"{text} new", metadata={"updated_at": "2025-01-01"})
+    context = newest(old, new, dedup="near", max_tokens=50)
+    assert [context.trace.hits, standing(context)] == [2, ["new"]]
+    assert decision(context, "old").reason == "near duplicate"

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from builders import cited, decision, hits_of, split, standing, words_of
+from builders import candidate_of, cited, decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, assemble
 from ctxassembly.assembly.adjacency.places import positions
 from ctxassembly.assembly.gathering.expand import index_refs, link_refs, neighbours
-from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Beside
 
 A = [words_of("A", n) for n in range(15)]
@@ -114,17 +113,17 @@ def test_neighbours_are_told_from_hits_and_know_their_distance():
 
 
 def test_neighbours_come_nearest_first_then_by_the_rank_of_their_hit():
-    placed = [Candidate(B[5], 0, 0.9, 0, 5), Candidate(A[5], 1, 0.8, 0, 5)]
+    placed = [candidate_of(B[5], 0, 0.9, 0, 5), candidate_of(A[5], 1, 0.8, 0, 5)]
     pool = [A[3], A[4], B[7], B[6], A[9]]
     places = {(chunk.document_id, chunk.id): chunk.index for chunk in pool}
-    found = neighbours(placed, pool, places, 2, 0.5)
+    found = neighbours(placed, enumerate(pool, 2), places, 2, 0.5)
     assert [(c.chunk.id, c.rank, c.distance) for c in found] == [("B6", 0, 1), ("A4", 1, 1), ("B7", 0, 2), ("A3", 1, 2)]
 
 
 def test_a_neighbour_between_two_hits_belongs_to_the_nearest_then_to_the_better():
-    placed = [Candidate(A[2], 0, None, 0, 2), Candidate(A[5], 1, None, 0, 5), Candidate(A[7], 2, None, 0, 7)]
+    placed = [candidate_of(A[2], 0, None, 0, 2), candidate_of(A[5], 1, None, 0, 5), candidate_of(A[7], 2, None, 0, 7)]
     places = {("A", "A4"): 4, ("A", "A6"): 6}
-    found = {c.chunk.id: (c.rank, c.distance) for c in neighbours(placed, [A[4], A[6]], places, 2, 0.5)}
+    found = {c.chunk.id: (c.rank, c.distance) for c in neighbours(placed, enumerate([A[4], A[6]], 3), places, 2, 0.5)}
     assert found == {"A4": (1, 1), "A6": (1, 1)}
 
 

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import pytest
 
+from builders import candidate_of
 from ctxassembly.assembly.choosing.cut import excerpt, sentences
 from ctxassembly.assembly.rendering.join import find_joint, join
 from ctxassembly.data.candidates import Candidate
@@ -27,7 +28,7 @@ def chunk(name: str, index: int, first: int, last: int, *, offsets: bool = True)
 
 def reduced(whole: Chunk, *numbers: int) -> Candidate:
     """The chunk with these of its sentences."""
-    candidate = Candidate(whole, 0, position=whole.index or 0)
+    candidate = candidate_of(whole, 0, position=whole.index or 0)
     found = sentences(candidate)
     return excerpt([found[number] for number in numbers])[0]
 
@@ -75,7 +76,7 @@ def test_a_chunk_inside_another_adds_what_that_one_left_out(offsets: bool):
 def test_where_a_chunk_inside_another_stands_is_told_by_offsets_that_are_right(start: int | None, text: str):
     outer, inner = (
         Chunk("a", "A", "Yes. No. Yes. Wait.", 0, 0),
-        Candidate(Chunk("b", "A", "Yes.", 1, start), 1, position=1),
+        candidate_of(Chunk("b", "A", "Yes.", 1, start), 1, position=1),
     )
     (stretch,) = join([reduced(outer, 1), inner], lambda *_: Joint(4, ""))
     assert "".join(each.glue + each.text for each in stretch.passage) == text
@@ -89,7 +90,7 @@ def test_what_two_share_belongs_to_the_first_that_keeps_it():
 
 
 def test_a_chunk_that_adds_nothing_has_no_piece():
-    whole, inside = Candidate(chunk("a", 0, 0, 3), 0), reduced(chunk("b", 1, 2, 5), 0)
+    whole, inside = candidate_of(chunk("a", 0, 0, 3), 0), reduced(chunk("b", 1, 2, 5), 0)
     (passage,) = pieces(whole, inside)
     assert [piece.candidate.chunk.id for piece in passage] == ["a"]
 
@@ -129,14 +130,14 @@ def test_how_a_gap_is_marked(rule: str, text: str, kept: tuple[int, ...], stands
 def test_a_slice_that_begins_anywhere_loses_its_white_space_after_a_gap():
     text = "One. \n \n  Two. Three. "
     at = text.index(" \n")
-    candidate = Candidate(Chunk("a", "A", text), 0, kept=((0, 3), (at, at + 10), (19, 22)))
+    candidate = candidate_of(Chunk("a", "A", text), 0, kept=((0, 3), (at, at + 10), (19, 22)))
     assert written(candidate) == "One [...]\n  Two. [...] e."
-    blank = Candidate(Chunk("a", "A", text), 0, kept=((0, 3), (at, at + 2), (19, 22)))
+    blank = candidate_of(Chunk("a", "A", text), 0, kept=((0, 3), (at, at + 2), (19, 22)))
     assert written(blank) == "One [...] e."
 
 
 def test_a_candidate_of_blanks_alone_has_no_piece():
-    assert pieces(Candidate(Chunk("a", "A", " / "), 0, kept=((0, 1),))) == []
+    assert pieces(candidate_of(Chunk("a", "A", " / "), 0, kept=((0, 1),))) == []
 
 
 @pytest.mark.parametrize("kind", ["one chunk", "one inside another", "many that overlap", "two that take turns"])
@@ -147,15 +148,15 @@ def test_time_is_about_linear(kind: str):
         text = "".join(f"w{n:05}. " for n in range(length))
         if kind == "many that overlap":
             made = [Chunk(f"c{n}", "A", text[n * 40 : n * 40 + 80], n, n * 40) for n in range(length // 5)]
-            return [Candidate(each, 0, position=n, kept=((8, 16), (40, 48))) for n, each in enumerate(made)]
+            return [candidate_of(each, 0, position=n, kept=((8, 16), (40, 48))) for n, each in enumerate(made)]
         spans = tuple((at, at + 7) for at in range(0, len(text), 16))
         others = tuple((at + 8, at + 15) for at in range(0, len(text), 16))
-        outer = Candidate(Chunk("a", "A", text, 0, 0), 0, kept=spans)
+        outer = candidate_of(Chunk("a", "A", text, 0, 0), 0, kept=spans)
         if kind == "one chunk":
             return [outer]
         inner = Chunk("b", "A", text if kind == "two that take turns" else text[: len(text) // 2], 1, 0)
         kept = others if kind == "two that take turns" else others[: len(others) // 2]
-        return [outer, Candidate(inner, 1, position=1, kept=kept)]
+        return [outer, candidate_of(inner, 1, position=1, kept=kept)]
 
     def cutting(length: int) -> Callable[[], object]:
         made = candidates(length)

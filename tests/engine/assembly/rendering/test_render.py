@@ -8,12 +8,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from builders import count, hits_of, words_of
+from builders import candidate_of, count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.assembly.choosing.cut import excerpt, sentences
 from ctxassembly.assembly.rendering.join import find_joint, join
 from ctxassembly.assembly.rendering.render import Renderer
-from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.pieces import Header, Label
 
 
@@ -333,7 +332,7 @@ def block(*parts: tuple[Chunk, tuple[int, ...] | None], level: Header = Header.F
     """One label's block of these chunks, of each all or some of its two sentences."""
     candidates = []
     for part, numbers in parts:
-        whole = Candidate(part, 0, position=part.index or 0)
+        whole = candidate_of(part, 0, position=part.index or 0)
         found = sentences(whole)
         candidates += [whole] if numbers is None else excerpt([found[number] for number in numbers])
     stretches = join(candidates, partial(find_joint, min_chars=20, max_chars=None))
