@@ -1,4 +1,4 @@
-"""Documents as a splitter leaves them -> documents that find their neighbours."""
+"""Documents fresh from a splitter -> documents that know their place, so that neighbours can be found."""
 
 from __future__ import annotations
 
@@ -20,26 +20,29 @@ def number_chunks(
     document_id: str | None = None,
     id_of: IdOf = document_and_index,
 ) -> list[Document]:
-    """`documents`, as any splitter leaves them, with document id, index and an id that follows from both.
+    """Copies of `documents`, fresh from any splitter, with a document id, an index, and an id made of both.
 
         vectorstore.add_documents(number_chunks(splitter.split_documents(loader.load())))
 
-    They are numbered per source in the order given, across the pages that a loader makes documents of. Both go into
-    the metadata under the first of their `keys`, unless another has them. What is there and right stays, the ids but
-    for random ones too; so it may be called again. Inputs are never changed.
+    The chunks of a source are numbered in the order given, across the pages that a loader makes documents of. Document
+    id and index go into the metadata, under the first of their `keys`. Those that are there already stay, and so do ids
+    that aren't random: it may be called again. Inputs are never changed.
 
-    A PGVectorStore with ids of type uuid, as it makes its table by default, and Qdrant take UUIDs alone:
-    `number_chunks(documents, id_of=uuid_of)`.
+    >>> split = [Document(text, metadata={"source": "gastro.pdf"}) for text in ("Drink water.", "Then rest.")]
+    >>> [document.id for document in number_chunks(split)]
+    ['gastro.pdf#0', 'gastro.pdf#1']
+
+    Qdrant, and PGVectorStore by default, take only UUIDs as ids: `number_chunks(documents, id_of=uuid_of)`.
 
     Args:
         documents: all chunks of each document, in reading order.
-        keys: under which the metadata have document id, index, source and page.
-        document_id: the document of those that name neither a document nor a source.
-        id_of: the id of the chunk at a place.
+        keys: the metadata keys of document id, index, source and page.
+        document_id: the document of chunks that name neither a document nor a source.
+        id_of: a function from document id and index to the id of the chunk.
 
     Raises:
-        InputError: a document names neither; indexes, ids or the order of pages contradict each other. The message says
-            what to do.
+        InputError: a chunk names neither and `document_id` is None; indexes, ids or the order of pages contradict each
+            other. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
     for each in documents:

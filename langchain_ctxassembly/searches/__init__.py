@@ -1,1 +1,1 @@
-"""The search that a chain makes: its filter and its scores."""
+"""The search of a chain: its filter, and the scores of its hits."""

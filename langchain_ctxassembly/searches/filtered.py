@@ -1,4 +1,4 @@
-"""A store held to filters: what they exclude never comes in as a neighbour."""
+"""Stores held to filters: no chunk that a filter excludes comes in as a neighbour."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from langchain_ctxassembly.stores.kinds import Test, both, is_filter, kind_of, p
 
 
 def held(store: Any, condition: Any, search: Search | None) -> Any:
-    """`store` held to `condition`, in its own form, and to the filter of `search`: all must hold.
+    """`store` held to its own filter, to `condition` and to the filter of `search`, all three.
 
-    Without a `search` nobody knows how the caller filters, and `store` stays as it is, held to `condition` alone. A
-    search without a filter says nothing of a store over other documents: there everybody's may be, and one tenant's
-    alone where the search was made.
+    Without a `search`, nobody knows how the caller filters: the store is held to `condition` only. A search without a
+    filter says nothing about a store over other documents: the search may be in the collection of one tenant, and the
+    store hold everybody's.
 
     Raises:
-        ConfigError: a filter has a form that can't be applied. That of `search` is passed over where the store has a
-            filter of its own, which then stands for it.
+        ConfigError: a filter has a form that can't be applied. That of `search` is ignored if the store has a filter of
+            its own, which then takes its place.
     """
     given, store = store, filtered(store, condition, getattr(store, "vectorstore", None))
     if store is None or search is None or (search.has_no_filter and not reads_the_same(given, search.vectorstore)):
@@ -44,10 +44,10 @@ def held(store: Any, condition: Any, search: Search | None) -> Any:
 
 
 def filtered(store: Any, condition: Any, vectorstore: Any = None) -> Any:
-    """`store` under `condition`, on top of a filter of its own; the form is that of `vectorstore`.
+    """`store` held to `condition`, in the form of `vectorstore`, on top of a filter of its own.
 
-    A store that is a dataclass with a field `filter` applies the condition itself, in its query, if it is over a vector
-    store of the same kind. For another it is applied to what it answers, as the vector store would.
+    A dataclass with a field `filter`, over a vector store of the same kind, applies the condition in its own query. To
+    the chunks of any other store it is applied after the fetch, as the vector store would.
 
     Raises:
         ConfigError: `condition` has a form that can't be applied.
@@ -65,7 +65,7 @@ def filtered(store: Any, condition: Any, vectorstore: Any = None) -> Any:
 
 
 def _reads_it_itself(store: Any, vectorstore: Any) -> bool:
-    names = {each.name for each in fields(store)} if is_dataclass(store) else set()
+    names = {field.name for field in fields(store)} if is_dataclass(store) else set()
     if "filter" not in names:
         return False
     return "vectorstore" not in names or vectorstore is None or kind_of(store.vectorstore) is kind_of(vectorstore)

@@ -1,4 +1,4 @@
-"""Scores kept from a vector store's search: `VectorStoreRetriever` throws them away."""
+"""A retriever that keeps the scores of a vector store's search, which `VectorStoreRetriever` throws away."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ METHODS: dict[SearchType, str] = {
     "mmr": "max_marginal_relevance_search",
 }
 SCORE_KEY = "relevance_score"
-"""Where LangChain's rerankers write theirs."""
+"""The metadata key under which LangChain's rerankers write their score."""
 
 KNOWN = frozenset({"filter", "k", "fetch_k", "lambda_mult", "score_threshold", "hybrid_search_config"})
-"""Arguments of a search of which only the filter excludes documents by what they are."""
+"""Search arguments with a known effect: of these, only `filter` excludes documents by their metadata."""
 
 Scored = Sequence[tuple[Document, float | None]]
 
 
 class ScoredRetriever(BaseRetriever):
-    """The documents that a vector store's search finds, each with its score in its metadata.
+    """A retriever over a vector store that writes the score of each document into its metadata.
 
-    Higher is better, whatever the store's number means: `as_scores` tells the two apart. A call's arguments are added
-    to those of every search, as `VectorStoreRetriever` adds them.
+    A higher score is better, even if the store returns distances: `as_scores` tells the two apart. The arguments of a
+    call are added to those of every search, as `VectorStoreRetriever` does it.
     """
 
     vectorstore: InstanceOf[VectorStore]
@@ -46,7 +46,7 @@ class ScoredRetriever(BaseRetriever):
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     keys: InstanceOf[MetadataKeys] = Field(default_factory=MetadataKeys)
     known_only: bool = False
-    """Whether an argument that might filter in a way unknown here is an error, given when it may be."""
+    """True if an argument that may filter in an unknown way is an error, whenever it is given."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -67,7 +67,7 @@ class ScoredRetriever(BaseRetriever):
         return self._with_scores(found) if scored else found
 
     def _method(self, prefix: str) -> tuple[str, bool]:
-        """The name of the search method, and whether it gives scores."""
+        """The name of the search method, and True if it gives scores."""
         kind = type(self.vectorstore)
         if self.search_type == "similarity" and all(
             getattr(kind, name) is getattr(VectorStore, name)

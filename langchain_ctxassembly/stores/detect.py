@@ -1,4 +1,4 @@
-"""What a vector store is, told without importing any."""
+"""The kind of a vector store, found without importing its package."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 
 def is_postgres(vectorstore: object) -> bool:
-    """Whether `vectorstore` is of a class of langchain-postgres, or one derived from it."""
+    """True if the class of `vectorstore` is one of langchain-postgres, or derived from one."""
     return any(kind.__module__.partition(".")[0] == "langchain_postgres" for kind in type(vectorstore).__mro__)
 
 
 def unwrapped(vectorstore: Any) -> Any:
-    """The `AsyncPGVectorStore` inside a `PGVectorStore`, which keeps columns and settings to itself; else the same."""
+    """The `AsyncPGVectorStore` inside a `PGVectorStore`, which has its columns and settings; any other as it is."""
     return getattr(vectorstore, "_PGVectorStore__vs", vectorstore)
 
 
 def is_langchains(kind: type) -> bool:
-    """Whether a class is of LangChain's packages.
+    """True if a class is from one of LangChain's packages.
 
-    How others search is theirs to say: a class of one's own may filter by itself.
+    Nobody knows how others search: a class of the caller may filter by itself.
     """
     return kind.__module__.partition(".")[0].startswith("langchain")

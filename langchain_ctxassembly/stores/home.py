@@ -1,4 +1,4 @@
-"""Where a vector store's documents are kept: whether a store of neighbours reads what a search has searched."""
+"""The place where a vector store keeps its documents, by which a search and a store of neighbours are compared."""
 
 # ruff: noqa: SLF001  what is private here has no public way in: the engine of PGVector, the collection of Chroma
 
@@ -14,10 +14,10 @@ Home = tuple[Hashable, ...]
 
 
 def reads_the_same(store: Any, vectorstore: Any) -> bool:
-    """Whether `store`, which brings neighbours, reads the documents that `vectorstore` searches.
+    """True if `store`, which brings neighbours, reads the documents that `vectorstore` searches.
 
-    That is its `vectorstore` is the same object, or one over the same table or collection for the same database user.
-    Anything else, documents handed over in memory included, may hold what the search would never have found.
+    It does if its `vectorstore` is the same object, or one over the same table or collection for the same database
+    user. Any other store, in memory or not, may hold documents that the search would never have found.
     """
     own = getattr(store, "vectorstore", None)
     if own is None:
@@ -29,9 +29,9 @@ def reads_the_same(store: Any, vectorstore: Any) -> bool:
 
 
 def home_of(vectorstore: Any) -> Home | None:
-    """The place of `vectorstore`'s documents, if two objects of its class can share one; None says nothing of it."""
+    """The place of the documents of `vectorstore`; None if it is unknown."""
     inner = unwrapped(vectorstore)
-    names = (each.__name__ for each in type(inner).__mro__ if is_langchains(each))
+    names = (kind.__name__ for kind in type(inner).__mro__ if is_langchains(kind))
     find = next((HOMES[name] for name in names if name in HOMES), None)
     return None if find is None else find(inner)
 
@@ -46,7 +46,7 @@ def _collection(store: Any) -> Home | None:
 
 
 def _database(engine: Any) -> Hashable:
-    """Server, database and user, who may be held to rows of their own, whatever the driver."""
+    """Server, database and user, whatever the driver. Users count, since each may see only rows of their own."""
     return engine.url.set(drivername="postgresql")  # type: ignore[no-any-return]
 
 
@@ -64,4 +64,4 @@ HOMES: Mapping[str, Callable[[Any], Home | None]] = {
     "PGVector": _collection,
     "QdrantVectorStore": _qdrant,
 }
-"""By the name of the class, so none is imported that isn't in use already."""
+"""Functions by the name of the class, so that no package is imported that isn't in use."""

@@ -1,4 +1,4 @@
-"""Neighbours from any LangChain vector store, by their metadata or by the ids that they were stored under."""
+"""Neighbours from any LangChain vector store, by their metadata or by their ids."""
 
 from __future__ import annotations
 
@@ -28,46 +28,46 @@ BY_METADATA: Mapping[Lack, str] = {
     "answer": f"its metadata must have the index as an integer: {_ANEW}, or say under which keys document and index "
     "are in AssemblyConfig(keys=MetadataKeys(...))",
 }
-"""What to write where neighbours can't be found by their metadata."""
+"""The line to write if neighbours can't be found by their metadata."""
 BY_ID: Mapping[Lack, str] = {
     "place": _ANEW,
     "answer": "store them anew under ids that follow from document and index, as "
     "vectorstore.add_documents(number_chunks(documents)), or say under which they are in "
     "VectorStoreNeighbours(vectorstore, id_of=...)",
 }
-"""The same where they are found by their ids."""
+"""The same for neighbours found by their ids."""
 
 
 @dataclass(frozen=True)
 class VectorStoreNeighbours:
     """A store of neighbours over any vector store with `get_by_ids`, sync or async.
 
-    Chroma and Qdrant are asked for document and place as the metadata have them, under the first of `keys` that a chunk
-    has: integers, under whatever ids. Several documents make one query (of Chroma, 32 do). There a whole document can
-    be asked for, too, and, where chunks have no index, those next to an offset by `keys.start`, page by page or section
-    by section: of all that is near only the metadata are read. All of it has to be there after `timeout_seconds`, else
-    TimeoutError is raised; a query that is under way in its thread can't be stopped.
+    By metadata: Chroma and Qdrant are queried for document and index in the metadata, under the first of `keys` that a
+    chunk has. Indexes must be integers; ids may be anything. One query covers several documents (32 in Chroma). They
+    also answer for whole documents and, if chunks have no index, for the chunks next to an offset (`keys.start`), page
+    by page or section by section; only the metadata of the chunks nearby are read for that. After `timeout_seconds` a
+    TimeoutError is raised; a query under way in its thread can't be stopped.
 
-    Of any other vector store, and with `id_of`, the chunks must have been stored under ids that follow from document
-    and place: `vectorstore.add_documents(documents, ids=[...])`. Their metadata must say the same: what comes back as a
-    chunk of another document or place is left out of the context, and the trace says so. A whole document can't be
-    asked for by id; such references stay unanswered.
+    By id: any other vector store, and any store with `id_of`, must hold the chunks under ids made of document and
+    index: `vectorstore.add_documents(documents, ids=[...])`. Their metadata have to agree: a chunk that comes back with
+    another document or index is left out of the context, and the trace says so. Whole documents can't be asked for by
+    id; such references stay unanswered.
 
-    Without a `filter` of its own it brings whatever stands there, held to the filter of the search by the adapter that
-    asks it, or to its hit where that filter isn't known.
+    Without a `filter`, chunks come unfiltered. The adapter then holds them to the filter of the search, or to their hit
+    if that filter is unknown.
     """
 
     vectorstore: VectorStore
     id_of: Callable[[str, int], str | Sequence[str]] | None = None
-    """The id of the chunk at a place of a document; several where tenants have documents of the same id, of which the
-    filter leaves the caller's. None means the metadata of Chroma and Qdrant, and `handbook.pdf#7` for others."""
+    """A function from document id and index to the id of the chunk; to several ids if tenants share document ids, and
+    the filter keeps the caller's. None: by metadata in Chroma and Qdrant, by ids like `handbook.pdf#7` in others."""
     filter: Any = None
-    """What a neighbour must satisfy, in the vector store's own form: a mapping for Chroma, a `models.Filter` for
-    Qdrant, both applied in its own query; a function of the metadata or a mapping for FAISS, of the document for
-    `InMemoryVectorStore`. For others a mapping or function as `as_predicate` has it."""
+    """The filter that neighbours must pass, in the vector store's own form: a mapping for Chroma, a `models.Filter` for
+    Qdrant, both applied in the query; a mapping or a function of the metadata for FAISS; a function of the document for
+    `InMemoryVectorStore`. For others a mapping or function as `as_predicate` takes it."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     timeout_seconds: float = 10.0
-    """For a query of metadata."""
+    """Deadline of a query of metadata."""
 
     def __post_init__(self) -> None:
         if not can_get_by_ids(self.vectorstore):
@@ -80,17 +80,17 @@ class VectorStoreNeighbours:
 
     @property
     def remedies(self) -> Mapping[Lack, str]:
-        """What to write where neighbours can't be found."""
+        """Lines to write if neighbours can't be found."""
         return BY_METADATA if self._by_metadata else BY_ID
 
     @property
     def holds_filter(self) -> bool | None:
-        """True with a filter of its own; without one nobody knows how the caller filters."""
+        """True with a filter of its own, else None: nobody knows how the caller filters."""
         return True if is_filter(self.filter) else None
 
     @property
     def finds_offsets(self) -> bool:
-        """Whether it can be asked for what stands beside an offset."""
+        """True if it answers for chunks next to an offset."""
         return self._by_metadata
 
     @property
@@ -116,7 +116,7 @@ class VectorStoreNeighbours:
         return self._chunks([*documents, *(await agot(self.vectorstore, ids, self.filter) if ids else ())])
 
     def _asked(self, refs: Sequence[ChunkRef]) -> tuple[tuple[list[Asked], list[Spot]], list[str]]:
-        """The places and the offsets that the metadata are asked for, and the ids that are asked for."""
+        """The places and offsets to look for in the metadata, and the ids to get."""
         if self._by_metadata:
             ids = list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id))
             return (by_document(refs), spots(refs)), ids
@@ -140,7 +140,7 @@ class VectorStoreNeighbours:
 
 
 def can_get_by_ids(vectorstore: VectorStore) -> bool:
-    """Whether `vectorstore` implements `get_by_ids` or its async twin; the base class only raises."""
+    """True if `vectorstore` implements `get_by_ids` or `aget_by_ids`; those of the base class only raise."""
     return any(
         getattr(type(vectorstore), name, None) not in (None, getattr(VectorStore, name))
         for name in ("get_by_ids", "aget_by_ids")

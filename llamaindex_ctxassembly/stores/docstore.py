@@ -25,11 +25,11 @@ REMEDIES: Mapping[Lack, str] = {
 
 @dataclass(frozen=True)
 class DocstoreNeighbours:
-    """A store of neighbours over a docstore: one `get_nodes` a fetch, for all documents together.
+    """A store of neighbours over a docstore: one `get_nodes` for each fetch, for all documents together.
 
-    A docstore keeps no places: for a chunk by its index, as for a whole document, it is asked which nodes the document
-    has, and all of them are read. Where `keys.document_id` makes one document of the pages of a file, each of which it
-    has as a document, it is asked for all its documents' metadata to find the pages beside one.
+    A docstore keeps no indexes. For a chunk by its index, as for a whole document, all nodes of the document are read.
+    If `keys.document_id` makes one document of the pages of a file, which the docstore has as a document each, the
+    metadata of all its documents are read to find the pages before and after.
     """
 
     finds_offsets = True
@@ -40,26 +40,26 @@ class DocstoreNeighbours:
 
     @property
     def remedies(self) -> Mapping[Lack, str]:
-        """What to write where neighbours can't be found."""
+        """Lines to write if neighbours can't be found."""
         return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs`."""
         pages = pages_beside(refs, self.docstore.get_all_ref_doc_info() or {}, self.keys) if turns(refs) else []
-        ids = _node_ids([*refs, *pages], [self.docstore.get_ref_doc_info(each) for each in documents_to_search(refs)])
+        ids = _node_ids([*refs, *pages], [self.docstore.get_ref_doc_info(name) for name in documents_to_search(refs)])
         return asked_for(self.docstore.get_nodes(ids, raise_error=False), [*refs, *pages], self.keys)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
         listed = await self.docstore.aget_all_ref_doc_info() if turns(refs) else None
         pages = pages_beside(refs, listed or {}, self.keys)
-        infos = await asyncio.gather(*(self.docstore.aget_ref_doc_info(each) for each in documents_to_search(refs)))
+        infos = await asyncio.gather(*(self.docstore.aget_ref_doc_info(name) for name in documents_to_search(refs)))
         nodes = await self.docstore.aget_nodes(_node_ids([*refs, *pages], infos), raise_error=False)
         return asked_for(nodes, [*refs, *pages], self.keys)
 
 
 def pages_beside(refs: Iterable[ChunkRef], listed: Mapping[str, RefDocInfo], keys: MetadataKeys) -> list[ChunkRef]:
-    """References to the last nodes of the page before, and to the first ones of the page after."""
+    """References to the last nodes of the page before each, and to the first ones of the page after it."""
     by_page: dict[tuple[str | None, str], list[str]] = defaultdict(list)
     for info in listed.values():
         document_id = as_name(keys.read(info.metadata, "document_id"))
@@ -69,7 +69,7 @@ def pages_beside(refs: Iterable[ChunkRef], listed: Mapping[str, RefDocInfo], key
     for ref, document_id, page, at, _ in turns(refs):
         each_side = ref.beside.each_side if ref.beside else 0
         before, after = (by_page.get((document_id, f"{page} {number}"), []) for number in (at - 1, at + 1))
-        found += [ChunkRef(ref.document_id, chunk_id=each) for each in (*before[-each_side:], *after[:each_side])]
+        found += [ChunkRef(ref.document_id, chunk_id=node) for node in (*before[-each_side:], *after[:each_side])]
     return found
 
 

@@ -1,4 +1,4 @@
-"""The store of neighbours that a postprocessor asks, and the same store under a filter."""
+"""The store of neighbours of a postprocessor, and the same store held to a filter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def neighbours_of(
         ConfigError: more than one of them is given, or one that can't be asked for neighbours.
     """
     three = {"docstore": docstore, "vector_store": vector_store, "store": store}
-    given = [name for name, each in three.items() if each is not None]
+    given = [name for name, one in three.items() if one is not None]
     if len(given) > 1:
         raise ConfigError("store, docstore and vector_store", "one of the three at most", " and ".join(given))
     if docstore is not None:
@@ -43,9 +43,9 @@ def neighbours_of(
 
 
 def under(filters: MetadataFilters | None, store: Any) -> Any:
-    """`store` under `filters`, on top of a filter of its own; as it is where no condition stands in them.
+    """`store` held to `filters`, on top of a filter of its own; unchanged if they have no condition.
 
-    PGVectorNeighbours has them in its query; to what others answer they are applied.
+    PGVectorNeighbours applies them in its query. To the chunks of other stores they are applied after the fetch.
 
     Raises:
         ConfigError: the filters can't be translated.
@@ -59,5 +59,5 @@ def under(filters: MetadataFilters | None, store: Any) -> Any:
 
 
 def _is(given: object, module: str, name: str) -> bool:
-    """Whether `given` is of that class, told by name: who doesn't use it needn't have its package."""
+    """True if `given` is of the class with that name, whose package needn't be installed."""
     return (module, name) in {(kind.__module__, kind.__name__) for kind in type(given).__mro__}

@@ -35,11 +35,11 @@ REMEDIES: Mapping[Lack, str] = {
 class VectorStoreNeighbours:
     """A store of neighbours over any vector store that stores text and has `get_nodes`.
 
-    One call a fetch for the chunks named by id, one for the documents that must be searched; the engine asks for both
-    at once only where the hits differ. Where `keys.document_id` makes one document of the pages of a file, one for each
-    file gets the pages beside those at whose end the links do. No `get_nodes` can be asked for an offset, which
-    LlamaIndex keeps in no metadata: for a node without links all of what is its SOURCE is read. For PGVectorStore there
-    is PGVectorNeighbours.
+    A fetch takes one call for the chunks named by id, and one for the documents that have to be searched; the engine
+    asks for both at once only if the hits differ in how they name their neighbours. If `keys.document_id` makes one
+    document of the pages of a file, one more call for each file gets the pages before and after, where links end.
+    LlamaIndex keeps no offset in the metadata, so `get_nodes` can't be asked for one: for a node without links, all
+    nodes of its SOURCE are read. For PGVectorStore there is PGVectorNeighbours.
     """
 
     finds_offsets = True
@@ -55,7 +55,7 @@ class VectorStoreNeighbours:
 
     @property
     def remedies(self) -> Mapping[Lack, str]:
-        """What to write where neighbours can't be found."""
+        """Lines to write if neighbours can't be found."""
         return REMEDIES
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
@@ -85,7 +85,7 @@ def _queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any
         queries.append({"node_ids": ids})
     if documents := documents_to_search(refs):
         one_of: list[MetadataFilter | MetadataFilters] = [
-            MetadataFilter(key=(*keys.lookup_id, "ref_doc_id")[0], value=each) for each in documents
+            MetadataFilter(key=(*keys.lookup_id, "ref_doc_id")[0], value=document) for document in documents
         ]
         # Not every store knows OR.
         condition = FilterCondition.OR if len(one_of) > 1 else FilterCondition.AND

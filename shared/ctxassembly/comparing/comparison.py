@@ -1,4 +1,4 @@
-"""The same hits under several configurations, side by side."""
+"""`compare`: the same hits under several configurations, side by side."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 Evidence = str | tuple[str, int, int]
-"""A text, or a document's id and the characters from and up to which it matters."""
+"""A text, or a span of a document: its id, start and end in characters, half-open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One row for each configuration. A notebook shows it as a table, and so does a terminal through rich."""
+    """A row for each configuration. A notebook shows it as a table, and so does a terminal with rich."""
 
     rows: tuple[Compared, ...]
 
     def plot(self) -> Figure:
-        """The numbers as bars, one panel for each, and the documents in the order in which they are read.
+        """A figure with a panel of bars for each number, and one with the documents in reading order.
 
         Raises:
             MissingExtraError: matplotlib is not installed.
@@ -47,7 +47,7 @@ class Comparison:
         return contrast(self.rows)
 
     def to_html(self) -> str:
-        """A page of its own with the table."""
+        """The table as an HTML page."""
         from ctxassembly.inspect.page import framed
 
         return framed(self._repr_html_())
@@ -71,10 +71,17 @@ def compare(
     embeddings: Embeddings | None = None,
     llm: LanguageModel | None = None,
 ) -> Comparison:
-    """What each of `configs` makes of `hits`; all other arguments are those of `assemble`.
+    """Assemble `hits` under each of `configs`, and compare the contexts.
 
-    `names` are by default the settings in which the configurations differ. `evidence` is what should be read: a text
-    counts if it stands in a passage, white space apart, a span of a document by the share of its characters.
+    The other arguments are those of `assemble`, but for two. `names` names the configurations, by default by the
+    settings in which they differ. `evidence` should be read: a text counts if a passage has it, white space aside; a
+    span of a document counts by the share of its characters that stand.
+
+    >>> from ctxassembly import Chunk, Hit
+    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+    >>> found = compare(hits, [AssemblyConfig(), AssemblyConfig(max_tokens=12)], evidence=["Eat nothing."])
+    >>> [(row.name, row.chunks, row.evidence) for row in found.rows]
+    [('default', 2, 1.0), ('max_tokens=12', 1, 0.0)]
 
     Raises:
         ConfigError: there is no configuration, or another number of names.
@@ -84,9 +91,9 @@ def compare(
         raise ConfigError("configs", "one AssemblyConfig or more, in a list", configs)
     if names is not None and not (_are(str, names) and len(names) == len(configs)):
         raise ConfigError("names", f"as many as there are configurations, {len(configs)}, each a text", names)
-    if isinstance(evidence, str):  # its letters would be looked for
+    if isinstance(evidence, str):  # each of its letters would count as evidence
         raise InputError(f"evidence must be a sequence of texts or (document_id, start, end), got {shown(evidence)}")
-    spans = [_checked(each) for each in evidence]
+    spans = [_checked(piece) for piece in evidence]
     rows = []
     for name, config in zip(names or _differences(configs), configs, strict=True):
         context = assemble(
@@ -97,7 +104,7 @@ def compare(
 
 
 def _are(kind: type, values: object) -> bool:
-    """Whether `values` are a sequence of `kind`; a text is none of its letters."""
+    """True if `values` are a sequence of `kind`. A string is no sequence of strings here."""
     return isinstance(values, Sequence) and not isinstance(values, str) and all(isinstance(x, kind) for x in values)
 
 
@@ -106,25 +113,25 @@ def _compared(name: str, context: Context, evidence: Sequence[Evidence]) -> Comp
     return Compared(
         name=name,
         tokens=context.token_count,
-        chunks=sum(each.stands for each in context.trace.decisions),
+        chunks=sum(decision.stands for decision in context.trace.decisions),
         documents=len({passage.document_id for passage in passages}),
         passages=len(passages),
         mean_run_chars=fmean(len(passage.text) for passage in passages) if passages else 0.0,
-        evidence=fmean(_found(context, each) for each in evidence) if evidence else None,
+        evidence=fmean(_found(context, piece) for piece in evidence) if evidence else None,
         order=tuple((citation.document_id, citation.source) for citation in context.citations),
         context=context,
     )
 
 
 def _differences(configs: Sequence[AssemblyConfig]) -> list[str]:
-    """What tells each of `configs` from the others, defaults unsaid; its number where nothing does."""
+    """A name for each of `configs`: its settings that differ, defaults left out; numbered if names would be equal."""
     said = [", ".join(_settings(config, configs)) or "default" for config in configs]
-    return [each if said.count(each) == 1 else f"{place}. {each}" for place, each in enumerate(said, 1)]
+    return [name if said.count(name) == 1 else f"{place}. {name}" for place, name in enumerate(said, 1)]
 
 
 def _settings(config: AssemblyConfig, among: Sequence[AssemblyConfig]) -> Iterator[str]:
     default = AssemblyConfig()
-    for name in (each.name for each in fields(config)):
+    for name in (field.name for field in fields(config)):
         value = getattr(config, name)
         if value != getattr(default, name) and any(getattr(other, name) != value for other in among):
             yield f"{name}={shown(value, 60)}"
@@ -144,7 +151,7 @@ def _found(context: Context, evidence: Evidence) -> float:
         wanted = " ".join(evidence.split())
         return float(any(wanted in " ".join(passage.text.split()) for passage in context.passages))
     document_id, start, end = evidence
-    # By the passages, as for texts: what a format escapes stands there all the same.
+    # Passages, not the text of the context: a format may escape characters there.
     standing = sorted(
         (max(offset + piece.start, start), min(offset + piece.end, end))
         for passage in context.passages

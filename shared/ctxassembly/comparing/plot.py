@@ -1,4 +1,4 @@
-"""A comparison as a figure. matplotlib loads with it."""
+"""A comparison as a figure of matplotlib, which is imported on the first call."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HEIGHT = 0.6
-"""Of a bar, in rows."""
+"""Height of a bar, in rows."""
 
 
 def plotted(rows: Sequence[Compared]) -> Figure:
-    """A panel of bars for each number, and one with the documents' letters in the order in which they are read.
+    """A figure with a panel of bars for each number, and one with the letters of the documents in reading order.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -31,13 +31,13 @@ def plotted(rows: Sequence[Compared]) -> Figure:
         raise MissingExtraError("plot()", "inspect") from error
 
     panels: dict[str, list[float]] = {
-        "tokens": [each.tokens for each in rows],
-        "passages": [each.passages for each in rows],
-        "mean run, characters": [each.mean_run_chars for each in rows],
+        "tokens": [row.tokens for row in rows],
+        "passages": [row.passages for row in rows],
+        "mean run, characters": [row.mean_run_chars for row in rows],
     }
-    if any(each.evidence is not None for each in rows):
-        panels["evidence read"] = [each.evidence or 0.0 for each in rows]
-    # By pyplot, since a notebook learns to show figures by its first one; closed, or the cell would show it twice.
+    if any(row.evidence is not None for row in rows):
+        panels["evidence read"] = [row.evidence or 0.0 for row in rows]
+    # A notebook starts to show figures with the first one of pyplot. Closed here, the cell shows it once, not twice.
     figure: Figure = plt.figure(figsize=(2.6 * len(panels) + 5.5, 1.2 + 0.45 * len(rows)), layout="constrained")
     plt.close(figure)
     axes = figure.subplots(1, len(panels) + 1, sharey=True, squeeze=False)[0]
@@ -58,16 +58,16 @@ def plotted(rows: Sequence[Compared]) -> Figure:
 
 
 def _order(axis: Axes, rows: Sequence[Compared]) -> None:
-    """The labels of each row from left to right, each with its document's letter and colour."""
+    """Draw the labels of each row from left to right, with the letter and colour of their document."""
     places = {document_id: place for place, document_id in enumerate(sources(rows))}
-    for y, each in enumerate(rows):
-        for x, (document_id, _) in enumerate(each.order[:ORDER_LABELS]):
+    for y, row in enumerate(rows):
+        for x, (document_id, _) in enumerate(row.order[:ORDER_LABELS]):
             colour = f"d{places[document_id] % COLOURS}"
             axis.barh(y, 0.9, left=x, color=LIGHT[f"{colour}-tint"], edgecolor=LIGHT[colour], height=_HEIGHT)
             said = letter(places[document_id])
             axis.text(x + 0.45, y, said, color=LIGHT[colour], ha="center", va="center", fontsize=9)
-        if len(each.order) > ORDER_LABELS:
-            axis.text(ORDER_LABELS, y, f" +{len(each.order) - ORDER_LABELS:,}", va="center", fontsize=9)
+        if len(row.order) > ORDER_LABELS:
+            axis.text(ORDER_LABELS, y, f" +{len(row.order) - ORDER_LABELS:,}", va="center", fontsize=9)
     axis.set_title("documents in reading order", loc="left", fontsize=10)
     axis.set_xlim(0, ORDER_LABELS + 2)
     axis.set_xticks([])

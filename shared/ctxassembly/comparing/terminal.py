@@ -18,14 +18,14 @@ _NUMBERS = ("tokens", "chunks", "documents", "passages", "mean run", "evidence")
 
 
 def contrasted(rows: Sequence[Compared]) -> Iterator[Table | Text]:
-    """A comparison: one row for each configuration, the documents by letters, and what those stand for."""
-    documents = {each: (letter(place), source) for place, (each, source) in enumerate(sources(rows).items())}
+    """A table with a row for each configuration and a letter for each document, then the names of the letters."""
+    documents = {name: (letter(place), source) for place, (name, source) in enumerate(sources(rows).items())}
     table = ruled("configuration", *right(_NUMBERS), "order of labels")
-    for title, each in zip(titles(rows, VALUE_CHARS), rows, strict=True):
-        rest = len(each.order) - ORDER_LABELS
-        numbers = (number(each.tokens), number(each.chunks), number(each.documents), number(each.passages))
-        cells = (title, *numbers, number(each.mean_run_chars, 0), number(each.evidence, 2))
-        order = " ".join(documents[document_id][0] for document_id, _ in each.order[:ORDER_LABELS])
+    for title, row in zip(titles(rows, VALUE_CHARS), rows, strict=True):
+        rest = len(row.order) - ORDER_LABELS
+        numbers = (number(row.tokens), number(row.chunks), number(row.documents), number(row.passages))
+        cells = (title, *numbers, number(row.mean_run_chars, 0), number(row.evidence, 2))
+        order = " ".join(documents[document_id][0] for document_id, _ in row.order[:ORDER_LABELS])
         table.add_row(*(Text(visible(cell)) for cell in cells), order + (f" and {rest:,} more" if rest > 0 else ""))
     yield table
     for sign, source in documents.values():

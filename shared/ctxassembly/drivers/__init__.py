@@ -1,1 +1,1 @@
-"""Who answers a flow: stores, embeddings and models, called or awaited."""
+"""Drivers of flows: they answer a flow's requests by stores, embeddings and models, called or awaited."""

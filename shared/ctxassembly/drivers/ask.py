@@ -1,6 +1,6 @@
-"""Who answers what the flow asks for: a store, embeddings and a language model, each called or awaited.
+"""Answers to the requests of a flow: from a store, embeddings or a language model, each called or awaited.
 
-Wrong ones are found here, before anything is asked.
+An object of the wrong kind is refused here, before anything is asked.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from ctxassembly.settings.misuse import wrong_store
 from ctxassembly.shown import shown
 
 Ask = Callable[[Any], Any]
-"""Given what a request holds, the reply."""
+"""A function from the content of a request to the reply."""
 AwaitableAsk = Callable[[Any], Awaitable[Any]]
+"""The same, awaited."""
 AnyAsk = TypeVar("AnyAsk", Ask, AwaitableAsk)
 
 
 def asking(store: object, embeddings: object, llm: object, on_fetched: object = None) -> Callable[[Request], Any]:
-    """What gives the reply to a request.
+    """A function from a request to its reply.
 
     Raises:
-        InputError: one of the four can't be asked, or only be awaited.
+        InputError: one of the four can't be called, or can only be awaited.
     """
     return _question(_hooked(_fetcher(store), on_fetched), _embedder(embeddings), _model(llm))
 
@@ -34,10 +35,10 @@ def asking(store: object, embeddings: object, llm: object, on_fetched: object = 
 def awaitable_asking(
     store: object, embeddings: object, llm: object, on_fetched: object = None
 ) -> Callable[[Request], Awaitable[Any]]:
-    """What gives the reply to a request, awaited. Who can't be awaited is called in a thread.
+    """A function from a request to its reply, awaited. Objects that can only be called are called in a thread.
 
     Raises:
-        InputError: one of the four can't be asked.
+        InputError: one of the four can be neither called nor awaited.
     """
     return _question(
         _awaitably_hooked(_awaitable_fetcher(store), on_fetched), _awaitable_embedder(embeddings), _awaitable_model(llm)
@@ -45,7 +46,7 @@ def awaitable_asking(
 
 
 def reading(llm: Callable[[str], Any], read: Callable[[Any], Any]) -> Callable[[str], Any]:
-    """`llm` with `read` applied to each of its answers; it has to be awaited if `llm` has."""
+    """`llm` with `read` applied to its answers. The function is async if `llm` is."""
     if not is_async(llm):
         return lambda prompt: read(llm(prompt))
 
@@ -56,10 +57,10 @@ def reading(llm: Callable[[str], Any], read: Callable[[Any], Any]) -> Callable[[
 
 
 def check_llm(llm: object, config: AssemblyConfig, kind: type, allowed: str) -> None:
-    """Nothing if `llm` is a function or a framework's `kind` of model, or if it isn't there and isn't needed.
+    """Check the `llm` of an adapter: a function, a model of the framework's `kind`, or None if none is needed.
 
     Raises:
-        ConfigError: it is something else than `allowed`, or missing.
+        ConfigError: `llm` is something else, or is missing; the message names `allowed`.
     """
     if llm is None and config.compress == "llm":
         raise ConfigError("llm", "given where compress is 'llm'", None)
@@ -68,8 +69,10 @@ def check_llm(llm: object, config: AssemblyConfig, kind: type, allowed: str) -> 
 
 
 def _question(fetch: AnyAsk | None, embed: AnyAsk | None, compress: AnyAsk | None) -> AnyAsk:
+    """A function that hands each request to the one of the three that answers it."""
+
     def ask(request: Request) -> Any:
-        # The flow asks nobody who isn't there.
+        # A flow never asks for what it was told is missing, so none of the three is None here.
         if isinstance(request, FetchChunks):
             return cast(Ask, fetch)(request.refs)
         if isinstance(request, EmbedTexts):
@@ -97,7 +100,7 @@ def _awaitable_fetcher(store: object) -> AwaitableAsk | None:
 
 
 def _hooked(fetch: Ask | None, hook: object) -> Ask | None:
-    """`fetch` with `hook` over what it answers."""
+    """`fetch` with `hook` applied to the chunks it returns."""
     if hook is None or fetch is None:
         return fetch
     function = _hook(hook)
@@ -187,7 +190,7 @@ def _function(llm: object) -> Ask:
 
 
 def _texts(answers: list[Any]) -> list[str | Exception]:
-    return [each if isinstance(each, (str, Exception)) else _no_text(each) for each in answers]
+    return [answer if isinstance(answer, (str, Exception)) else _no_text(answer) for answer in answers]
 
 
 def _no_text(answer: object) -> InputError:

@@ -1,4 +1,4 @@
-"""Hits in, the context out: the flow of assembly, with those whom it asks."""
+"""`assemble` and `aassemble`: hits in, the context out."""
 
 from __future__ import annotations
 
@@ -38,25 +38,39 @@ def assemble(
     on_fetched: OnFetched | None = None,
     labels: Labels | None = None,
 ) -> Context:
-    """The context for `hits`, best first; neighbours come from `store` in one round trip where it keeps an index.
+    """Assemble `hits`, best first, into the context that the language model reads.
 
-    `supplement` is text that no chunk holds, from a graph or a database; it stands behind a separator of its own.
-    `embeddings` is for `dedup="semantic"`: it gets the texts of all chunks without a vector in one batch.
-    `llm` is for `compress="llm"`: a function from a prompt to an answer. It is called in up to 8 threads at once, and
-    after `llm_timeout_seconds` no longer waited for. A late call can't be stopped: it goes on in a daemon thread, and
-    its answer is lost.
-    `on_fetched` is a function over the chunks that `store` answered with, before anything else sees them. Neighbours
-    are fetched anew, so what masked or removed text of the hits has to be done to them as well.
-    `labels` are those of a conversation: the context has the next ones, and no other context the same.
+    >>> from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore
+    >>> texts = ("Drink water until two hours before.", "Eat nothing for six hours.", "Then rest.")
+    >>> where = {"source": "gastro.pdf"}
+    >>> chunks = [Chunk(f"gastro#{at}", "gastro", text, at, metadata=where) for at, text in enumerate(texts)]
+    >>> context = assemble([Hit(chunks[1])], AssemblyConfig(window=1, max_tokens=100), store=MemoryStore(chunks))
+    >>> print(context)
+    [1] Source: gastro.pdf
+    Drink water until two hours before.
+    Eat nothing for six hours.
+    Then rest.
+
+    Args:
+        hits: retrieved chunks; their order is their rank.
+        config: the settings; None means the defaults.
+        query: the user's question, by which sentences are chosen.
+        store: the store of neighbours, asked in one round trip if it keeps an index; None fetches none.
+        supplement: text that no chunk holds, from a graph or a database; a separator parts it from the documents.
+        embeddings: for `dedup="semantic"`. It gets the texts of all chunks without a vector in one batch.
+        llm: for `compress="llm"`, a function from a prompt to an answer. It is called in up to 8 threads at once, each
+            for at most `llm_timeout_seconds`. A late call can't be stopped: it goes on in a daemon thread, and its
+            answer is lost.
+        on_fetched: a function over fetched chunks, called before anything else sees them. Neighbours come fresh from
+            the store: a step that masks or removes text of the hits has to do the same to them.
+        labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.
 
     Raises:
-        InputError: `hits` is not a sequence of Hit, `config` no AssemblyConfig, `query` no string, `store` has no
-            `fetch`, `embeddings` can't embed, `llm` or `on_fetched` is no function or only to be awaited,
-            `supplement` is no text, or `labels` no Labels.
+        InputError: an argument has the wrong type, or `store`, `embeddings`, `llm` or `on_fetched` can only be awaited.
         ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
             `llm`, or `neighbours="filtered"` with a store that doesn't hold the caller's filter.
         StoreError: `store` or `embeddings` failed and `on_store_error="raise"`.
-        VocabularyError: the tokenizer's vocabulary can't be had.
+        VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
     ask = asking(store, embeddings, llm, on_fetched)
     return run(_flow(hits, config, query, store, embeddings, llm, supplement, labels), ask)
@@ -74,12 +88,11 @@ async def aassemble(
     on_fetched: AsyncOnFetched | OnFetched | None = None,
     labels: Labels | None = None,
 ) -> Context:
-    """The same as `assemble`, awaited. What can't be awaited is called in a thread: the loop goes on meanwhile.
+    """The same as `assemble`, awaited. Arguments that can only be called are called in threads.
 
-    The work between the calls is done in one thread for all assemblies of the process, in turn. There too a function in
-    the config (`format`, `encoding`) is called.
-
-    Of an async `llm` too at most 8 calls run at once; those that are late are cancelled.
+    The work between these calls runs in one thread of the process, one assembly at a time, so the event loop stays
+    free. Functions in the config (`format`, `encoding`) are called in that thread, too. An async `llm` runs at most 8
+    calls at once, and late ones are cancelled.
     """
     ask = awaitable_asking(store, embeddings, llm, on_fetched)
     return await arun(_flow(hits, config, query, store, embeddings, llm, supplement, labels), ask)
@@ -95,7 +108,7 @@ def _flow(
     supplement: str | Supplement | None,
     labels: Labels | None,
 ) -> Flow:
-    """The flow, told who can be asked and what the store promises; what it comes to is logged."""
+    """The flow of assembly, told what can be asked and what the store promises. It logs the context."""
     context = yield from assemble_flow(
         hits,
         config,

@@ -1,7 +1,8 @@
-"""The two drivers of a flow: they do what it asks for, and differ by `await`.
+"""The two drivers of a flow, which differ by `await`.
 
-A flow is a generator. It yields requests and is sent the replies, so it does no I/O itself and knows nothing of loops
-and threads. Where a request fails the exception is thrown into it, since what a failure means is the flow's to decide.
+A flow is a generator: it yields requests and is sent the replies. So it does no I/O itself and knows nothing of event
+loops and threads, and the same flow serves synchronous and asynchronous callers. If a request fails, the exception is
+thrown into the flow, which decides what the failure means.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ Result = TypeVar("Result")
 
 
 def run(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Any]) -> Result:
-    """What `flow` comes to; `ask` replies to its requests."""
+    """Run `flow` to its end, with the replies of `ask` to its requests; its result.
+
+    >>> def greeting():
+    ...     name = yield "name?"
+    ...     return f"Hello, {name}."
+    >>> run(greeting(), {"name?": "Ann"}.__getitem__)
+    'Hello, Ann.'
+    """
     step = _resumed(flow.send, None)
     while not isinstance(step, _Ended):
         try:
@@ -31,7 +39,7 @@ def run(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Any]) -> Res
 
 
 async def arun(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Awaitable[Any]]) -> Result:
-    """The same, awaited. What the flow does between its requests is done in one thread for the process, in turn."""
+    """The same, awaited. The flow's own work runs in one thread of the process, one flow at a time."""
     step = await in_turn(partial(_resumed, flow.send, None))
     while not isinstance(step, _Ended):
         try:
@@ -49,7 +57,7 @@ class _Ended:
 
 
 def _resumed(resume: Callable[[Any], Asked], given: Any) -> Asked | _Ended:
-    """What the flow asks for next, or what it ends with: no future takes a StopIteration."""
+    """The next request of the flow, or its end as a value: no future takes a StopIteration."""
     try:
         return resume(given)
     except StopIteration as end:

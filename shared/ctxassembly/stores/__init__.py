@@ -1,1 +1,1 @@
-"""Stores: where I/O lives that both adapters need. The engine never imports this package."""
+"""I/O that both adapters need: PostgreSQL, filtered stores, local embeddings. The engine never imports this room."""

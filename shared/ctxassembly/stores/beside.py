@@ -1,7 +1,7 @@
-"""The chunks of a Postgres table that stand next to an offset, told by the database: no document is read whole.
+"""Neighbours by offset from a Postgres table, found by the database, so that no document is read whole.
 
-The rows of the documents in question are numbered there, by page and offset, and only those beside the ones that were
-named come back.
+The statement numbers the rows of the documents in question by page and offset, finds the rows at the offsets asked for,
+and returns the ids of the rows next to them.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from ctxassembly.data.chunks import ChunkRef
 
 _NUMBER = r"^[0-9]{1,15}(\.0+)?$"
-"""JSON keeps a number as it was written: 7 or 7.0."""
+"""A whole number in JSON, which keeps it as it was written: 7 or 7.0."""
 
 
 class Form(NamedTuple):
-    """What says where an offset counts."""
+    """The metadata that name the part of a document in which an offset counts."""
 
     page: str | None
-    """The name under which metadata have the page's number."""
+    """The key of the page's number; None if pages don't follow each other."""
     names: tuple[str, ...]
-    """Without one the names of what all chunks of the page or section share."""
+    """Without `page`, the keys whose values all chunks of the page or section share."""
 
 
 def asked_beside(refs: Sequence[ChunkRef]) -> tuple[tuple[Form, ...], dict[str, Any]]:
-    """The forms in which `refs` ask for chunks beside offsets, and the values to bind; empty if none does."""
+    """The forms in which `refs` ask for neighbours by offset, and the values to bind; both empty if none does."""
     rows: dict[Form, list[list[Any]]] = defaultdict(list)
     each_side = 0
     for ref in refs:
@@ -50,7 +50,7 @@ def asked_beside(refs: Sequence[ChunkRef]) -> tuple[tuple[Form, ...], dict[str, 
 
 @dataclass(frozen=True)
 class Spots:
-    """Where a table says of its chunks where they begin; all of it as text."""
+    """The columns of a table that place its chunks by offset, all as text."""
 
     id: ColumnElement[Any]
     document_id: ColumnElement[Any]
@@ -58,28 +58,28 @@ class Spots:
     named: Callable[[str], ColumnElement[Any]]
     rows: Select[Any]
     name: str = "spots"
-    """Of what is numbered, in the statement."""
+    """Name of the numbered rows in the statement."""
 
     def documents(self, at: int, form: Form) -> str:
-        """The name of the parameter with the documents of the form at place `at`."""
+        """The parameter with the documents of the form at index `at`."""
         return _parameters(at, form)[0]
 
     def beside(self, at: int, form: Form) -> Select[Any]:
-        """The ids of the chunks beside what the parameters of the form at place `at` say, within `beside` rows."""
+        """A statement for the ids within `beside` rows of those that the parameters of the form at index `at` name."""
         start, page = _number(self.start), None if form.page is None else _number(self.named(form.page))
-        shared = {"document": self.document_id, **{f"part_{n}": self.named(each) for n, each in enumerate(form.names)}}
+        shared = {"document": self.document_id, **{f"part_{n}": self.named(name) for n, name in enumerate(form.names)}}
         own = {"start": start} | ({} if page is None else {"page": page})
         place = func.row_number().over(partition_by=list(shared.values()), order_by=[*reversed(own.values())])
         numbered = (
             self.rows.with_only_columns(
                 self.id.label("id"),
-                *(each.label(name) for name, each in {**shared, **own}.items()),
+                *(column.label(name) for name, column in {**shared, **own}.items()),
                 place.label("place"),
             )
             .where(self.document_id == any_(cast(bindparam(self.documents(at, form)), ARRAY(Text))), start.is_not(None))
             .cte(f"{self.name}_{at}")
         )
-        one, two = (numbered.alias(f"{self.name}_{at}_{each}") for each in ("one", "two"))
+        one, two = (numbered.alias(f"{self.name}_{at}_{which}") for which in ("one", "two"))
         asked = _asked(at, form)
         reach = bindparam("beside", type_=BigInteger)
         named = and_(*(one.c[name] == asked.c[name] for name in (*shared, *own)))
@@ -89,7 +89,7 @@ class Spots:
 
 
 def _parameters(at: int, form: Form) -> list[str]:
-    """The names of the arrays of one form, in the order in which `asked_beside` fills them."""
+    """The parameters of one form, arrays in the order in which `asked_beside` fills them."""
     return [f"beside_{at}_{name}" for name in ("document", "start", *_last(form))]
 
 
@@ -98,7 +98,7 @@ def _last(form: Form) -> list[str]:
 
 
 def _asked(at: int, form: Form) -> Any:
-    """The table of what is asked for, with a row for each offset."""
+    """The table `asked`, with a row for each offset asked for."""
     names = ["document", "start", *_last(form)]
     arrays = [
         cast(bindparam(parameter), ARRAY(BigInteger if name in ("start", "page") else Text))

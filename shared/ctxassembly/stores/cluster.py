@@ -1,4 +1,4 @@
-"""One PostgreSQL data folder and the programs that make, start and stop its server."""
+"""A PostgreSQL data folder, and the programs that create, start and stop its server."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from ctxassembly.errors import EmbeddedServerError
 from ctxassembly.stores.folder import let_pass, temporary_folder
 
 PORT = "5432"
-"""Part of the socket's file name. Given wherever it counts, since PGPORT may be set to that of another server."""
+"""Part of the socket's file name. It is always given, since PGPORT may hold the port of another server."""
 SOCKET = f".s.PGSQL.{PORT}"
 PROGRAMS = ("initdb", "pg_ctl", "pg_isready", "postgres")
 INITDB = (
-    "--no-sync",  # 0.4 s in place of 4 s; the first durable start makes up for it
-    "--auth=trust",  # the socket's folder lets in nobody else
+    "--no-sync",  # 0.4 s instead of 4 s; the first durable start syncs
+    "--auth=trust",  # nobody else can enter the socket's folder
     "--username=postgres",
     "--encoding=UTF8",
     "--locale-provider=builtin",
     "--locale=C.UTF-8",  # the same order on every machine
 )
 NOT_DURABLE = "-c fsync=off -c full_page_writes=off"
-"""Without `synchronous_commit=off`: it would lose what was committed last when only the server is killed."""
+"""`synchronous_commit=off` is left out: it would lose the last commits when only the server is killed."""
 PATIENCE_SECONDS = 120
-"""For a start, recovery included, and for the remains of a server that was killed. PostgreSQL's own default is 60."""
+"""Time for a start with recovery, and for the processes of a killed server to end. PostgreSQL's default is 60."""
 
 State = Literal["up", "busy", "down"]
 
 
 class _DataInUseError(EmbeddedServerError):
-    """A server, or what is left of a killed one's processes, is at work on the data: they end by themselves."""
+    """A server, or a process left by a killed one, still uses the data. Such processes end by themselves."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """One data folder, the programs that serve it and the user they run as (None: whoever runs this process).
+    """A data folder, the programs that serve it, and the user they run as (None: the user of this process).
 
-    Its methods are for one caller at a time, of all processes that use the folder.
+    Of all processes that use the folder, only one may call a method at a time.
     """
 
     data: Path
@@ -50,10 +50,10 @@ class Cluster:
     owner: pwd.struct_passwd | None
 
     def ensure_created(self) -> None:
-        """Make the data folder unless it is there."""
+        """Create the data folder if it is missing."""
         if self.data.exists():
             return
-        # Renamed only when complete: an interrupted initdb leaves nothing that looks like a cluster.
+        # Renamed when complete: an interrupted initdb leaves nothing that looks like a data folder.
         with temporary_folder("initdb-", self.data.parent) as scratch:
             new = scratch / self.data.name
             new.mkdir(mode=0o700)
@@ -64,9 +64,9 @@ class Cluster:
             new.rename(self.data)
 
     def ensure_running(self, *, durable: bool, alone: bool) -> None:
-        """Start the server unless one runs: another user's, or left behind by one that was killed.
+        """Start the server unless one runs, for other users or left by a killed one.
 
-        One that runs without the durability that is asked for is started again if the caller is `alone` with it.
+        A server that runs without the durability asked for is restarted if the caller is `alone` with it.
         """
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
@@ -97,17 +97,17 @@ class Cluster:
             time.sleep(0.1)
 
     def ensure_stopped(self) -> None:
-        """Stop the server unless there is none. What its users have open is broken off."""
+        """Stop the server if one runs. Open connections are broken off."""
         if self._state() != "down":
             self._pg_ctl("stop")
 
     def _start(self, *, durable: bool) -> None:
         if durable and not self._is_durable():
-            # What was written without fsync may be in the system's cache alone.
+            # Data written without fsync may be only in the system's cache.
             self._run("initdb", "--sync-only", f"--pgdata={self.data}")
-        # PostgreSQL takes these for a server's if a process has the id in them: any process that was given the id
-        # since, or a dead one that nobody waited for. They don't protect the data. What does is the server's shared
-        # memory, which the next one finds by the folder's inode, with or without them.
+        # PostgreSQL refuses to start if any process has the id in these files: it may be another process that got the
+        # id since, or a zombie. The files don't protect the data. The server's shared memory does: the next server
+        # finds it by the folder's inode, with or without them.
         for name in ("postmaster.pid", f"{SOCKET}.lock"):
             (self.data / name).unlink(missing_ok=True)
         log = self.data / "server.log"
@@ -121,19 +121,19 @@ class Cluster:
             raise kind("\n".join((f"{error}\n{log}:", *said.splitlines()[-5:]))) from error
 
     def _is_durable(self) -> bool:
-        """Whether the server that runs, or else the last one that did, was started so. Before the first, False."""
+        """True if the running server, or else the last one, was started as durable. Before the first start, False."""
         options = self.data / "postmaster.opts"
         return options.exists() and b"fsync=off" not in options.read_bytes()
 
     def _state(self) -> State:
-        """`up`: it accepts connections. `busy`: it starts, recovers, stops or stands still. `down`: there is none."""
+        """`up`: it accepts connections. `busy`: it starts, recovers, stops or hangs. `down`: there is no server."""
         probe = self._finished("pg_isready", f"--host={self.data}", f"--port={PORT}").returncode
         if probe == 0:
             return "up"
         return "busy" if probe == 1 or self._is_ours(self._pid()) else "down"
 
     def _pid(self) -> int | None:
-        """The server's process id by its own account, which proves nothing: it may have ended, and another have it."""
+        """The process id that the server wrote down. It may have ended, and another process may have the id."""
         try:
             return int((self.data / "postmaster.pid").read_bytes().partition(b"\n")[0])
         except (FileNotFoundError, ValueError):
@@ -165,11 +165,11 @@ class Cluster:
                 text=True,
                 errors="replace",
                 cwd=self.data.parent,
-                env=kept | {"LC_ALL": "C"},  # its words are read above
+                env=kept | {"LC_ALL": "C"},  # messages in English, as they are matched above
                 user=None if owner is None else owner.pw_uid,
                 group=None if owner is None else owner.pw_gid,
                 extra_groups=None if owner is None else [],
-                start_new_session=True,  # Ctrl-C is for us alone
+                start_new_session=True,  # Ctrl-C must not reach it
             )
         except OSError as error:
             raise EmbeddedServerError(f"{program} can't be run: {error}") from error
@@ -177,7 +177,7 @@ class Cluster:
             try:
                 out, err = process.communicate()
             except BaseException:
-                process.communicate()  # what it has half done nobody could stop
+                process.communicate()  # let it finish: nobody could stop it half-way
                 raise
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
@@ -193,5 +193,5 @@ def _command(pid: int) -> bytes:
 
 
 def _command_by_ps(pid: int) -> bytes:
-    """The same on macOS."""
+    """The command line of a process on macOS."""
     return subprocess.run(["/bin/ps", "-ww", "-o", "args=", "-p", str(pid)], check=False, capture_output=True).stdout

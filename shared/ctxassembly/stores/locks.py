@@ -1,8 +1,8 @@
-"""Locks on files: the system releases them however their holder ends.
+"""Locks on files, which the system releases however their holder ends.
 
-What `flock` locks is the open file, which a forked child shares: it would hold the lock for as long as it lives, its
-parent gone or not, and could release it under a parent at work. So a child closes its copies before it does anything
-else. A program that is started never gets one.
+`flock` locks the open file, and a forked child shares it: the child would hold the lock as long as it lives, even after
+its parent, and could release it while the parent works. So a child closes its copies before anything else. A program
+that is started never gets one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ os.register_at_fork(after_in_child=_close_all)
 
 
 def lock_file(path: Path) -> FileIO:
-    """The file at `path`, made if it isn't there, to be locked. Closing it releases the lock."""
+    """Open the file at `path` for locking, and create it if it is missing. Closing it releases the lock."""
     file = path.open("wb", buffering=0)
     _opened.add(file)
     return file
@@ -35,21 +35,21 @@ def lock_file(path: Path) -> FileIO:
 
 @contextmanager
 def turnstile(folder: Path) -> Iterator[None]:
-    """One process or thread at a time comes to `folder` or goes."""
+    """Let one process or thread at a time join or leave the users of `folder`."""
     with lock_file(folder / "turnstile.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def join(users: FileIO) -> bool:
-    """Take a share of the lock; whether nobody else has one. To be called inside the turnstile."""
+    """Take a share of the lock; True if nobody else has one. Call it inside the turnstile."""
     alone = leave(users)
     fcntl.flock(users, fcntl.LOCK_SH)
     return alone
 
 
 def leave(users: FileIO) -> bool:
-    """Give up the share of the lock; whether nobody else has one. To be called inside the turnstile."""
+    """Give up the share of the lock; True if nobody else has one. Call it inside the turnstile."""
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,6 +1,7 @@
-"""A table of stored chunks numbered in place: document and index of each, in SQL, and the index that finds them by it.
+"""Numbering of chunks already stored in a table, in SQL: document id and index of each, and the index to find them by.
 
-Only an order that the rows themselves prove is used: page, then row, line and offset. What they leave open is told.
+Only an order that the rows themselves prove is used: by page, then row, line and offset. Documents whose rows leave it
+open are reported, not numbered.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import json_text
 
 MOST_NAMED = 100
-"""Documents that are named as those that could not be ordered."""
+"""Most documents named of those that could not be ordered."""
 _ROWS = ("row", "seq_num", "row_idx_start")
-"""What LangChain's CSVLoader and JSONLoader and Haystack call the row, beside `keys.row_number`."""
+"""Keys of the row in LangChain's CSVLoader and JSONLoader and in Haystack, beside `keys.row_number`."""
 _NUMBER = r"^[0-9]{1,15}(\.0+)?$"
 _LONGEST_NAME = 63
 _STORED_AT = "ctxassembly_stored_at"
@@ -54,17 +55,18 @@ _STORED_AT = "ctxassembly_stored_at"
 
 @dataclass(frozen=True, slots=True)
 class StoredNumbers:
-    """What became of a table's chunks."""
+    """The result of numbering a table."""
 
     chunks: int
-    """Those that were given a document id or an index."""
+    """Chunks that were given a document id or an index."""
     documents: int
-    """Those whose chunks all have an index of their own now, whoever gave it."""
+    """Documents whose chunks all have an index of their own now, whoever gave it."""
     unordered: tuple[str, ...]
-    """Documents whose chunks say nothing of their order, or contradict each other; at most 100 are named."""
+    """Documents whose chunks don't prove their order, or contradict each other; at most 100 are named."""
     unordered_documents: int
+    """Number of all such documents."""
     nameless: int
-    """Chunks that name neither a document nor a source."""
+    """Chunks with neither a document nor a source."""
 
     def __str__(self) -> str:
         said = [f"{self.chunks:,} chunks were numbered; {self.documents:,} documents have neighbours now"]
@@ -81,29 +83,29 @@ class StoredNumbers:
 
 @dataclass(frozen=True)
 class StoredChunks:
-    """A table of chunks, and which of its rows are meant."""
+    """A table of chunks, and the condition on its rows."""
 
     table: Table
     id: str
     json: str | None
-    """The column of metadata, JSON or JSONB."""
+    """Name of the column with the metadata, JSON or JSONB; None if there is none."""
     columns: frozenset[str]
-    """Those that hold one key of the metadata each, under its name."""
+    """Columns named after the key of the metadata that each holds."""
     keys: MetadataKeys
     condition: ColumnElement[bool] | None = None
 
     def text(self, key: str, of: Any = None) -> ColumnElement[Any]:
-        """The value under `key` as text, in the table or in what was read `of` it; NULL if there is none."""
+        """The value under `key` as text, in the table or in the query `of` it; NULL if there is none."""
         home = self.table if of is None else of
         if key in self.columns:
             return cast(home.c[key], Text)
         return json_text(home.c[self.json], key) if self.json else cast(null(), Text)
 
     def home(self, keys: Sequence[str]) -> str:
-        """The key that is written: the first that has a column of its own, else the first.
+        """The key to write: the first with a column of its own, else the first.
 
         Raises:
-            ConfigError: there is nowhere to write it.
+            ConfigError: the table has neither that column nor JSON metadata.
         """
         found = next((key for key in keys if key in self.columns), keys[0])
         if found not in self.columns and (self.json is None or "." in found):
@@ -114,17 +116,17 @@ class StoredChunks:
 
 
 def table_of(name: str, schema: str | None, columns: Iterable[str], json: str | None, json_type: Any = JSON) -> Table:
-    """A table whose names are quoted, so that they are what they are."""
-    kept: list[Column[Any]] = [Column(quoted_name(each, quote=True)) for each in columns if each != json]
+    """A table whose names are quoted, and so taken literally."""
+    kept: list[Column[Any]] = [Column(quoted_name(column, quote=True)) for column in columns if column != json]
     kept += [Column(quoted_name(json, quote=True), json_type)] if json else []
     within = None if schema is None else quoted_name(schema, quote=True)
     return Table(quoted_name(name, quote=True), MetaData(), *kept, schema=within)
 
 
 def number(connection: Connection, stored: StoredChunks, *, trust_insertion_order: bool = False) -> StoredNumbers:
-    """Give the rows of `stored` a document id and an index, and the table its index; all in the transaction that is on.
+    """Give the rows of `stored` a document id and an index, and the table an index on both, in the open transaction.
 
-    Documents whose chunks have an index each stay as they are, so that a second run changes nothing.
+    A document whose chunks all have an index stays as it is, so a second run changes nothing.
     """
     keys = stored.keys
     document, index = stored.home(keys.document_id), stored.home(keys.index)
@@ -136,11 +138,11 @@ def number(connection: Connection, stored: StoredChunks, *, trust_insertion_orde
 
 
 def _rows(stored: StoredChunks) -> Any:
-    """What each row says of its place."""
+    """The place of each row as its metadata have it."""
     keys, home = stored.keys, stored.table
     read = [home.c[stored.id], literal_column("ctid").label(_STORED_AT)]
     read += [home.c[name] for name in sorted(stored.columns - {stored.id})]
-    # Parsed once: of JSON that is a text, each look at a key would parse it again.
+    # Parsed once: in a column of type JSON, each look at a key would parse the text again.
     read += [_parsed(home.c[stored.json]).label(stored.json)] if stored.json else []
     found = select(*read) if stored.condition is None else select(*read).where(stored.condition)
     row = found.cte("parsed").prefix_with("MATERIALIZED")
@@ -149,7 +151,7 @@ def _rows(stored: StoredChunks) -> Any:
         return func.coalesce(*(stored.text(name, row) for name in names), null())
 
     def number(names: Iterable[str]) -> ColumnElement[Any]:
-        """The first of the values that is a whole number from 0."""
+        """The first value under `names` that is a whole number from 0."""
         texts = [stored.text(name, row) for name in names]
         return func.coalesce(*(case((text.regexp_match(_NUMBER), cast(text, Numeric))) for text in texts), null())
 
@@ -158,7 +160,7 @@ def _rows(stored: StoredChunks) -> Any:
         first(keys.documents).label("document"),
         first(keys.document_id).label("named"),
         number(keys.index).label("index"),
-        number(reversed(keys.page)).label("page"),  # the label last: labels begin anew
+        number(reversed(keys.page)).label("page"),  # the label last, since labels may begin anew
         number((*keys.row_number, *_ROWS, *keys.start_line)).label("row"),
         number(keys.start).label("start"),
         row.c[_STORED_AT].label("stored_at"),
@@ -170,7 +172,7 @@ def _parsed(json: ColumnElement[Any]) -> ColumnElement[Any]:
 
 
 def _documents(rows: Any, *, trust: bool) -> Any:
-    """For each document whether its chunks are numbered, and whether their order is certain."""
+    """A row for each document: `numbered` if all its chunks have an index, `sorted` if their order is certain."""
     each = rows.c
     count = func.count()
     page, row, start = (func.coalesce(column, -1) for column in (each.page, each.row, each.start))
@@ -224,11 +226,11 @@ def _update(stored: StoredChunks, rows: Any, documents: Any, document: str, inde
 
 
 def _create_index(stored: StoredChunks, document: str, index: str) -> CreateIndex:
-    """On document and place, as the statements of `ctxassembly.stores.postgres` compare them."""
+    """The index on document and place, written as the statements of `ctxassembly.stores.postgres` compare them."""
     home, name = stored.table, f"{stored.table.name}_document_place"
     if len(name.encode()) > _LONGEST_NAME:
         name = f"document_place_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-    on = [home.c[each] if each in stored.columns else stored.text(each) for each in (document, index)]
+    on = [home.c[key] if key in stored.columns else stored.text(key) for key in (document, index)]
     return CreateIndex(Index(quoted_name(name, quote=True), *on, _table=home), if_not_exists=True)
 
 

@@ -1,6 +1,6 @@
-"""Chunks from a Postgres table in one statement, for all documents at once, by bound parameters alone.
+"""Chunks from a Postgres table in one statement, for all documents at once, with every value bound.
 
-An index on document and place serves it, be they columns or in the JSON metadata:
+The statement needs an index on document and place to be fast, whether they are columns or keys of JSON metadata:
 
     CREATE INDEX ON chunks (document_id, chunk_index)
     CREATE INDEX ON chunks ((metadata ->> 'document_id'), (metadata ->> 'chunk_index'))
@@ -42,35 +42,35 @@ except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 
 MOST_TABLES = 256
-"""As many as are remembered: one for each vector store and each form, or for PGVector each value, of a filter."""
+"""Most tables remembered: one for each vector store and form of a filter; for PGVector, each value of a filter."""
 
 
 @dataclass(frozen=True)
 class ChunkTable:
-    """Where a table keeps chunks. The embedding is not among it. Documents are compared as text, and so are indexes.
+    """The columns in which a table keeps chunks, without the embedding. Documents and indexes are compared as text.
 
-    It makes a statement once for each kind of question, and all that changes from one question to the next is bound:
-    then SQLAlchemy compiles it once, and the server has it prepared where the driver does that.
+    A statement is made once for each combination of questions (by place, by id, whole documents, by offset); only bound
+    values change. So SQLAlchemy compiles it once, and the server prepares it if the driver asks it to.
     """
 
     id: ColumnElement[Any]
     document_id: ColumnElement[Any]
     index: ColumnElement[Any]
     rows: Select[Any]
-    """What is read of each chunk, and what all of them must satisfy: the collection, the caller's filter."""
+    """The columns to read, and the conditions on all chunks: the collection, the caller's filter."""
     ordered: bool = False
-    """Whether indexes are a column of integers: then those that follow each other are asked for as one range."""
+    """True if indexes are a column of integers: then consecutive ones are asked for as one range."""
     otherwise: tuple[ColumnElement[Any], ColumnElement[Any]] | None = None
-    """Document and index of rows that keep them under other names. No index serves them: of a document that is there
-    under the first names they aren't looked at."""
+    """Document and index of rows that keep them under other names. No index of the table serves these, so they are read
+    only for documents that the first names don't have."""
     named: Callable[[str], ColumnElement[Any]] | None = None
-    """What stands in a chunk's metadata under a name, as text. Needed to ask by offset."""
+    """A function from a key of the metadata to its value as text. Needed to ask by offset."""
     start: ColumnElement[Any] | None = None
-    """The offset, as text. Needed as well."""
+    """The offset as text. Needed to ask by offset, too."""
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def asked(self, refs: Sequence[ChunkRef]) -> Asked:
-        """What asks for the chunks that `refs` mean, which are storable and at least one."""
+        """The statement for `refs` and its bound values. There is at least one ref, and all are `storable`."""
         ids = [ref.chunk_id for ref in refs if ref.chunk_id is not None]
         documents = [
             ref.document_id for ref in refs if ref.index is None and ref.chunk_id is None and ref.beside is None
@@ -102,7 +102,7 @@ class ChunkTable:
                 left = self._left(_unnested(names, of), self.index).cte("places_left")
                 parts.append(self._placed(left, *self.otherwise).where(_any_of(left)))
         if ids:
-            # Of the column's own type, which may be uuid.
+            # Bound with the type of the column, which may be uuid.
             parts.append(self.rows.where(self.id == func.any(bindparam("ids", type_=NULLTYPE))))
         if documents:
             parts.append(self.rows.where(self.document_id == any_(texts("documents"))))
@@ -114,7 +114,7 @@ class ChunkTable:
         return union_all(*parts) if len(parts) > 1 else parts[0]
 
     def _beside(self, at: int, form: Form) -> Iterator[Select[Any]]:
-        """The ids of the chunks beside the offsets of the form at place `at`."""
+        """The ids of the chunks next to the offsets of the form at index `at`."""
         if self.named is None or self.start is None:
             return
         spots = Spots(self.id, self.document_id, self.start, self.named, self.rows)
@@ -125,19 +125,19 @@ class ChunkTable:
             yield replace(spots, document_id=self.otherwise[0], rows=unnamed, name="others").beside(at, form)
 
     def _documents_left(self, parameter: str) -> Any:
-        """Those of the documents in the parameter that are nowhere under the first name."""
+        """The documents in `parameter` that no row has under the first name."""
         asked = func.unnest(texts(parameter)).table_valued(PLACES[0]).render_derived(name="asked")
         return self._left(asked, self.document_id).cte(f"{parameter}_left")
 
     def _placed(self, asked: Any, document_id: ColumnElement[Any], index: ColumnElement[Any]) -> Select[Any]:
-        """The rows at the places that `asked` is a table of."""
+        """The rows at the places in the table `asked`."""
         if not self.ordered:
             return self.rows.where(tuple_(document_id, index).in_(select(*(asked.c[name] for name in PLACES))))
         document, low, high = (asked.c[name] for name in RANGES)
         return self.rows.where(document_id == document, index.between(low, high))
 
     def _left(self, asked: Any, present: ColumnElement[Any]) -> Select[Any]:
-        """The rows of `asked` whose document is nowhere under the first name in a row that has what is `present`."""
+        """The rows of `asked` whose document no row has under the first name together with a value in `present`."""
         there = self.rows.with_only_columns(literal(1)).where(
             self.document_id == asked.c[PLACES[0]], present.is_not(None)
         )
@@ -145,13 +145,13 @@ class ChunkTable:
 
 
 def _any_of(table: Any) -> ColumnElement[bool]:
-    """Whether it has rows: as a number, since Postgres then looks before it reads what depends on it."""
+    """True if the table has rows. A count lets Postgres decide first, and skip the part that depends on it."""
     return select(func.count()).select_from(table).scalar_subquery() > 0
 
 
 PLACES = ("in_document", "at_index")
 RANGES = ("in_document", "from_index", "to_index")
-"""The parameters that places are bound to, arrays of equal length."""
+"""Names of the parameters for places, arrays of equal length."""
 
 
 def _unnested(names: Sequence[str], of: type[Text | BigInteger]) -> Any:
@@ -161,12 +161,12 @@ def _unnested(names: Sequence[str], of: type[Text | BigInteger]) -> Any:
 
 
 def _spelled(places: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
-    """JSON keeps a number as it was written: 7 or 7.0."""
+    """The places in each spelling of the index, since JSON keeps a number as it was written: 7 or 7.0."""
     return [(document, form) for document, index in dict.fromkeys(places) for form in (f"{index}", f"{index}.0")]
 
 
 def _ranges(places: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
-    """The places as ranges from first to last index, none of which touches another."""
+    """The places as ranges (document, first index, last index), merged where they touch."""
     found: list[tuple[str, int, int]] = []
     for document, index in sorted(set(places)):
         if found and found[-1][0] == document and found[-1][2] == index - 1:
@@ -177,7 +177,7 @@ def _ranges(places: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
 
 
 def storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
-    """Those of `refs` that Postgres could keep. A single other one would fail the whole statement."""
+    """Those of `refs` whose values Postgres can hold. A single other one would fail the whole statement."""
     return [
         ref
         for ref in refs
@@ -195,18 +195,18 @@ _tables: dict[Hashable, ChunkTable] = {}
 
 
 def remembered(key: Hashable, make: Callable[[], ChunkTable]) -> ChunkTable:
-    """The table made under `key` before, with its statements; `make` makes it. So many are kept as are in use."""
+    """The table made for `key` before, with its statements, or a new one from `make`. `MOST_TABLES` are kept."""
     table = _tables.pop(key, None) or make()
-    _tables[key] = table  # the last used is the last to go
+    _tables[key] = table  # moved to the end: the one used longest ago goes first
     while len(_tables) > MOST_TABLES:
         _tables.pop(next(iter(_tables)), None)
     return table
 
 
 def json_text(column: ColumnElement[Any], key: str) -> ColumnElement[str]:
-    """The text at `key` of a JSON column, which may be a dotted path.
+    """The text under `key`, which may be a dotted path, in a JSON column.
 
-    The keys stand in the statement as literals, quoted by the dialect: an index on the expression is found only so.
+    Keys are written as literals, quoted by the dialect: Postgres uses an index on the expression only then.
     """
     *above, last = key.split(".")
     for step in above:

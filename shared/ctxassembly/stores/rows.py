@@ -1,4 +1,13 @@
-"""Rows from Postgres on time: a deadline that holds whatever the server, the pool and the driver do."""
+"""Rows from Postgres within a deadline that holds whatever the server, the pool and the driver do.
+
+A synchronous statement runs in a thread that can't be stopped (see `calls`), so it is ended from its other end, in
+three steps:
+
+1. At the deadline the caller goes on. The connection never goes back to the pool.
+2. The driver tells the server to cancel the statement. psycopg2's `cancel` would stop all threads until the server
+   replies; there the server gets a `statement_timeout` of its own, sent with the statement.
+3. If the thread hasn't ended `GRACE_SECONDS` later, its socket is shut down: it reads the end of the stream.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +35,15 @@ Asked = tuple[Any, Mapping[str, Any]]
 """A statement and the values of its parameters."""
 
 AUTOCOMMIT: Mapping[str, Any] = {"isolation_level": "AUTOCOMMIT"}
-"""No transaction: BEGIN and ROLLBACK would be two more round trips."""
+"""Options without a transaction: BEGIN and ROLLBACK would be two more round trips."""
 GRACE_SECONDS = 1.0
-"""For a server to answer to being told to give up, before its connection is cut."""
+"""Time for the server to cancel a statement before its connection is cut."""
 
 
 def read(ready: Callable[[], Engine], asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
-    """The rows of what is `asked`, in one round trip, on a connection of the engine that `ready` gives.
+    """Fetch the rows of a statement in one round trip, on a connection of the engine that `ready` gives.
 
-    The deadline holds for all of it: `ready`, the connection and the answer. It runs in a thread that is left behind
-    when it is late; its connection then never goes back to the pool.
+    The deadline covers `ready`, the connection and the answer.
 
     Raises:
         TimeoutError: there was no answer in time.
@@ -51,9 +59,9 @@ async def read_in_background(ready: Callable[[], Engine], asked: Asked, timeout_
 
 
 async def awaited(rows: Awaitable[Answer] | Future[Answer], timeout_seconds: float) -> Answer:
-    """What `rows` comes to, which asks Postgres on this event loop or, as a future, on another one.
+    """Await `rows`, which asks Postgres on this event loop or, as a future, on another one.
 
-    It is cancelled when it is late, and the driver tells the server; what takes its time there is not waited for.
+    If late, it is cancelled, and the driver tells the server. Nobody waits until it has.
 
     Raises:
         TimeoutError: there was no answer in time.
@@ -65,7 +73,7 @@ async def awaited(rows: Awaitable[Answer] | Future[Answer], timeout_seconds: flo
 
 
 def waited(rows: Future[Answer], timeout_seconds: float) -> Answer:
-    """The same as `awaited`, for a thread that waits for another one's event loop."""
+    """The same as `awaited`, in a thread that waits for the event loop of another one."""
     try:
         return within(timeout_seconds, rows)
     except DeadlineError as error:
@@ -73,13 +81,13 @@ def waited(rows: Future[Answer], timeout_seconds: float) -> Answer:
 
 
 async def arows(engine: AsyncEngine, asked: Asked) -> list[Row[Any]]:
-    """The rows of what is `asked`, in one round trip; for `awaited` and `waited`, since it has no deadline."""
+    """Fetch the rows of a statement in one round trip. It has no deadline: `awaited` and `waited` give it one."""
     async with engine.connect() as connection:
         return list((await (await connection.execution_options(**AUTOCOMMIT)).execute(*asked)).all())
 
 
 class _Fetch:
-    """One statement on its way, which another thread may give up at any moment."""
+    """A statement under way, which another thread may give up at any moment."""
 
     def __init__(self, ready: Callable[[], Engine], asked: Asked, timeout_seconds: float) -> None:
         self._ready, self._asked, self.timeout_seconds = ready, asked, timeout_seconds
@@ -102,7 +110,7 @@ class _Fetch:
             finally:
                 with self._lock:
                     self._driver = None
-                    if self._late:  # whatever is still under way to it hits nobody else
+                    if self._late:  # a cancellation still under way must hit no other statement
                         connection.invalidate()
                 self._ended.set()
 
@@ -113,9 +121,8 @@ class _Fetch:
                 in_background(partial(self._end, self._driver))
 
     def _end(self, driver: Any) -> None:
-        """Have the server give up; if it doesn't answer to that either, have the driver give up."""
+        """Have the server cancel; if the thread doesn't end, shut its socket."""
         try:
-            # psycopg2's `cancel` stops all threads until the server answers: there the server has its own deadline.
             if hasattr(driver, "cancel_safe") and _can_cancel():
                 driver.cancel_safe(timeout=GRACE_SECONDS)
         finally:
@@ -127,7 +134,7 @@ class _Fetch:
 
 @contextmanager
 def _deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
-    """The future of `fetch`, which is given up if it isn't there in the end."""
+    """Start `fetch`, and give it up if it isn't done at the end of the context."""
     future = in_background(fetch.rows)
     try:
         yield future
@@ -139,9 +146,9 @@ def _deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
 
 
 def _timed(timeout_seconds: float) -> Callable[..., tuple[str, Any]]:
-    """A hook that has the server itself give up soon after the deadline, in the same round trip."""
+    """A hook that sets the server's own deadline, shortly after ours, in the same round trip as the statement."""
     milliseconds = min(math.ceil(timeout_seconds * 1000) + 100, 2**31 - 1)
-    # One that is stricter stands. The three are one transaction, which is all that the setting lasts for.
+    # A stricter setting stays. The setting lasts for the transaction, which these statements make together.
     deadline = (
         f"SELECT set_config('statement_timeout', '{milliseconds}', true)"
         " WHERE current_setting('statement_timeout')::interval"
@@ -155,14 +162,14 @@ def _timed(timeout_seconds: float) -> Callable[..., tuple[str, Any]]:
 
 
 def _can_cancel() -> bool:
-    """Whether the libpq that psycopg uses can cancel without stopping all threads: from version 17."""
+    """True if psycopg's libpq can cancel without stopping all threads, which it can from version 17."""
     from psycopg import capabilities
 
     return capabilities.has_cancel_safe()
 
 
 def _shut(descriptor: int) -> None:
-    """Let whoever reads from a socket find its end: closing it would not wake them."""
+    """Shut a socket down, so that its reader finds the end of the stream: closing it would not wake the reader."""
     with socket.socket(fileno=os.dup(descriptor)) as shut:
         shut.shutdown(socket.SHUT_RDWR)
 

@@ -10,14 +10,15 @@ from ctxassembly.errors import ConfigError, MissingExtraError
 
 
 class SentenceTransformerEmbeddings:
-    """The `embeddings` of `assemble`, computed on this machine.
+    """Embeddings for `assemble`, computed on this machine.
 
-    `model` is a name or a folder that sentence-transformers can load, or a model that is loaded already (anything with
-    `encode`). Loading takes seconds: make one and keep it.
+    `model` is a name or a folder that sentence-transformers can load, or a loaded model (anything with `encode`).
+    Loading takes seconds: make one object and keep it.
 
-    With the default model, on single sentences: different facts about one subject have up to 0.83, paraphrases from
-    0.88 (which 0.85 lets collapse) to 0.96 (which 0.92 does). But "do not eat" and "you may eat" have 0.90, "six hours"
-    and "eight hours" 0.97: no threshold tells these from paraphrases. Where they count, stay with `near`.
+    How to choose `semantic_threshold`. With the default model, on single sentences, different facts about one subject
+    have a similarity of up to 0.83, and paraphrases of 0.88 (which a threshold of 0.85 collapses) to 0.96 (which 0.92
+    collapses). But "do not eat" and "you may eat" have 0.90, "six hours" and "eight hours" 0.97: no threshold tells
+    these from paraphrases. Where such differences matter, use `dedup="near"`.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
