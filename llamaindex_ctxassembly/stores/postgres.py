@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 NO_DOCUMENT = "None"
 """What LlamaIndex writes as `ref_doc_id` of a node without a SOURCE."""
 REMEDIES: Mapping[Lack, str] = {
-    "place": "build the index from number_chunks(nodes)",
-    "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
+    "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",
+    "answer": "call number_stored_chunks(vector_store) once, which gives each node its SOURCE",
 }
 
 
