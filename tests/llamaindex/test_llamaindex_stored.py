@@ -222,12 +222,33 @@ def test_a_table_in_a_schema_of_its_own(stored: Stored) -> None:
     assert rows(store, "SELECT 1 FROM pg_indexes WHERE schemaname = 'archive' AND indexdef LIKE '%chunk_index%'")
 
 
-def test_the_table_gets_the_index_on_document_and_place(stored: Stored) -> None:
-    store = stored(bare(split(*pages())))
+def test_neighbours_are_found_by_the_index_that_the_table_gets(stored: Stored) -> None:
+    texts = [f"In year {year} nothing happened." for year in range(2_000)]
+    nodes = [TextNode(text=text, metadata={"source": "a.csv", "row": at}) for at, text in enumerate(texts)]
+    store = stored(nodes)
     number_stored_chunks(store)
     number_stored_chunks(store)
     ((definition,),) = rows(store, "SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%chunk_index%'")
     assert "->> 'ref_doc_id'" in definition
+
+    seen: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        seen.append((statement, parameters))
+
+    with store._session() as session, session.begin():  # type: ignore[operator]
+        session.execute(sqlalchemy.text("ANALYZE data_chunks"))
+    sqlalchemy.event.listen(store._engine, "before_cursor_execute", note)
+    neighbours = PGVectorNeighbours(store, timeout_seconds=600)  # the plan is what matters, not how long it takes
+    assert len(neighbours.fetch([ChunkRef("a.csv", 7), ChunkRef("a.csv", 9)])) == 2
+    sqlalchemy.event.remove(store._engine, "before_cursor_execute", note)
+    statement, parameters = seen[-1]
+    with store._session() as session:  # type: ignore[operator]
+        cursor = session.connection().connection.cursor()
+        cursor.execute("EXPLAIN ANALYZE " + statement.rpartition("; ")[2], parameters)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "data_chunks_document_place" in plan, plan
+    assert "never executed" in plan, plan  # what other names would have to be looked at for
 
 
 # What is written
