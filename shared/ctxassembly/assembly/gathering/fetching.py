@@ -15,6 +15,7 @@ from ctxassembly.assembly.adjacency.offsets import part_of
 from ctxassembly.assembly.adjacency.parted import by_id, name_in
 from ctxassembly.assembly.gathering.admit import Admitted, admit_fetched
 from ctxassembly.assembly.gathering.expand import index_refs, link_refs
+from ctxassembly.assembly.gathering.missing import own_places
 from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.data.chunks import Beside, Chunk, ChunkRef
 from ctxassembly.data.requests import FetchChunks
@@ -83,6 +84,8 @@ def fetch(
     pages = config.keys.page
     while True:
         wanted = index_refs(chunks, reach, known.values())
+        if wanted and not asked:
+            wanted += own_places(chunks)
         if without_index:
             absent = {chunk_id for _, _, chunk_id, _ in told if chunk_id} - known.keys()
             wanted += link_refs(without_index, known, config.window, beside=by_offset, pages=pages, missing=absent)
