@@ -10,7 +10,7 @@ from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ctxassembly.assembly.adjacency.chains import adopted
+from ctxassembly.assembly.adjacency.chains import adopted, at_home, one_document
 from ctxassembly.assembly.adjacency.offsets import part_of
 from ctxassembly.assembly.adjacency.parted import by_id, name_in
 from ctxassembly.assembly.gathering.admit import Admitted, admit_fetched
@@ -73,8 +73,7 @@ def fetch(
 
     `by_offset` chunks on each side are asked for where only offsets tell the place; none if the store can't tell.
     """
-    # What was retrieved is never fetched again, copies and empty chunks included.
-    known = by_id([hit.chunk for hit in (*admitted.candidates, *admitted.empty)])
+    chunks, known = _known(chunks, admitted)
     fetched = Fetched()
     if scope is not None:
         scope.add_hits(chunks)
@@ -113,6 +112,17 @@ def fetch(
                 unable = (failure(each) for each in answer.failed if isinstance(each, NotImplementedError))
                 fetched.unanswerable = next(unable, None)
                 return fetched
+
+
+def _known(chunks: Sequence[Chunk], admitted: Admitted) -> tuple[Sequence[Chunk], dict[str, Chunk]]:
+    """`chunks`, and all that was retrieved by id: it is never fetched again, copies and empty chunks included.
+
+    Those that name no document are of one where they are linked to each other: by its own one each would be asked for.
+    """
+    retrieved = [hit.chunk for hit in (*admitted.candidates, *admitted.empty)]
+    if homes := one_document(retrieved, ()):
+        retrieved, chunks = [at_home(each, homes) for each in retrieved], [at_home(each, homes) for each in chunks]
+    return chunks, by_id(retrieved)
 
 
 def _answer(
