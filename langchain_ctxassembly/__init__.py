@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         from ctxassembly.errors import missing_extra
 
-        extra = "langchain,postgres" if _HOMES[name].endswith("postgres") else "langchain"
+        extra = "langchain,postgres" if _HOMES[name].endswith(("postgres", "stored")) else "langchain"
         raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours
     from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbours
+    from llamaindex_ctxassembly.stores.stored import anumber_stored_chunks, number_stored_chunks
     from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbours
 
 __all__ = [
@@ -23,7 +24,9 @@ __all__ = [
     "DocstoreNeighbours",
     "PGVectorNeighbours",
     "VectorStoreNeighbours",
+    "anumber_stored_chunks",
     "number_chunks",
+    "number_stored_chunks",
     "to_messages",
 ]
 
@@ -33,7 +36,9 @@ _HOMES = {
     "DocstoreNeighbours": "stores.docstore",
     "PGVectorNeighbours": "stores.postgres",
     "VectorStoreNeighbours": "stores.vectorstore",
+    "anumber_stored_chunks": "stores.stored",
     "number_chunks": "convert.numbering",
+    "number_stored_chunks": "stores.stored",
     "to_messages": "convert.messages",
 }
 _BROUGHT = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
@@ -48,7 +53,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         from ctxassembly.errors import missing_extra
 
-        extra = "llamaindex,postgres" if _HOMES[name].endswith("postgres") else "llamaindex"
+        extra = "llamaindex,postgres" if _HOMES[name].endswith(("postgres", "stored")) else "llamaindex"
         raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
 
 

@@ -16,7 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.stores.numbered import StoredChunks, StoredNumbers, number, table_of
+from ctxassembly.stores.numbered import StoredNumbers, number
+from ctxassembly.stores.stored_chunks import StoredChunks, table_of
 from langchain_ctxassembly.stores.detect import unwrapped
 
 if TYPE_CHECKING:

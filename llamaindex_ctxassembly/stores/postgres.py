@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.schema import BaseNode, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
-from sqlalchemy import JSON, Engine, Row, Text, any_, case, func, literal, select
+from sqlalchemy import JSON, Engine, Row, Text, any_, case, func, literal, null, select
 from sqlalchemy import cast as as_type
 
 from ctxassembly.assembly.gathering.missing import Lack
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 NO_DOCUMENT = "None"
 """What LlamaIndex writes as `ref_doc_id` of a node without a SOURCE."""
 REMEDIES: Mapping[Lack, str] = {
-    "place": "build the index from number_chunks(nodes)",
-    "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
+    "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",
+    "answer": "call number_stored_chunks(vector_store) once, which gives each node its SOURCE",
 }
 
 
@@ -114,10 +114,12 @@ class PGVectorNeighbours:
         own = as_type(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
         named = func.coalesce(*(json_text(own, key) for key in self.keys.documents))
         rows = select(table.node_id.label("id"), table.text.label("text"), metadata.label("metadata"))
+        indexes = [json_text(metadata, key) for key in self.keys.index]
         return ChunkTable(
             id=table.node_id,
-            document_id=case((source == NO_DOCUMENT, named), else_=source),
-            index=func.coalesce(*(json_text(metadata, key) for key in self.keys.index)),
+            document_id=source,
+            index=indexes[0],
+            otherwise=(case((source == NO_DOCUMENT, named), else_=source), func.coalesce(*indexes, null())),
             rows=rows.where(source == any_(texts("among")), where(self.filter, metadata)),
         )
 

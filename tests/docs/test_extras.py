@@ -43,6 +43,7 @@ def run(code: str, missing: set[str]) -> str:
         ("from langchain_ctxassembly import PGVectorNeighbours", "langchain_core", "langchain,postgres"),
         ("from langchain_ctxassembly import PGVectorNeighbours", "langchain_postgres", "langchain,postgres"),
         ("from langchain_ctxassembly import PGVectorNeighbours", "sqlalchemy", "langchain,postgres"),
+        ("from langchain_ctxassembly import number_stored_chunks", "langchain_postgres", "langchain,postgres"),
         ("from llamaindex_ctxassembly import ContextAssemblyPostprocessor", "llama_index", "llamaindex"),
         ("from llamaindex_ctxassembly import DocstoreNeighbours", "llama_index", "llamaindex"),
         ("from llamaindex_ctxassembly import VectorStoreNeighbours", "llama_index", "llamaindex"),
@@ -50,6 +51,7 @@ def run(code: str, missing: set[str]) -> str:
         ("from llamaindex_ctxassembly import to_messages", "llama_index", "llamaindex"),
         ("from llamaindex_ctxassembly import PGVectorNeighbours", "llama_index", "llamaindex,postgres"),
         ("from llamaindex_ctxassembly import PGVectorNeighbours", "sqlalchemy", "llamaindex,postgres"),
+        ("from llamaindex_ctxassembly import number_stored_chunks", "sqlalchemy", "llamaindex,postgres"),
         ("import ctxassembly.stores.postgres", "sqlalchemy", "postgres"),
         ("import ctxassembly.stores.rows", "sqlalchemy", "postgres"),
         (

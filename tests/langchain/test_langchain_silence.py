@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from langchain_community.vectorstores import FAISS
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
@@ -104,12 +105,33 @@ def test_numbered_chunks_under_random_ids_are_told(invoke: Any) -> None:
     assert "vectorstore.add_documents(number_chunks(documents)), or say under which they are" in message
 
 
+@pytest.mark.parametrize(("hits", "warnings_"), [((0,), 0), ((0, 1), 1), ((1,), 1)])
+@pytest.mark.parametrize("keeping", [InMemoryVectorStore, FAISS], ids=["InMemory", "FAISS"])
+def test_the_first_chunks_of_a_document_under_random_ids_are_told_of_too(
+    invoke: Any, keeping: Any, hits: tuple[int, ...], warnings_: int
+) -> None:
+    chunks = number_chunks(split())
+    store = keeping.from_documents(chunks, WordEmbeddings(), ids=[str(uuid.uuid4()) for _ in chunks])
+    made = ContextAssembler(config=UNFILTERED, store=VectorStoreNeighbours(store))
+    given = [chunks[at] for at in hits]
+
+    told = warned(lambda: invoke(made, given))
+    (found, *_) = invoke(made, given)
+
+    assert len(told) == warnings_
+    # Of a single first chunk nobody can tell whether it is all of its document.
+    (note,) = found.metadata["trace"]["notes"]
+    assert told in ([], [note])
+    assert "vectorstore.add_documents(number_chunks(documents))" in note
+
+
 @pytest.mark.parametrize("count", [1, 5])
 def test_documents_of_one_chunk_lack_nothing(invoke: Any, count: int) -> None:
     chunks = number_chunks([Document(f"Fact {at}.", metadata={"source": f"{at}.txt"}) for at in range(count)])
     made = over(stored(chunks, [str(each.id) for each in chunks]))
     assert warned(lambda: invoke(made)) == []
     assert invoke(made)[0].metadata["trace"]["missing"] is None
+    assert invoke(made)[0].metadata["trace"]["notes"] == []
 
 
 def test_keys_of_the_config_hold_for_a_store_that_was_given_none(invoke: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import llama_index.core
 import pytest
 from llama_index.core import Settings
 from llama_index.core.utils import get_tokenizer
@@ -21,11 +22,12 @@ def pieces(text: str) -> list[str]:
 
 @pytest.fixture(params=[None, pieces], ids=["the default", "one of the user's"])
 def tokenizer(request: Any) -> Iterator[Callable[[str], list[Any]]]:
-    before = Settings._tokenizer
+    before, everywhere = Settings._tokenizer, llama_index.core.global_tokenizer
     if request.param is not None:
         Settings.tokenizer = request.param
     yield get_tokenizer()
     Settings._tokenizer = before
+    llama_index.core.global_tokenizer = everywhere  # by which splitters of other tests count
 
 
 def test_the_nodes_that_are_read_fit_what_the_tokenizer_counts(tokenizer: Callable[[str], list[Any]]) -> None:

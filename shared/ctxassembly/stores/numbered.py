@@ -1,25 +1,22 @@
-"""Numbering of chunks already stored in a table, in SQL: document id and index of each, and the index to find them by.
+"""A table of stored chunks numbered in place: document and index of each, in SQL, and the index that finds them by it.
 
-Only an order that the rows themselves prove is used: by page, then row, line and offset. Documents whose rows leave it
-open are reported, not numbered.
+Only an order that the rows themselves prove is used: page, then row, line and offset. What they leave open is told.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
-    JSON,
     BigInteger,
-    Column,
     ColumnElement,
     Connection,
     Index,
-    MetaData,
     Numeric,
+    Select,
     Table,
     Text,
     and_,
@@ -28,7 +25,6 @@ from sqlalchemy import (
     distinct,
     func,
     literal,
-    literal_column,
     null,
     or_,
     quoted_name,
@@ -41,138 +37,122 @@ from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from sqlalchemy.schema import CreateIndex
 
 from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import json_text
 
 MOST_NAMED = 100
-"""Most documents named of those that could not be ordered."""
+"""Documents that are named as those that could not be ordered."""
+PATH = "file_path"
+"""Where LlamaIndex's readers say which of two files of one name it is."""
 _ROWS = ("row", "seq_num", "row_idx_start")
-"""Keys of the row in LangChain's CSVLoader and JSONLoader and in Haystack, beside `keys.row_number`."""
+"""What LangChain's CSVLoader and JSONLoader and Haystack call the row, beside `keys.row_number`."""
 _NUMBER = r"^[0-9]{1,15}(\.0+)?$"
 _LONGEST_NAME = 63
-_STORED_AT = "ctxassembly_stored_at"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredNumbers:
-    """The result of numbering a table."""
+    """What became of a table's chunks."""
 
     chunks: int
-    """Chunks that were given a document id or an index."""
+    """Those that were given a document id or an index."""
     documents: int
-    """Documents whose chunks all have an index of their own now, whoever gave it."""
+    """Those whose chunks all have an index of their own now, whoever gave it, or are linked to each other."""
     unordered: tuple[str, ...]
-    """Documents whose chunks don't prove their order, or contradict each other; at most 100 are named."""
+    """Documents whose chunks say nothing of their order, or contradict each other; at most 100 are named."""
     unordered_documents: int
-    """Number of all such documents."""
     nameless: int
-    """Chunks with neither a document nor a source."""
+    """Chunks that name neither a document nor a source."""
 
     def __str__(self) -> str:
         said = [f"{self.chunks:,} chunks were numbered; {self.documents:,} documents have neighbours now"]
         if self.unordered_documents:
+            names = ", ".join(map(repr, self.unordered[:3]))
             said.append(
                 f"{self.unordered_documents:,} documents could not be ordered, since their chunks have the same page "
-                f"and no offset, or stand twice ({', '.join(map(repr, self.unordered[:3]))}): store them anew as "
-                "number_chunks(documents), or say trust_insertion_order=True if the table was filled once and in order"
+                f"and no offset, stand twice, or contradict their links ({names}): store them anew as number_chunks("
+                "...) gives them, or say trust_insertion_order=True if the table was filled once and in order"
             )
         if self.nameless:
             said.append(f"{self.nameless:,} chunks name neither a document nor a source")
         return "; ".join(said)
 
 
-@dataclass(frozen=True)
-class StoredChunks:
-    """A table of chunks, and the condition on its rows."""
+class Stored(Protocol):
+    """A table of chunks: what its rows say of their place, and how a place is written into them."""
 
-    table: Table
-    id: str
-    json: str | None
-    """Name of the column with the metadata, JSON or JSONB; None if there is none."""
-    columns: frozenset[str]
-    """Columns named after the key of the metadata that each holds."""
-    keys: MetadataKeys
-    condition: ColumnElement[bool] | None = None
+    @property
+    def table(self) -> Table:
+        """Where the rows are."""
 
-    def text(self, key: str, of: Any = None) -> ColumnElement[Any]:
-        """The value under `key` as text, in the table or in the query `of` it; NULL if there is none."""
-        home = self.table if of is None else of
-        if key in self.columns:
-            return cast(home.c[key], Text)
-        return json_text(home.c[self.json], key) if self.json else cast(null(), Text)
+    @property
+    def id(self) -> str:
+        """The column that updates find a row by."""
 
-    def home(self, keys: Sequence[str]) -> str:
-        """The key to write: the first with a column of its own, else the first.
+    def rows(self) -> Select[Any]:
+        """Of each row `id`, `document`, and the document that it is `named` by already; its place as `told` reads it.
 
-        Raises:
-            ConfigError: the table has neither that column nor JSON metadata.
+        Also `stored_at`, by which rows that came earlier sort first, and where rows are linked to each other the id
+        that links mean a row by, `link`, and the link to the one `following` it.
         """
-        found = next((key for key in keys if key in self.columns), keys[0])
-        if found not in self.columns and (self.json is None or "." in found):
-            raise ConfigError(
-                "vectorstore", f"one whose table has a column {found!r} or JSON metadata", self.table.name
-            )
-        return found
+
+    def written(self, planned: Any) -> Mapping[Any, Any]:
+        """New values by column: `planned` has `document` and `index` for each `id`."""
+
+    def found_by(self) -> Sequence[ColumnElement[Any]]:
+        """What neighbours are looked up by: the document, and the place."""
 
 
-def table_of(name: str, schema: str | None, columns: Iterable[str], json: str | None, json_type: Any = JSON) -> Table:
-    """A table whose names are quoted, and so taken literally."""
-    kept: list[Column[Any]] = [Column(quoted_name(column, quote=True)) for column in columns if column != json]
-    kept += [Column(quoted_name(json, quote=True), json_type)] if json else []
-    within = None if schema is None else quoted_name(schema, quote=True)
-    return Table(quoted_name(name, quote=True), MetaData(), *kept, schema=within)
-
-
-def number(connection: Connection, stored: StoredChunks, *, trust_insertion_order: bool = False) -> StoredNumbers:
-    """Give the rows of `stored` a document id and an index, and the table an index on both, in the open transaction.
-
-    A document whose chunks all have an index stays as it is, so a second run changes nothing.
-    """
-    keys = stored.keys
-    document, index = stored.home(keys.document_id), stored.home(keys.index)
-    rows = _rows(stored)
-    documents = _documents(rows, trust=trust_insertion_order)
-    chunks = connection.execute(_update(stored, rows, documents, document, index)).rowcount
-    connection.execute(_create_index(stored, document, index))
-    return _told(connection, rows, documents, chunks)
-
-
-def _rows(stored: StoredChunks) -> Any:
-    """The place of each row as its metadata have it."""
-    keys, home = stored.keys, stored.table
-    read = [home.c[stored.id], literal_column("ctid").label(_STORED_AT)]
-    read += [home.c[name] for name in sorted(stored.columns - {stored.id})]
-    # Parsed once: in a column of type JSON, each look at a key would parse the text again.
-    read += [_parsed(home.c[stored.json]).label(stored.json)] if stored.json else []
-    found = select(*read) if stored.condition is None else select(*read).where(stored.condition)
-    row = found.cte("parsed").prefix_with("MATERIALIZED")
-
-    def first(names: Iterable[str]) -> ColumnElement[Any]:
-        return func.coalesce(*(stored.text(name, row) for name in names), null())
+def told(text: Callable[[str], ColumnElement[Any]], keys: MetadataKeys) -> list[ColumnElement[Any]]:
+    """What metadata tell of the place of a row: index, page, row, offset and file; `text` is what is under a key."""
 
     def number(names: Iterable[str]) -> ColumnElement[Any]:
-        """The first value under `names` that is a whole number from 0."""
-        texts = [stored.text(name, row) for name in names]
-        return func.coalesce(*(case((text.regexp_match(_NUMBER), cast(text, Numeric))) for text in texts), null())
+        """The first of the values that is a whole number from 0."""
+        return func.coalesce(*(whole_number(text(name)) for name in names), null())
 
-    return select(
-        row.c[stored.id].label("id"),
-        first(keys.documents).label("document"),
-        first(keys.document_id).label("named"),
+    return [
         number(keys.index).label("index"),
-        number(reversed(keys.page)).label("page"),  # the label last, since labels may begin anew
+        number(reversed(keys.page)).label("page"),  # the label last: labels begin anew
         number((*keys.row_number, *_ROWS, *keys.start_line)).label("row"),
         number(keys.start).label("start"),
-        row.c[_STORED_AT].label("stored_at"),
-    ).cte("rows")
+        text(PATH).label("file"),
+    ]
 
 
-def _parsed(json: ColumnElement[Any]) -> ColumnElement[Any]:
+def whole_number(text: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The number that a text is; NULL if it is not a whole one from 0."""
+    return case((text.regexp_match(_NUMBER), cast(text, Numeric)))
+
+
+def parsed(json: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A column of JSON or JSONB as JSONB; an empty object if it is NULL."""
     return func.coalesce(cast(type_coerce(json, Text), JSONB), cast(literal("{}"), JSONB))
 
 
+def number(connection: Connection, stored: Stored, *, trust_insertion_order: bool = False) -> StoredNumbers:
+    """Give the rows of `stored` a document id and an index, and the table its index; all in the transaction that is on.
+
+    Documents whose chunks have an index each stay as they are, so that a second run changes nothing.
+    """
+    rows = _in_order(stored.rows().cte("rows"))
+    documents = _documents(rows, trust=trust_insertion_order)
+    planned = _planned(rows, documents)
+    home = stored.table
+    changed = update(home).values(dict(stored.written(planned))).where(home.c[stored.id] == planned.c.id)
+    chunks = connection.execute(changed).rowcount
+    connection.execute(_create_index(stored))
+    return _told(connection, rows, documents, chunks)
+
+
+def _in_order(rows: Any) -> Any:
+    """The rows with their place among those of their document, and the link that the next one there is meant by."""
+    each = rows.c
+    order = {"partition_by": each.document, "order_by": (each.page, each.row, each.start, each.stored_at)}
+    return select(
+        rows, (func.row_number().over(**order) - 1).label("place"), func.lead(each.link).over(**order).label("next")
+    ).cte("in_order")
+
+
 def _documents(rows: Any, *, trust: bool) -> Any:
-    """A row for each document: `numbered` if all its chunks have an index, `sorted` if their order is certain."""
+    """For each document whether its chunks are numbered, whether their order is certain, and if links tell it."""
     each = rows.c
     count = func.count()
     page, row, start = (func.coalesce(column, -1) for column in (each.page, each.row, each.start))
@@ -183,11 +163,14 @@ def _documents(rows: Any, *, trust: bool) -> Any:
             and_(func.count(each.start) == count, func.count(distinct(tuple_(page, row, start))) == count),
         ),
     )
+    # A gap in the links is one in the text: chunks that were deleted, or another order.
+    agree = func.bool_and(or_(each.following.is_(None), each.following.is_not_distinct_from(each.next)))
     return (
         select(
             each.document,
             and_(func.count(each.index) == count, func.count(distinct(each.index)) == count).label("numbered"),
-            or_(sorted_out, literal(trust)).label("sorted"),
+            and_(or_(sorted_out, literal(trust)), agree, func.count(distinct(each.file)) <= 1).label("sorted"),
+            and_(func.count(each.following) == count - 1, func.count(distinct(each.named)) == 1).label("linked"),
         )
         .where(each.document.is_not(None))
         .group_by(each.document)
@@ -195,47 +178,30 @@ def _documents(rows: Any, *, trust: bool) -> Any:
     )
 
 
-def _update(stored: StoredChunks, rows: Any, documents: Any, document: str, index: str) -> Any:
+def _planned(rows: Any, documents: Any) -> Any:
     each, of = rows.c, documents.c
-    place = func.row_number().over(
-        partition_by=each.document, order_by=(each.page, each.row, each.start, each.stored_at)
-    )
-    planned = (
+    return (
         select(
             each.id,
             each.document,
-            case((of.numbered, cast(each.index, BigInteger)), else_=place - 1).label("index"),
+            case((of.numbered, cast(each.index, BigInteger)), else_=each.place).label("index"),
         )
         .join_from(rows, documents, of.document == each.document)
         .where(or_(of.numbered, of.sorted))
-        .where(or_(each.named.is_(None), ~of.numbered))
+        .where(or_(each.named.is_distinct_from(each.document), ~of.numbered))
         .cte("planned")
     )
-    home = stored.table
-    values: dict[Any, Any] = {}
-    patch: list[Any] = []
-    for name, value in ((document, planned.c.document), (index, planned.c.index)):
-        if name in stored.columns:
-            values[home.c[name]] = value
-        else:
-            patch += [cast(literal(name), Text), value]
-    if patch and stored.json:
-        json = home.c[stored.json]
-        values[json] = cast(_parsed(json).op("||")(func.jsonb_build_object(*patch)), json.type)
-    return update(home).values(values).where(home.c[stored.id] == planned.c.id)
 
 
-def _create_index(stored: StoredChunks, document: str, index: str) -> CreateIndex:
-    """The index on document and place, written as the statements of `ctxassembly.stores.postgres` compare them."""
+def _create_index(stored: Stored) -> CreateIndex:
     home, name = stored.table, f"{stored.table.name}_document_place"
     if len(name.encode()) > _LONGEST_NAME:
         name = f"document_place_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
-    on = [home.c[key] if key in stored.columns else stored.text(key) for key in (document, index)]
-    return CreateIndex(Index(quoted_name(name, quote=True), *on, _table=home), if_not_exists=True)
+    return CreateIndex(Index(quoted_name(name, quote=True), *stored.found_by(), _table=home), if_not_exists=True)
 
 
 def _told(connection: Connection, rows: Any, documents: Any, chunks: int) -> StoredNumbers:
-    known = or_(documents.c.numbered, documents.c.sorted)
+    known = or_(documents.c.numbered, documents.c.sorted, documents.c.linked)
     names = func.array_agg(aggregate_order_by(documents.c.document, documents.c.document)).filter(~known)
     nameless = select(func.count()).select_from(rows).where(rows.c.document.is_(None)).scalar_subquery()
     counted = select(func.count().filter(known), names, nameless).select_from(documents)

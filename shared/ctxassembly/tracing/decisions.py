@@ -79,7 +79,8 @@ def decide(
         score = candidate.score if why else now.score
         names = tuple(replaced.get(candidate.key, ()))
         # In the order of the fields, since there may be thousands of them and names take time.
-        placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, score)
+        document_id = chunk.document_id if why else now.chunk.document_id  # links may have told it
+        placed = (chunk.id, document_id, candidate.rank, candidate.distance, score)
         method = None if candidate.distance else read.said(chunk, "search_method")
         known = now if outcome in STANDS else candidate if keeps(candidate) else None
         matches = Matches(wanted, known.chunk.text) if wanted and known else None

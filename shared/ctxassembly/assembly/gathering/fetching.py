@@ -10,11 +10,12 @@ from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ctxassembly.assembly.adjacency.chains import adopted
+from ctxassembly.assembly.adjacency.chains import adopted, at_home, one_document
 from ctxassembly.assembly.adjacency.offsets import part_of
 from ctxassembly.assembly.adjacency.parted import by_id, name_in
 from ctxassembly.assembly.gathering.admit import Admitted, admit_fetched
 from ctxassembly.assembly.gathering.expand import index_refs, link_refs
+from ctxassembly.assembly.gathering.missing import own_places
 from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.data.chunks import Beside, Chunk, ChunkRef
 from ctxassembly.data.requests import FetchChunks
@@ -72,8 +73,7 @@ def fetch(
 
     `by_offset` chunks on each side are asked for where only offsets tell the place; none if the store can't tell.
     """
-    # What was retrieved is never fetched again, copies and empty chunks included.
-    known = by_id([hit.chunk for hit in (*admitted.candidates, *admitted.empty)])
+    chunks, known = _known(chunks, admitted)
     fetched = Fetched()
     if scope is not None:
         scope.add_hits(chunks)
@@ -83,6 +83,8 @@ def fetch(
     pages = config.keys.page
     while True:
         wanted = index_refs(chunks, reach, known.values())
+        if wanted and not asked:
+            wanted += own_places(chunks)
         if without_index:
             absent = {chunk_id for _, _, chunk_id, _ in told if chunk_id} - known.keys()
             wanted += link_refs(without_index, known, config.window, beside=by_offset, pages=pages, missing=absent)
@@ -110,6 +112,17 @@ def fetch(
                 unable = (failure(each) for each in answer.failed if isinstance(each, NotImplementedError))
                 fetched.unanswerable = next(unable, None)
                 return fetched
+
+
+def _known(chunks: Sequence[Chunk], admitted: Admitted) -> tuple[Sequence[Chunk], dict[str, Chunk]]:
+    """`chunks`, and all that was retrieved by id: it is never fetched again, copies and empty chunks included.
+
+    Those that name no document are of one where they are linked to each other: by its own one each would be asked for.
+    """
+    retrieved = [hit.chunk for hit in (*admitted.candidates, *admitted.empty)]
+    if homes := one_document(retrieved, ()):
+        retrieved, chunks = [at_home(each, homes) for each in retrieved], [at_home(each, homes) for each in chunks]
+    return chunks, by_id(retrieved)
 
 
 def _answer(

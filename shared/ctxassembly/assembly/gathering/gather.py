@@ -18,7 +18,7 @@ from ctxassembly.assembly.gathering.admit import Admitted
 from ctxassembly.assembly.gathering.expand import neighbours
 from ctxassembly.assembly.gathering.fetching import Fetched, fetch
 from ctxassembly.assembly.gathering.long_chunks import READ_CHARS, LongChunks
-from ctxassembly.assembly.gathering.missing import Lack, missing
+from ctxassembly.assembly.gathering.missing import Lack, missing, untold
 from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
@@ -118,6 +118,8 @@ def _expand(
         log.notes.append(f"store: not asked for {unnamed}")
     answered = fetched.answered if reach and not fetched.incomplete else None
     log.miss(missing(bringing, config.keys, answered, fetched.beside, fetched.unanswerable, remedies))
+    if log.missing is None and (doubt := untold(bringing, answered, remedies)) is not None:
+        log.notes.append(doubt)
     chunks, found = _in_documents(_chained(chunks, fetched), fetched)
     blanks: dict[str, set[int]] = defaultdict(set)
     for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):

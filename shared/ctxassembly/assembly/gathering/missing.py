@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from ctxassembly.assembly.adjacency.offsets import TOUCHING, is_facts, offset_of
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.shown import shown
 
@@ -48,8 +48,55 @@ def missing(
     unplaced = _unplaced([hit for hit in hits if not is_facts(hit)], answered, beside)
     if unplaced:
         return _told("place", _without_place(unplaced, len(hits), keys), remedies)
-    if answered is not None and not answered and (proof := _proof(hits)) is not None:
+    if answered is not None and not answered and (proof := _proof(hits) or _not_found(hits)) is not None:
         return _told("answer", f"the store answered with none of the chunks next to the hits, but {proof}", remedies)
+    return None
+
+
+def untold(
+    hits: Sequence[Chunk],
+    answered: Mapping[str, Collection[str]] | None,
+    remedies: Mapping[Lack, str] | None = None,
+) -> str | None:
+    """A note where nobody can tell whether `hits` lack something: each may be all there is of its document.
+
+    A store that has documents of one chunk finds the hit itself where it is asked for its place; see `own_places`.
+    """
+    first = next(iter(_alone(hits)), None)
+    if answered is None or answered or first is None:
+        return None
+    where = f"the hit at index {first.index} of document {shown(first.document_id, _ID_CHARS)}"
+    fact = f"the store finds nothing next to the hits, not even {where}; if there is more of it"
+    return _told("answer", fact, remedies)
+
+
+def own_places(hits: Iterable[Chunk]) -> tuple[ChunkRef, ...]:
+    """The places of `hits` where they themselves don't prove that their documents have more; one for each document.
+
+    Asked for beside the neighbours they tell a document of one chunk from a store that finds nothing by place.
+    """
+    hits = list(hits)
+    return () if _proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _alone(hits))
+
+
+def _alone(hits: Iterable[Chunk]) -> list[Chunk]:
+    """Of each document the first hit with an index."""
+    found: dict[str, Chunk] = {}
+    for hit in hits:
+        if hit.index is not None:
+            found.setdefault(hit.document_id, hit)
+    return [*found.values()]
+
+
+def _not_found(hits: Iterable[Chunk]) -> str | None:
+    """That a document has several chunks, hits themselves, and the store none; it was asked for the first of them."""
+    hits = list(hits)
+    firsts = {hit.document_id: hit for hit in _alone(hits)}
+    for hit in hits:
+        first = firsts.get(hit.document_id)
+        if first is not None and hit.index is not None and hit.index != first.index:
+            chunks = f"chunks {first.index} and {hit.index} of document {shown(hit.document_id, _ID_CHARS)}"
+            return f"{chunks} are hits, and it doesn't find chunk {first.index} either"
     return None
 
 

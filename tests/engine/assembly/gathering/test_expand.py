@@ -24,7 +24,7 @@ def fetched(store: MemoryStore) -> list[tuple[str, int | str | None]]:
         ("neighbours at index +- window (0-3)", 3, [5], [2, 3, 4, 6, 7, 8]),
         ("neighbours at index +- window (default 1)", AssemblyConfig().window, [5], [4, 6]),
         ("no negative index", 3, [1], [0, 2, 3, 4]),
-        ("no negative index", 1, [0], [1]),
+        ("no negative index; the hit itself, which tells a document of one chunk", 1, [0], [1, 0]),
         ("a hit stays a hit", 1, [5, 6], [4, 7]),
         ("in any order of the hits", 1, [12, 5, 8], [4, 6, 7, 9, 11, 13]),
     ],

@@ -41,6 +41,7 @@ def said(*hits: Chunk, store: Any = None, config: AssemblyConfig = UNFILTERED) -
 UNPLACED = Chunk("a", "D", "One text.")
 BESIDE = Chunk("b", "D", "Another text.")
 PLACED = Chunk("D#4", "D", "Text four.", index=4)
+FIRST = Chunk("D#0", "D", "Zero.", index=0)
 FACTS = Chunk("f", "D", "One -> is -> two", origin=Origin((("facts", "D#4"),)))
 LINKED = Chunk("l", "D", "Linked.", next_id="m")
 
@@ -63,6 +64,11 @@ LINKED = Chunk("l", "D", "Linked.", next_id="m")
             "the store answered with none of the chunks next to the hits, but chunk 4 of document ",
         ),
         ([PLACED], Answering(Chunk("D#3", "E", "Wrong.", index=3)), "the store answered with none"),
+        (
+            [Chunk("x", "D", "One.", index=1), Chunk("y", "D", "Zero.", index=0)],
+            Answering(),
+            "the store answered with none of the chunks next to the hits, but chunks 1 and 0 of document 'D' are hits,",
+        ),
         (
             [LINKED],
             Answering(),
@@ -93,7 +99,7 @@ def test_what_is_missing_is_said(hits: list[Chunk], store: Any, start: str) -> N
         ([UNPLACED], Answering(UNPLACED)),  # all that its document has
         ([Chunk("a", "D", "Text.", start=0)], Answering(Chunk("b", "D", "More.", start=9))),
         ([Chunk("D#0", "D", "Text.", index=0)], Answering()),  # it may be all
-        ([Chunk("D#0", "D", "Zero.", index=0), Chunk("D#1", "D", "One.", index=1)], Answering()),
+        ([Chunk("D#0", "D", "Zero.", index=0), Chunk("D#1", "D", "One.", index=1)], Answering(FIRST)),
         ([PLACED, Chunk("E#3", "E", "Three.", index=3)], MemoryStore([Chunk("E#2", "E", "Two.", index=2)])),
         ([PLACED], Answering(OSError("down"))),  # the trace says that it failed
         ([], Answering()),
@@ -106,6 +112,21 @@ def test_what_is_missing_is_said(hits: list[Chunk], store: Any, start: str) -> N
 )
 def test_nothing_is_said_where_nothing_is_known_to_be_missing(hits: list[Chunk], store: Any) -> None:
     assert said(*hits, store=store) is None
+
+
+def test_where_a_hit_may_be_all_of_its_document_the_trace_says_what_cannot_be_told() -> None:
+    """A store that finds the hit itself by its place has no more; of one that finds nothing nobody knows."""
+    others = Chunk("E#0", "E", "Zero of E.", index=0)
+    context = of(FIRST, others, store=Answering(answer="write this"))
+    assert context.trace.missing is None
+    (note,) = context.trace.notes
+    assert note.startswith("the store finds nothing next to the hits, not even the hit at index 0 of document 'D'; if ")
+    assert note.endswith(": write this")
+    assert of(FIRST, others, store=MemoryStore([FIRST, others])).trace.notes == ()
+    assert of(FIRST, others, store=MemoryStore([others])).trace.notes == ()
+    assert of(FIRST, store=Answering(), config=AssemblyConfig(window=0)).trace.notes == ()
+    (failed,) = of(FIRST, store=Answering(OSError("down"))).trace.notes
+    assert "down" in failed
 
 
 def test_nobody_is_told_who_wants_no_neighbours() -> None:

@@ -1,0 +1,202 @@
+"""Nodes that are in LlamaIndex's PGVectorStore already, numbered where they are."""
+
+# ruff: noqa: SLF001  PGVectorStore's table and engines have no public names
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from llama_index.core.schema import NodeRelationship, ObjectType
+from llama_index.vector_stores.postgres import PGVectorStore
+from sqlalchemy import ColumnElement, Engine, Select, Table, Text, case, func, literal, null, select
+from sqlalchemy import cast as as_type
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.numbered import StoredNumbers, number, parsed, told, whole_number
+from ctxassembly.stores.postgres import json_text
+from ctxassembly.stores.stored_chunks import table_of
+from llamaindex_ctxassembly.stores.postgres import NO_DOCUMENT
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_CONTENT = "_node_content"
+_DOCUMENTS = ("ref_doc_id", "doc_id", "document_id")
+"""Where LlamaIndex writes the SOURCE beside the node, over what the node's metadata have there."""
+_EXCLUDED = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
+
+
+def number_stored_chunks(
+    vector_store: PGVectorStore, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
+) -> StoredNumbers:
+    """Give the nodes of a PGVectorStore an index and a SOURCE where they are stored; what became of them.
+
+        print(number_stored_chunks(vector_store))
+
+    Nodes of one document are numbered by page, row and offset, as far as they have them and as their links agree. The
+    index is written under the first of its `keys`, into the metadata of the row and of the node, and kept from
+    embeddings and prompts. The document is the one that the metadata name, else the SOURCE; but the pages that a reader
+    makes documents of become one, the file, as do nodes without a SOURCE. To it SOURCE leads from then on: it is what
+    `index.delete_ref_doc` deletes by. Ids, texts, vectors and links stay, and so do documents whose nodes have an index
+    each. The table gets an index on document and place. All of it is one transaction, and a second run changes nothing.
+
+    Args:
+        vector_store: of llama-index-vector-stores-postgres.
+        keys: under which the metadata have document id, index, source, page and offset.
+        trust_insertion_order: number what says nothing of its order as it was inserted. True only of a table that was
+            filled once, document by document.
+
+    Raises:
+        ConfigError: another vector store, or an index under a dotted key.
+    """
+    work = _work(vector_store, keys, trust_insertion_order)
+    vector_store._initialize()
+    with cast(Engine, vector_store._engine).begin() as connection:
+        return work(connection)
+
+
+async def anumber_stored_chunks(
+    vector_store: PGVectorStore, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
+) -> StoredNumbers:
+    """The same as `number_stored_chunks`, awaited."""
+    work = _work(vector_store, keys, trust_insertion_order)
+    if not vector_store._is_initialized:
+        await asyncio.to_thread(vector_store._initialize)
+    async with cast(AsyncEngine, vector_store._async_engine).begin() as connection:
+        return await connection.run_sync(work)
+
+
+def _work(
+    vector_store: PGVectorStore, keys: MetadataKeys | None, trust_insertion_order: bool
+) -> Callable[[Connection], StoredNumbers]:
+    if not isinstance(vector_store, PGVectorStore):
+        raise ConfigError("vector_store", "a PGVectorStore of llama-index-vector-stores-postgres", vector_store)
+    keys = MetadataKeys() if keys is None else keys
+    if "." in keys.index[0]:
+        raise ConfigError("keys.index", "a key without a dot first, to write the index under", keys.index)
+    theirs = cast(Table, vector_store._table_class.__table__)  # an index on it would be made with every table of theirs
+    columns, json = ("id", "node_id"), theirs.c["metadata_"].type
+    stored = StoredNodes(table_of(theirs.name, theirs.schema, columns, "metadata_", json), keys)
+    return partial(number, stored=stored, trust_insertion_order=trust_insertion_order)
+
+
+@dataclass(frozen=True)
+class StoredNodes:
+    """A table of nodes as PGVectorStore makes it; rows that other tools wrote have metadata and no node in them."""
+
+    table: Table
+    keys: MetadataKeys
+    id: str = "id"
+
+    def rows(self) -> Select[Any]:
+        """What each row says of its place, and of the node that follows it."""
+        keys, home = self.keys, self.table.c
+        metadata = parsed(home["metadata_"])
+        read = (
+            select(home["id"], home["node_id"], metadata.label("metadata"), _content(metadata).label("content"))
+            .cte("parsed")
+            .prefix_with("MATERIALIZED")
+        )
+        row = read.c
+        own = func.coalesce(row.content.op("->")(_key("metadata")), row.metadata)
+
+        def text(key: str) -> ColumnElement[Any]:
+            return json_text(own, key)
+
+        def first(names: Iterable[str]) -> ColumnElement[Any]:
+            return func.coalesce(*(func.nullif(text(name), NO_DOCUMENT) for name in names), null())
+
+        source = func.nullif(json_text(row.metadata, "ref_doc_id"), NO_DOCUMENT)
+        of_a_file = case((first(keys.page).is_not(None), first(keys.source)))
+        index, page, line, start, file = told(text, keys)
+        # Offsets of what was cut from a larger node count in that one, and begin anew in the next.
+        within = _related(row.content, NodeRelationship.PARENT).is_not(None)
+        offset = func.coalesce(whole_number(json_text(row.content, "start_char_idx")), start.element)
+        return select(
+            row.id,
+            func.coalesce(first(keys.document_id), of_a_file, source, first(keys.source)).label("document"),
+            source.label("named"),
+            index,
+            page,
+            line,
+            case((~within, offset)).label("start"),
+            file,
+            row.id.label("stored_at"),
+            row.node_id.label("link"),
+            _related(row.content, NodeRelationship.NEXT).label("following"),
+        )
+
+    def written(self, planned: Any) -> Mapping[Any, Any]:
+        """The metadata of the row with document and index, and in them the node with its SOURCE and its index."""
+        column, index = self.table.c["metadata_"], self.keys.index[0]
+        metadata = parsed(column)
+        content = _content(metadata)
+        own, related = content.op("->")(_key("metadata")), content.op("->")(_key("relationships"))
+        source = _key(str(NodeRelationship.SOURCE.value))
+        leads = _related(content, NodeRelationship.SOURCE) == planned.c.document
+        made = _object(node_id=planned.c.document, node_type=ObjectType.DOCUMENT.value, class_name="RelatedNodeInfo")
+        there = own.op("?", is_comparison=True)(_key(index))
+        node = content.op("||", return_type=JSONB())(
+            _object(
+                metadata=_with(own, index, planned.c.index),
+                relationships=_with(related, source, case((leads, related.op("->")(source)), else_=made)),
+                **{
+                    each: case((there, _listed(content, each)), else_=_added(content, each, index))
+                    for each in _EXCLUDED
+                },
+            )
+        )
+        row = metadata.op("||", return_type=JSONB())(
+            _object(**dict.fromkeys(_DOCUMENTS, planned.c.document), **{index: planned.c.index})
+        )
+        whole = case((content.is_(None), row), else_=_with(row, _CONTENT, as_type(node, Text)))
+        return {column: as_type(whole, column.type)}
+
+    def found_by(self) -> Sequence[ColumnElement[Any]]:
+        """The SOURCE, and the place."""
+        metadata = self.table.c["metadata_"]
+        return [json_text(metadata, "ref_doc_id"), json_text(metadata, self.keys.index[0])]
+
+
+def _key(name: str) -> ColumnElement[Any]:
+    return as_type(literal(name), Text)
+
+
+def _content(metadata: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The node that stands in the metadata as a text."""
+    return as_type(json_text(metadata, _CONTENT), JSONB)
+
+
+def _related(content: ColumnElement[Any], kind: NodeRelationship) -> ColumnElement[Any]:
+    """The id of the one node that stands in that relationship; NULL if there is none, or a list of them."""
+    related = content.op("->")(_key("relationships")).op("->")(_key(str(kind.value)))
+    return related.op("->>", return_type=Text())(_key("node_id"))
+
+
+def _object(**values: Any) -> ColumnElement[Any]:
+    pairs = ((_key(name), _key(value) if isinstance(value, str) else value) for name, value in values.items())
+    return func.jsonb_build_object(*(each for pair in pairs for each in pair), type_=JSONB())
+
+
+def _with(json: ColumnElement[Any], key: Any, value: Any) -> ColumnElement[Any]:
+    """`json` with `value` under `key`."""
+    name = _key(key) if isinstance(key, str) else key
+    return func.coalesce(json, as_type(literal("{}"), JSONB)).op("||", return_type=JSONB())(
+        func.jsonb_build_object(name, value, type_=JSONB())
+    )
+
+
+def _listed(content: ColumnElement[Any], name: str) -> ColumnElement[Any]:
+    return func.coalesce(content.op("->")(_key(name)), as_type(literal("[]"), JSONB))
+
+
+def _added(content: ColumnElement[Any], name: str, key: str) -> ColumnElement[Any]:
+    """The list under `name` with `key` after what is in it."""
+    return _listed(content, name).op("||", return_type=JSONB())(func.to_jsonb(_key(key), type_=JSONB()))
