@@ -100,7 +100,7 @@ def _page_queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str
         wanted[turn.document_id, turn.page].append(turn)
     found: list[dict[str, Any]] = []
     for (document_id, page), of_file in wanted.items():
-        numbers = [*dict.fromkeys(number for turn in of_file for number in turn.beside)]
+        numbers: Any = [*dict.fromkeys(number for turn in of_file for number in turn.beside)]
         found += [
             {
                 "node_ids": None,
