@@ -5,6 +5,8 @@ The factors are loose on purpose, so that they hold on a busy machine; `make ben
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import dedup
@@ -36,7 +38,7 @@ def test_both_stay_within_budget_by_an_independent_count(variant: Variant) -> No
         variant.run(case),
         assemble_reference(case.hits, case.store.chunks, BUDGET),
     ):
-        assert BUDGET * 0.8 < context.token_count <= BUDGET
+        assert BUDGET * 0.75 < context.token_count <= BUDGET  # whole documents leave the most room
         assert count(context.text) == context.token_count
 
 
@@ -44,9 +46,8 @@ def test_without_a_limit_both_write_the_same_text() -> None:
     case = scenario()
     ours = assemble(case.hits, AssemblyConfig(max_tokens=1_000_000), store=case.store)
     # A line of the documents begins with a list of numbers, which could pass for labels; the reference guards nothing.
-    assert (
-        ours.text.replace('"\\[1,2] <', '"[1,2] <') == assemble_reference(case.hits, case.store.chunks, 1_000_000).text
-    )
+    unguarded = re.sub(r"\\(\[\d+(?:, ?\d+)*\])", r"\1", ours.text)
+    assert unguarded == assemble_reference(case.hits, case.store.chunks, 1_000_000).text
 
 
 def test_warm_assembly_is_faster_than_the_reference() -> None:
