@@ -275,3 +275,27 @@ def test_one_warning_is_enough(chroma: ChromaVectorStore, run: Any) -> None:
     with pytest.warns(NothingToJoinWarning) as seen:
         run(ContextAssemblyPostprocessor(docstore=index.docstore), hits)
     assert len(seen) == 1
+
+
+def one_chunk_pages() -> list[BaseNode]:
+    documents = [
+        Document(text=YEARS[page], metadata={"file_name": "a.pdf", "file_path": "/a.pdf", "page_label": str(page + 1)})
+        for page in range(4)
+    ]
+    return SPLITTER.get_nodes_from_documents(documents)
+
+
+def test_pages_of_one_chunk_each_are_said_to_be_documents_of_their_own() -> None:
+    nodes = one_chunk_pages()
+    index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
+    postprocessor = ours(docstore=index.docstore)
+    hits = scored(nodes[1], nodes[3])
+    said = warned(lambda: postprocessor.postprocess_nodes(hits, QueryBundle(QUERY)))
+    assert said == [
+        "pages '2' and '4' of '/a.pdf' are documents of their own: "
+        "AssemblyConfig(keys=MetadataKeys(document_id='file_path')) makes one document of them"
+    ]
+    one = ours(docstore=index.docstore, config=AssemblyConfig(keys=MetadataKeys(document_id="file_path")))
+    context = one.context(hits, QUERY)
+    assert context.trace.missing is None
+    assert [citation.pages for citation in context.citations] == [(1, 2, 3, 4)]

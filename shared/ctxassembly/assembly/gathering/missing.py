@@ -6,6 +6,7 @@ and then an assembly can't do what it is there for, although nothing has failed.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
@@ -15,8 +16,9 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.shown import shown
 
-Lack = Literal["place", "answer", "method"]
-"""Hits don't say where in their document they stand; the store has none of what must be there; it can't be asked."""
+Lack = Literal["place", "answer", "method", "pages"]
+"""Hits don't say where in their document they stand; the store has none of what must be there; it can't be asked; each
+page of a file is a document of its own."""
 
 REMEDIES: Mapping[Lack, str] = {
     "place": "number_chunks(...) gives them to chunks before they are stored, number_stored_chunks(vectorstore) to "
@@ -24,9 +26,11 @@ REMEDIES: Mapping[Lack, str] = {
     "answer": "its fetch(refs) has to find chunks by document_id and index, or by chunk_id, and to read them under the "
     "same keys as AssemblyConfig(keys=...)",
     "method": "give a store of neighbours of your own: any object with fetch(refs)",
+    "pages": "AssemblyConfig(keys=MetadataKeys(document_id={!r})) makes one document of them",
 }
 """Where a store has none of its own; see `ctxassembly.data.requests.Store`."""
 _ID_CHARS = 80
+_FILE = re.compile(r"\.\w{2,5}$")
 
 
 def missing(
@@ -50,6 +54,28 @@ def missing(
         return _told("place", _without_place(unplaced, len(hits), keys), remedies)
     if answered is not None and not answered and (proof := _proof(hits) or _not_found(hits)) is not None:
         return _told("answer", f"the store answered with none of the chunks next to the hits, but {proof}", remedies)
+    if (apart := _pages_apart(hits, keys)) is not None:
+        fact, key = apart
+        return f"{fact}: {REMEDIES['pages'].format(key)}"
+    return None
+
+
+def _pages_apart(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str, str] | None:
+    """That pages of one file among `hits`, each of one chunk, are documents of their own; and the key for the file."""
+    pages: dict[tuple[str, str], dict[str, object]] = defaultdict(dict)
+    for hit in hits:
+        page = keys.read(hit.metadata, "page")
+        if page is None or hit.index or hit.prev_id or hit.next_id:
+            continue
+        for key in ("file_path", *keys.source):
+            file = hit.metadata.get(key)
+            if isinstance(file, str) and _FILE.search(file):
+                pages[key, file].setdefault(hit.document_id, page)
+                break
+    for (key, file), of_file in pages.items():
+        numbers = [shown(page, _ID_CHARS) for page in dict.fromkeys(of_file.values())]
+        if len(of_file) > 1 and len(numbers) > 1:
+            return f"pages {numbers[0]} and {numbers[1]} of {shown(file, _ID_CHARS)} are documents of their own", key
     return None
 
 
