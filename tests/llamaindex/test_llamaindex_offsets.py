@@ -28,7 +28,7 @@ from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
-from ctxassembly import AssemblyConfig, Context, MetadataKeys
+from ctxassembly import AssemblyConfig, Context, MetadataKeys, NothingToJoinWarning
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 
 GAP = "[...]"
@@ -277,7 +277,8 @@ def of_page(nodes: Sequence[BaseNode], page: int) -> list[BaseNode]:
 def test_metadata_keys_that_are_given_go_before_the_source() -> None:
     docstore, nodes = pages_split(2048, pdf())
     hits = scored([of_page(nodes, 3)[0], of_page(nodes, 7)[0]])
-    by_page = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(hits)
+    with pytest.warns(NothingToJoinWarning, match="pages '3' and '7' of '/in/a.pdf' are documents of their own"):
+        by_page = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(hits)
     assert len(by_page.citations) == 2
     by_file = ContextAssemblyPostprocessor(config=BY_FILE).context(hits)
     (citation,) = by_file.citations

@@ -291,10 +291,8 @@ def test_pages_of_one_chunk_each_are_said_to_be_documents_of_their_own() -> None
     postprocessor = ours(docstore=index.docstore)
     hits = scored(nodes[1], nodes[3])
     said = warned(lambda: postprocessor.postprocess_nodes(hits, QueryBundle(QUERY)))
-    assert said == [
-        "pages '2' and '4' of '/a.pdf' are documents of their own: "
-        "AssemblyConfig(keys=MetadataKeys(document_id='file_path')) makes one document of them"
-    ]
+    remedy = "AssemblyConfig(keys=MetadataKeys(document_id='file_path')) makes one document of them"
+    assert said == [f"pages '2' and '4' of '/a.pdf' are documents of their own: {remedy}"]
     one = ours(docstore=index.docstore, config=AssemblyConfig(keys=MetadataKeys(document_id="file_path")))
     context = one.context(hits, QUERY)
     assert context.trace.missing is None
