@@ -88,7 +88,8 @@ def said_once(chosen: Chosen, whole: Mapping[int, Candidate], selector: Selector
         elsewhere = {**chosen.elsewhere, **found.where}
         chosen = Chosen(layout, chosen.level, chosen.beside, usable, taken, left_out, elsewhere)
         if tries_left:
-            came = selector.come_in(layout, [each for each in usable if each.key in chosen.waiting])
+            waiting = chosen.waiting
+            came = selector.come_in(layout, [each for each in usable if each.key in waiting])
             whole |= {each.key: each for each in usable if each.key in came}
             late.update(came)
             chosen = _with(chosen, came, lineage)

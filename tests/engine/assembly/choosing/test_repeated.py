@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from builders import count, decision, hits_of, split, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.data.pieces import GAP
+from stopwatch import grows_less
 from test_scaling import WORDS, calls_of
 
 SHARED = (
@@ -254,3 +256,18 @@ def test_time_grows_with_the_text():
     calls(500)
     few, many = calls(2_000), calls(8_000)
     assert many <= 1.5 * few
+
+
+def test_time_grows_with_those_that_wait_for_room():
+    """Many documents that share a section, of which a few have room."""
+
+    def prepared(number: int) -> Callable[[], object]:
+        hits = hits_of([chunk(str(n), f"Of wing {n} nothing is known. {SHARED}") for n in range(number)])
+
+        def run() -> None:
+            context = assemble(hits, AssemblyConfig(max_tokens=1_000))
+            assert "repeats" in {stage.name for stage in context.trace.stages}
+
+        return run
+
+    assert grows_less(prepared, 400, 6_400, 16 * 1.6)
