@@ -8,7 +8,7 @@ from typing import Literal
 
 from ctxassembly.data.candidates import Candidate, LeftOut, Shortening
 from ctxassembly.data.pieces import Label
-from ctxassembly.data.reasons import CONTAINED, EMPTY, FOR_BUDGET, Reason
+from ctxassembly.data.reasons import CONTAINED, EMPTY, FOR_BUDGET, REPEATED, Reason
 from ctxassembly.data.trace import STANDS, Decision, Outcome, Shortened
 from ctxassembly.text.matches import Matches, Wanted
 from ctxassembly.wording.particulars import Particulars
@@ -68,6 +68,8 @@ def decide(
         elif key in container:
             outcome, reason = "contained", CONTAINED
             because_of, chars = container[key].chunk.id, len(now.text)
+        elif key in elsewhere:
+            outcome, reason, because_of = "duplicate", REPEATED, elsewhere[key].chunk.id
         elif key in left_out:
             reason, added = left_out[key]
             tokens = None if why else added
@@ -104,12 +106,11 @@ def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[i
             for piece in passage:
                 stripped[piece.candidate.key] += piece.shared
                 standing[piece.candidate.chunk.document_id].append(piece.candidate)
-    container = {
-        candidate.key: max(
-            (other for other in standing[candidate.chunk.document_id] if other.position <= candidate.position),
-            key=lambda other: other.position,
-        )
-        for candidate in taken
-        if candidate.key not in stripped
-    }
+    container: dict[int, Candidate] = {}
+    for candidate in taken:
+        there = standing[candidate.chunk.document_id] if candidate.key not in stripped else []
+        before = [other for other in there if other.position <= candidate.position]
+        # What is left of a chunk whose sentences stand elsewhere may be blank, with nothing of its document before it.
+        if before or there:
+            container[candidate.key] = max(before or there, key=lambda other: other.position)
     return stripped, container
