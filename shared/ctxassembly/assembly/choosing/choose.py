@@ -5,18 +5,17 @@ The part of the flow that may ask a language model: what it extracts from chunks
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from ctxassembly.assembly.choosing.compress import extract
 from ctxassembly.assembly.choosing.fill import shorten
-from ctxassembly.assembly.choosing.said_once import Chosen, said_once
+from ctxassembly.assembly.choosing.said_once import Chosen, for_budget, said_once
 from ctxassembly.assembly.choosing.selection import Selector
 from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.assembly.duplicates.collapse import Duplicates
-from ctxassembly.data.candidates import Candidate, LeftOut
+from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.pieces import Header
-from ctxassembly.data.reasons import FOR_BUDGET
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
@@ -43,7 +42,7 @@ def choose(
     usable = tuple(lineage.change(*each) for each in zip(usable, selection.candidates, strict=True))
     taken = tuple(candidate for candidate in usable if candidate.key not in left_out)
     # What the budget left out must not keep its duplicates out as well, unless filling has ended.
-    while selector.goes_on and (more := duplicates.second_chances(seen, taken, _for_budget(left_out))):
+    while selector.goes_on and (more := duplicates.second_chances(seen, taken, for_budget(left_out))):
         again = selector.go_on(layout, more)
         left_out |= again.left_out
         shortened |= again.shortened
@@ -56,7 +55,7 @@ def choose(
     if best and best.shortened_by == "budget":
         log.notes.append(_shortening(best, level, alone=len(taken) == 1))
     elif usable and not taken:
-        without_room = _for_budget(left_out)
+        without_room = for_budget(left_out)
         hits = (candidate for candidate in usable if candidate.is_hit)
         for hit in sorted(hits, key=lambda hit: hit.key not in without_room):
             if alone := shorten(layout, hit):
@@ -74,11 +73,6 @@ def choose(
     if chosen.layout is not layout:
         log.stage("repeats", len(taken), len(chosen.taken))
     return chosen
-
-
-def _for_budget(left_out: Mapping[int, LeftOut]) -> set[int]:
-    """Those that only lacked room; the others were let go for what they are."""
-    return {key for key, why in left_out.items() if why.reason == FOR_BUDGET}
 
 
 _WITHOUT = {

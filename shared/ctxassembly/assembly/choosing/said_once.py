@@ -46,11 +46,6 @@ class Chosen:
     elsewhere: Mapping[int, Candidate]
     """For those of `taken` that lost sentences because better-ranked passages have them, by key: who has the most."""
 
-    @property
-    def waiting(self) -> set[int]:
-        """Those that only lacked room, by key; the others were let go for what they are."""
-        return {key for key, why in self.left_out.items() if why.reason == FOR_BUDGET}
-
 
 def said_once(chosen: Chosen, whole: Mapping[int, Candidate], selector: Selector, lineage: Lineage) -> Chosen:
     """`chosen` with each run of sentences once, and with what has room in the place of the others.
@@ -92,7 +87,7 @@ def said_once(chosen: Chosen, whole: Mapping[int, Candidate], selector: Selector
         elsewhere = {**chosen.elsewhere, **found.where}
         chosen = Chosen(layout, chosen.level, chosen.beside, usable, taken, left_out, elsewhere)
         if tries_left:
-            waiting = chosen.waiting
+            waiting = for_budget(left_out)
             came = selector.come_in(layout, [each for each in usable if each.key in waiting][:MOST_OFFERED])
             whole |= {each.key: each for each in usable if each.key in came}
             late.update(came)
@@ -100,6 +95,11 @@ def said_once(chosen: Chosen, whole: Mapping[int, Candidate], selector: Selector
         if not late:
             break
     return chosen
+
+
+def for_budget(left_out: Mapping[int, LeftOut]) -> set[int]:
+    """Those that only lacked room, by key; the others were let go for what they are."""
+    return {key for key, why in left_out.items() if why.reason == FOR_BUDGET}
 
 
 def _longer(found: Repeats, whole: Mapping[int, Candidate], now: Mapping[int, Candidate]) -> dict[int, Candidate]:

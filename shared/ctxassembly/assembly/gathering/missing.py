@@ -28,7 +28,7 @@ REMEDIES: Mapping[Lack, str] = {
     "method": "give a store of neighbours of your own: any object with fetch(refs)",
     "pages": "AssemblyConfig(keys=MetadataKeys(document_id={!r})) makes one document of them",
 }
-"""Where a store has none of its own; see `ctxassembly.data.requests.Store`."""
+"""Where a store has none of its own; see `ctxassembly.Store`."""
 _ID_CHARS = 80
 _FILE = re.compile(r"\.\w{2,5}$")
 
