@@ -56,6 +56,33 @@ def test_a_best_hit_larger_than_the_budget_stands_up_to_the_end_of_a_sentence_or
     assert written.endswith("." if kind == "prose" else ("|", ":", "]"))
 
 
+CLAUSE = (
+    f"{'Where the lessee fails to remedy a breach within fourteen days of a notice in writing, ' * 8}the lease ends."
+)
+SPOKEN = "".join(chr(0x4E00 + n * 7 % 997) for n in range(1_800))
+TRANSCRIPT = f"{SPOKEN}租客每月三日前付租金{SPOKEN[::-1]}"
+
+
+@pytest.mark.parametrize("limit", [40, 80, 120])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_sentence_that_answers_is_cut_before_a_lesser_hit_stands_in_its_place(limit: int, place: int):
+    hits = [Hit(PARKING)]
+    hits.insert(place, Hit(Chunk("l0", "lease", CLAUSE, index=0)))
+    context = assemble(hits, AssemblyConfig(max_tokens=limit), query="What if the lessee fails to remedy a breach?")
+    assert 0.9 * limit < context.token_count <= limit
+    assert decision(context, "l0").outcome == "cut"
+    assert "fails to remedy a breach within fourteen days" in context.text
+
+
+def test_text_without_stops_or_blanks_is_not_left_out_whole():
+    hits = hits_of([Chunk("l0", "lease", TRANSCRIPT, index=0), PARKING])
+    for query in ("租客付租金", "Where may I park?"):
+        context = assemble(hits, AssemblyConfig(max_tokens=1_000), query=query)
+        assert context.token_count > 400
+        assert decision(context, "l0").outcome == "cut"
+        assert ("租客每月三日前付租金" in context.text) == (query == "租客付租金")
+
+
 @pytest.mark.parametrize("name", BY_USE | PUBLISHED)
 @pytest.mark.parametrize("kind", LONG)
 def test_no_preset_loses_the_best_hit(name: str, kind: str):
