@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import count, decision, hits_of, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.presets import BY_USE, PUBLISHED
 
 PROSE = " ".join(f"Sentence {n} of the lease says that the tenant pays by the third of the month." for n in range(700))
@@ -72,6 +72,16 @@ def test_a_sentence_that_answers_is_cut_before_a_lesser_hit_stands_in_its_place(
     assert 0.9 * limit < context.token_count <= limit
     assert decision(context, "l0").outcome == "cut"
     assert "fails to remedy a breach within fourteen days" in context.text
+
+
+def test_no_hit_makes_room_for_a_part_of_a_neighbour():
+    answer = Chunk("l0", "lease", "Rent is due on the third. The lease ends in May.", index=0)
+    store = MemoryStore([answer, Chunk("l1", "lease", CLAUSE, index=1)])
+    query = "What if the lessee fails to remedy a breach within fourteen days of a notice?"
+    for extra in ((), (Hit(PARKING),), tuple(Hit(Chunk(f"p{n}", f"{n}", f"Lot {n} is free. " * 9)) for n in range(3))):
+        context = assemble([Hit(answer), *extra], AssemblyConfig(max_tokens=70), query=query, store=store)
+        assert "l0" in standing(context)
+        assert "Rent is due on the third." in context.text
 
 
 def test_text_without_stops_or_blanks_is_not_left_out_whole():

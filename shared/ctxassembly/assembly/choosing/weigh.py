@@ -112,13 +112,13 @@ def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: G
 
 
 def _too_long(units: Units, standing: Collection[int]) -> Candidate | None:
-    """The best sentence of all, where that is too long to stand: it is cut before anything lesser takes its place."""
-    long = (place for place, unit in enumerate(units.units) if len(unit.text.strip()) >= LEAST_CHARS)
+    """The best sentence of all, if a hit has it and it is too long to stand: it is cut before a lesser one stands."""
+    long = (place for place, unit in enumerate(units.units) if unit.end - unit.start >= LEAST_CHARS)
     best = max(long, key=units.values.__getitem__, default=-1)
-    with_it = reduced(units, {best}).values()
-    if any(each.key in standing for each in with_it):
+    if any(best in share.places and share.candidate.key in standing for share in units.shares):
         return None
-    return min(with_it, key=lambda each: (each.distance, each.rank), default=None)
+    with_it = (each for each in reduced(units, {best}).values() if each.is_hit)
+    return min(with_it, key=lambda each: each.rank, default=None)
 
 
 def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:
