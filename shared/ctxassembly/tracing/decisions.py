@@ -108,9 +108,23 @@ def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[i
                 standing[piece.candidate.chunk.document_id].append(piece.candidate)
     container: dict[int, Candidate] = {}
     for candidate in taken:
-        there = standing[candidate.chunk.document_id] if candidate.key not in stripped else []
-        before = [other for other in there if other.position <= candidate.position]
-        # What is left of a chunk whose sentences stand elsewhere may be blank, with nothing of its document before it.
-        if before or there:
-            container[candidate.key] = max(before or there, key=lambda other: other.position)
+        if candidate.key not in stripped and (there := standing[candidate.chunk.document_id]):
+            container[candidate.key] = _container(candidate, there)
     return stripped, container
+
+
+def _container(candidate: Candidate, standing: Sequence[Candidate]) -> Candidate:
+    """The one of `standing`, which are of its document, that has the text of `candidate`.
+
+    Joined, chunks have what they share in the first one. With a label for each chunk the one that is read first has it:
+    if that is the later chunk, the earlier one may be left with nothing but a blank.
+    """
+    before = max((other for other in standing if other.position <= candidate.position), key=_position, default=None)
+    after = min((other for other in standing if other.position > candidate.position), key=_position, default=None)
+    nearest = [other for other in (before, after) if other is not None]
+    text = candidate.text.strip()
+    return next((other for other in nearest if text in other.chunk.text), nearest[0])
+
+
+def _position(candidate: Candidate) -> int:
+    return candidate.position
