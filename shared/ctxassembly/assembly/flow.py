@@ -37,8 +37,8 @@ from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.misuse import wrong_config
 from ctxassembly.shown import shown
 from ctxassembly.tokens.counter import Counter, counter_for
-from ctxassembly.tracing.decisions import decide
-from ctxassembly.tracing.held import held, keeps
+from ctxassembly.tracing.decisions import Settled, decide
+from ctxassembly.tracing.held import held
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log
 from ctxassembly.wording.formats import seen_as
@@ -149,20 +149,8 @@ def assemble_flow(
     cited = cite(rows, SEPARATORS[config.separator], read, shortened, config.first_label)
     log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in cited.passages))
 
-    decisions = decide(
-        seen,
-        admitted.empty,
-        lineage.copies(),
-        lineage.now,
-        chosen.taken,
-        chosen.left_out,
-        standing,
-        shortened,
-        chosen.elsewhere,
-        read,
-        query,
-        keeps,
-    )
+    settled = Settled(chosen.taken, standing, chosen.left_out, shortened, chosen.elsewhere)
+    decisions = decide(seen, admitted.empty, lineage, settled, read, query)
     stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
     documents = {candidate.chunk.document_id for candidate in chosen.usable if candidate.key not in stopped}
     trace = Trace(
