@@ -119,12 +119,12 @@ class _Reading:
         self._whole = ""
         """The name of the metadata in a note without a key."""
         self._left = MOST_VALUES
-        self._above: set[int] = set()
+        self._around: set[int] = set()
         """The ids of the containers around the value that is being read. It refers to itself if it is among them."""
 
     def top(self, metadata: Mapping[Any, Any]) -> dict[str, Any]:
         """A copy of the metadata themselves. Their keys have to be text."""
-        self._above.add(id(metadata))
+        self._around.add(id(metadata))
         self._whole = "of " + type(metadata).__name__
         found: dict[str, Any] = {}
         others: list[tuple[str, Any]] = []
@@ -195,20 +195,20 @@ class _Reading:
         if kind in (list, tuple) and len(value) <= self._left and _are_flat(value):
             self._left -= len(value)
             return kind(value)
-        if id(value) in self._above:
+        if id(value) in self._around:
             self._note(CIRCULAR)
             return _standing_in(CUT, value)
-        if len(self._above) > MOST_LEVELS:
+        if len(self._around) > MOST_LEVELS:
             self._note(TOO_DEEP)
             return _standing_in(CUT, value)
-        self._above.add(id(value))
+        self._around.add(id(value))
         try:
             if not issubclass(type(value), Mapping):
                 # tuple() first: another thread may change a list meanwhile.
                 return kind([self._taken(item) for item in tuple(value) if self._has_room()])
             return {_inner_key(key): self._taken(item) for key, item in self._pairs(value) if self._has_room()}
         finally:
-            self._above.discard(id(value))
+            self._around.discard(id(value))
 
     def _has_room(self) -> bool:
         if self._left <= 0:
