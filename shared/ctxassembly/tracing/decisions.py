@@ -100,6 +100,7 @@ def decide(
         outcome, reason, because_of, chars, tokens, part = fate
         names = tuple(replaced.get(candidate.key, ()))
         method = None if candidate.distance else read.said(chunk, "search_method")
+        # Matches are looked up when somebody reads them. Only a text that the context keeps may be held for that.
         known = now if outcome in STANDS else candidate if keeps(candidate) else None
         matches = Matches(wanted, known.chunk.text) if wanted and known else None
         return Decision(*placed, outcome, reason, because_of, names, chars, tokens, part, method, matches)
