@@ -17,9 +17,9 @@ class Log:
     stages: list[Stage] = field(default_factory=list)
     round_trips: int = 0
     missing: str | None = None
-    """As in `Trace`."""
+    """The same as `Trace.missing`."""
     unscoped: tuple[str, ...] | None = None
-    """As in `Trace`."""
+    """The same as `Trace.unscoped`."""
     since: float = field(init=False)
     """The end of the last stage, by the clock."""
 
