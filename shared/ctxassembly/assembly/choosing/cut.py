@@ -10,6 +10,9 @@ from ctxassembly.data.candidates import Candidate, Shortening
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import sentence_ends, tiles
 
+BestSentences = Callable[[Sequence[Candidate]], "Sequence[Sentence]"]
+"""Ranks the sentences of candidates that may stand where not all of them fit, best first."""
+
 _WORD_END = re.compile(r"\S(?=\s)")
 
 

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.cut import merged
-from ctxassembly.assembly.choosing.scale import Scale
 from ctxassembly.assembly.choosing.units import Share, Unit, Units
+from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
 
@@ -51,7 +51,7 @@ class Packed(NamedTuple):
 
 
 def pack(
-    scale: Scale,
+    layout: Layout,
     units: Units,
     chars_per_token: float,
     first: Collection[int] = frozenset(),
@@ -66,7 +66,7 @@ def pack(
     worth = (place for place, value in enumerate(units.values) if value >= units.least and place not in without)
     order = sorted(worth, key=lambda place: (place not in first, -units.values[place]))
     sooner = _ranks(order, units.values, first, linked) if linked else {}
-    tokens = scale.max_tokens - scale.token_count
+    tokens = layout.max_tokens - layout.token_count
     room = tokens * chars_per_token
     low, high = 0.0, math.inf
     for _ in range(TRIES):
@@ -75,8 +75,8 @@ def pack(
         if not forms:
             break
         candidates = list(forms.values())
-        added = scale.weigh(candidates) - scale.token_count
-        if scale.fits(candidates):
+        added = layout.weigh(candidates) - layout.token_count
+        if layout.fits(candidates):
             best = Packed(candidates, forms, max(chosen.length, 1) / max(added, 1))
             if added >= tokens * CLOSE_ENOUGH or chosen.all_had_room:
                 break

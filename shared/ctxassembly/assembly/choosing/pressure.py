@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ctxassembly.assembly.choosing.cut import beginning, fitting_end, fitting_excerpt
-from ctxassembly.assembly.choosing.scale import BestSentences, Scale
+from ctxassembly.assembly.choosing.cut import BestSentences, beginning, fitting_end, fitting_excerpt
+from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.reasons import BELOW_FLOOR, TOO_SHORT, Reason
 from ctxassembly.settings.config import AssemblyConfig
@@ -26,7 +26,7 @@ class Relieved(NamedTuple):
 
 
 def relieve(
-    scale: Scale, candidates: Sequence[Candidate], config: AssemblyConfig, best_sentences: BestSentences | None
+    layout: Layout, candidates: Sequence[Candidate], config: AssemblyConfig, best_sentences: BestSentences | None
 ) -> Relieved:
     """What of `candidates`, best first, is left to choose from where not all of them fit.
 
@@ -36,21 +36,21 @@ def relieve(
     """
     standing, notes = tuple(candidates), []
     left_out: dict[int, LeftOut] = {}
-    if config.relevance_floor is not None and not scale.fits(standing):
+    if config.relevance_floor is not None and not layout.fits(standing):
         low = _below(standing, config.relevance_floor)
-        left_out |= _going(scale, low, standing, BELOW_FLOOR)
+        left_out |= _going(layout, low, standing, BELOW_FLOOR)
         if low and not left_out:
             notes.append(f"relevance_floor: no hit reaches {config.relevance_floor:g}, all stay")
         standing = tuple(each for each in standing if each.key not in left_out)
-    if config.min_chunk_tokens and not scale.fits(standing):
-        short = [each for each in standing if scale.text_tokens(each) < config.min_chunk_tokens]
-        left_out |= _going(scale, short, standing, TOO_SHORT)
+    if config.min_chunk_tokens and not layout.fits(standing):
+        short = [each for each in standing if layout.text_tokens(each) < config.min_chunk_tokens]
+        left_out |= _going(layout, short, standing, TOO_SHORT)
         standing = tuple(each for each in standing if each.key not in left_out)
     if candidates and (why := left_out.get(candidates[0].key)):
         notes.append(f"{why.reason}: the best hit, {shown(candidates[0].chunk.id, 80)}, makes room for others")
-    if config.max_chunk_tokens is not None and not scale.fits(standing):
+    if config.max_chunk_tokens is not None and not layout.fits(standing):
         limit = config.max_chunk_tokens
-        limited = {each.key: _limited(each, limit, scale, best_sentences) for each in standing}
+        limited = {each.key: _limited(each, limit, layout, best_sentences) for each in standing}
         candidates = [limited.get(each.key, each) for each in candidates]
     return Relieved(tuple(candidates), left_out, tuple(notes))
 
@@ -62,24 +62,24 @@ def _below(candidates: Sequence[Candidate], floor: float) -> list[Candidate]:
 
 
 def _going(
-    scale: Scale, going: Sequence[Candidate], standing: Collection[Candidate], reason: Reason
+    layout: Layout, going: Sequence[Candidate], standing: Collection[Candidate], reason: Reason
 ) -> dict[int, LeftOut]:
     if len(going) == len(standing):
         return {}
-    return {each.key: LeftOut(reason, scale.text_tokens(each)) for each in going}
+    return {each.key: LeftOut(reason, layout.text_tokens(each)) for each in going}
 
 
-def _limited(candidate: Candidate, limit: int, scale: Scale, best_sentences: BestSentences | None) -> Candidate:
+def _limited(candidate: Candidate, limit: int, layout: Layout, best_sentences: BestSentences | None) -> Candidate:
     """`candidate` with at most `limit` tokens of its text; as it is if not even a character has so few."""
-    if scale.text_tokens(candidate) <= limit:
+    if layout.text_tokens(candidate) <= limit:
         return candidate
     ranked = best_sentences([candidate]) if best_sentences else ()
-    if best := fitting_excerpt(ranked, lambda some: scale.text_tokens(some[0]) <= limit):
+    if best := fitting_excerpt(ranked, lambda some: layout.text_tokens(some[0]) <= limit):
         return best[0]._replace(shortened_by="max_chunk_tokens")
 
     def begun(end: int) -> Candidate:
         return beginning(candidate, end, "max_chunk_tokens")
 
     text = candidate.text[: limit * MOST_CHARS_PER_TOKEN]
-    end = fitting_end(text, len(text) - len(text.lstrip()), lambda end: scale.text_tokens(begun(end)) <= limit)
+    end = fitting_end(text, len(text) - len(text.lstrip()), lambda end: layout.text_tokens(begun(end)) <= limit)
     return begun(end) if end else candidate

@@ -146,15 +146,9 @@ class Group:
 
 
 class Run:
-    """Labels of one document that stand together.
+    """Labels of one document that stand together."""
 
-    Once it is arranged it also knows its first label, and whether it is the first of its document.
-    """
-
-    __slots__ = ("first_label", "labels", "leads", "measured", "place", "summary", "written")
-
-    first_label: int
-    leads: bool
+    __slots__ = ("labels", "measured", "place", "summary", "written")
 
     def __init__(self, labels: Sequence[Label], summary: str, place: Place) -> None:
         self.labels = labels
