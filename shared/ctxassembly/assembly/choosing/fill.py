@@ -102,24 +102,32 @@ def _one_by_one(
     left_out: dict[int, LeftOut] = {}
     shortened: dict[int, Candidate] = {}
     for number, item in enumerate(items):
-        may_fit = not is_closed and layout.may_fit(item)
-        if may_fit and layout.fits(item):
-            layout = layout.plus(item)
-            continue
-        added = layout.weigh(item) - layout.token_count if may_fit else round(_length(item) / chars_per_token)
+        if not is_closed and layout.may_fit(item):
+            if layout.fits(item):
+                layout = layout.plus(item)
+                continue
+            added = layout.weigh(item) - layout.token_count
+        else:  # it isn't rendered to tell what it would have added
+            added = round(_length(item) / chars_per_token)
+        rests: Sequence[Candidate] = ()
         if layout.is_empty and not number and len(item) == 1:
             rests = best_in_part(layout, item[0], edge)
-        else:
-            rests = () if is_closed else in_part(layout, item, edge)
-        forms = {rest.key: rest for rest in rests}
-        left_out |= _left_out(item, added, forms)
+        elif not is_closed:
+            rests = in_part(layout, item, edge)
+        left_out |= _left_out(item, added, {rest.key for rest in rests})
         if rests:
             layout = layout.plus(rests)
-            shortened |= {each.key: forms[each.key] for each in item if forms.get(each.key, each) is not each}
+            shortened |= _shortened(item, rests)
         elif layout.is_empty and not is_closed:
             break  # nothing lesser stands in the place of the best one: its parts are next
         is_closed = is_closed or ends
     return Filled(layout, left_out, shortened)
+
+
+def _shortened(item: Sequence[Candidate], rests: Sequence[Candidate]) -> dict[int, Candidate]:
+    """Those of `rests`, by key, that are less than the candidate of `item` that they stand for."""
+    whole = {candidate.key: candidate for candidate in item}
+    return {rest.key: rest for rest in rests if rest is not whole[rest.key]}
 
 
 def _left_out(item: Sequence[Candidate], tokens: int, stands: Container[int]) -> dict[int, LeftOut]:

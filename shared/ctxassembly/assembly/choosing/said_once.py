@@ -104,8 +104,7 @@ def _longer(state: _Round, found: Repeats, cut: _Cut, selector: Selector) -> _Cu
 def _settled(state: _Round, found: Repeats, cut: _Cut, lineage: Lineage) -> _Round:
     """The state once `cut` stands: those of which nothing is left are copies of who has it."""
     chosen, whole = state.chosen, state.whole
-    # Of what was shortened the rest may have to tell something else: it waits like any other.
-    waits = {key: rest for key in found.gone if key in whole and (rest := _rest(whole[key], found.lost[key]))}
+    waits = _waiting(state, found)
     lineage.drop((each for each in chosen.taken if each.key not in waits), found.gone, REPEATED)
     now = {**cut.forms, **waits}
     # What was changed here is no longer what the budget left of it.
@@ -125,6 +124,12 @@ def _settled(state: _Round, found: Repeats, cut: _Cut, lineage: Lineage) -> _Rou
         elsewhere={**chosen.elsewhere, **found.where},
     )
     return _Round(settled, {key: each for key, each in whole.items() if key not in changed}, cut.back)
+
+
+def _waiting(state: _Round, found: Repeats) -> dict[int, Candidate]:
+    """Of those that are gone and were shortened, the rest, which may have to tell something else, by key."""
+    rests = {key: _rest(state.whole[key], found.lost[key]) for key in found.gone if key in state.whole}
+    return {key: rest for key, rest in rests.items() if rest is not None}
 
 
 def _refilled(state: _Round, selector: Selector, lineage: Lineage) -> _Round:

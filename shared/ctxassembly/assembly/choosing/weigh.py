@@ -1,4 +1,10 @@
-"""What the query makes of candidates: sentences that fit, or an order in which whole chunks or passages are taken."""
+"""Candidates weighed by a query: packed by sentences, or put in the order in which whole chunks or passages are taken.
+
+Under pressure sentences find the most; with room for most of what was fetched, whole chunks and then whole passages
+find as much, and read better. So `auto` decides by all candidates in parts of the room (`under_pressure`).
+
+Where all hits would fit whole, none of them is lost to a neighbour: see `hold`.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +28,11 @@ PASSAGE_PRESSURE = 1.25
 CHUNK_PRESSURE = 3.0
 """Up to here whole chunks find as much as sentences do."""
 CHUNK_SHARE = 0.2
-"""Of the room that the longest of them takes: where it is more, whole chunks leave too much of the room empty."""
+"""Part of the room that the longest chunk takes: above it, whole chunks leave too much of the room empty."""
 SURELY = 0.9
-"""Of the room: hits that take less of it by a guess are not counted to see whether they fit whole."""
+"""Part of the room: hits that take less of it by a guess are not counted to see whether they fit whole."""
 LINKED = 2.0
-"""What a sentence is worth more beside one that is taken, where chunks might stand whole but for a hit that is lost."""
+"""The value of continuing a sentence that is taken, where chunks might stand whole but for a hit that is lost."""
 
 
 class Weighed(NamedTuple):
@@ -46,30 +52,27 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
     chars_per_token = _chars_per_token(layout, candidates)
     room = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
     grain = config.grain(query)
-    if config.granularity == "auto" and grain == "sentence" and config.stop_below is None:
-        grain = under_pressure([len(candidate.text) for candidate in candidates], room)
-    hits = _hits(candidates) if config.stop_below is None else []
-    is_held = bool(hits) and _all_fit(layout, hits, room)
-    units = units_of(layout.lines(candidates), query, config.stop_below, HELD if is_held else WEIGHTS)
-    held = units if is_held else None
+    hits: list[Candidate] = []
+    if config.stop_below is None:
+        hits = _hits(candidates)
+        if config.granularity == "auto" and grain == "sentence":
+            grain = under_pressure([len(candidate.text) for candidate in candidates], room)
+    held = bool(hits) and _all_fit(layout, hits, room)
+    units = units_of(layout.lines(candidates), query, config.stop_below, HELD if held else WEIGHTS)
+    weighed = None
     if grain == "sentence":
-        best = units.best_of(hits) if is_held else frozenset[int]()
-        if packed := pack(layout, units, chars_per_token, best):
-            return Weighed(_packed(layout, packed, units, candidates), held=held)
-    return _ranked(layout, candidates, units, grain)._replace(held=held)
+        weighed = _by_sentences(layout, candidates, units, hits if held else ())
+    return (weighed or _ranked(layout, candidates, units, grain))._replace(held=units if held else None)
 
 
-def _ranked(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: Granularity) -> Weighed:
-    """The candidates that are worth their room by value, those of a passage together."""
-    poor = units.poor()
-    if grain == "passage":  # whole, for the best that it has
-        passages = (frozenset(each.key for each in passage) for passage in passages_of(candidates))
-        poor = {key for passage in passages if poor.issuperset(passage) for key in passage}
-    stopped = {each.key: LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if each.key in poor}
-    ranked = units.by_value(each for each in candidates if each.key not in poor)
-    if grain == "passage":
-        ranked = [each for passage in passages_of(ranked) for each in passage]
-    return Weighed(None, ranked, stopped)
+def under_pressure(lengths: Sequence[int], room: float) -> Granularity:
+    """The unit that `auto` keeps of candidates with such `lengths`; it and the `room` are in characters.
+
+    The tighter the room, the smaller the unit.
+    """
+    if max(lengths) > CHUNK_SHARE * room or sum(lengths) > CHUNK_PRESSURE * room:
+        return "sentence"
+    return "passage" if sum(lengths) <= PASSAGE_PRESSURE * room else "chunk"
 
 
 def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: Granularity) -> Filled:
@@ -82,24 +85,37 @@ def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: G
     each hit first is no cure, since much of the evidence is beside them: with 5, 8, 10 and 20 hits that finds .012 less
     on four sets, where this finds as much (`tests/bench/README.md`).
     """
-    chars_per_token = _chars_per_token(layout, candidates)
     ranked, hits = units.by_value(candidates), _hits(candidates)
     best = units.best_of(hits)
     short = {key: form for key, form in reduced(units, best).items() if form.is_hit}
-    packed = pack(layout, units, chars_per_token, best, linked=LINKED) if grain == "sentence" else None
-    if packed and short.keys() <= packed.forms.keys():
-        return _packed(layout, packed, units, candidates)
-    # Where markers take more than what they stand for, the hits fit whole and not in part.
+    if grain == "sentence":
+        packed = pack(layout, units, _chars_per_token(layout, candidates), best, linked=LINKED)
+        if packed and short.keys() <= packed.forms.keys():
+            return _packed(layout, packed, units, candidates)
+    # Where markers take more than what they stand for, the hits fit whole though not in part.
     whole, rest = _most_whole(layout, ranked, short) or (hits, {})
-    layout = layout.plus(whole)
-    forms = {candidate.key: candidate for candidate in whole}
-    best = units.best_of(hit for hit in _hits(ranked) if hit.key not in forms)
-    taken = {place for share in units.shares if share.candidate.key in forms for place in share.places}
-    packed = pack(layout, units, chars_per_token, best, taken - best, LINKED)
-    if packed and rest.keys() <= packed.forms.keys():
-        rest = {key: form for key, form in packed.forms.items() if key not in forms}
-    layout = layout.plus(list(rest.values()))
-    return _filled(layout, units, candidates, {**rest, **forms}, chars_per_token)
+    return _with_sentences(layout, candidates, units, whole, rest)
+
+
+def _by_sentences(
+    layout: Layout, candidates: Sequence[Candidate], units: Units, held: Sequence[Candidate]
+) -> Weighed | None:
+    """The best sentences, those of the hits that are `held` first; None if not even one fits."""
+    packed = pack(layout, units, _chars_per_token(layout, candidates), units.best_of(held))
+    return Weighed(_packed(layout, packed, units, candidates)) if packed else None
+
+
+def _ranked(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: Granularity) -> Weighed:
+    """The candidates that are worth their room by value, those of a passage together."""
+    poor = units.poor()
+    if grain == "passage":  # whole, for the best that it has
+        passages = [frozenset(each.key for each in passage) for passage in passages_of(candidates)]
+        poor = set().union(*(passage for passage in passages if passage <= poor))
+    ranked = units.by_value(each for each in candidates if each.key not in poor)
+    if grain == "passage":
+        ranked = [each for passage in passages_of(ranked) for each in passage]
+    stopped = {each.key: LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if each.key in poor}
+    return Weighed(None, ranked, stopped)
 
 
 def _most_whole(
@@ -118,6 +134,26 @@ def _most_whole(
 
     number = last_fitting(range(1, len(ranked) + 1), fits)
     return (ranked[:number], after(number)) if number or fits(0) else None
+
+
+def _with_sentences(
+    layout: Layout,
+    candidates: Sequence[Candidate],
+    units: Units,
+    whole: Sequence[Candidate],
+    rest: dict[int, Candidate],
+) -> Filled:
+    """Take `whole`, and beside it the best sentences of all others if these have all of `rest`, else `rest`."""
+    chars_per_token = _chars_per_token(layout, candidates)
+    layout = layout.plus(whole)
+    forms = {candidate.key: candidate for candidate in whole}
+    best = units.best_of(each for each in units.by_value(candidates) if each.is_hit and each.key not in forms)
+    taken = {place for share in units.shares if share.candidate.key in forms for place in share.places}
+    packed = pack(layout, units, chars_per_token, best, taken - best, LINKED)
+    if packed and rest.keys() <= packed.forms.keys():
+        rest = {key: form for key, form in packed.forms.items() if key not in forms}
+    layout = layout.plus(list(rest.values()))
+    return _filled(layout, units, candidates, {**rest, **forms}, chars_per_token)
 
 
 def _packed(layout: Layout, packed: Packed, units: Units, candidates: Sequence[Candidate]) -> Filled:
@@ -147,11 +183,11 @@ def _filled(
 
 
 def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:
-    return [each for each in candidates if each.is_hit]
+    return [candidate for candidate in candidates if candidate.is_hit]
 
 
 def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:
-    """Whether `hits` fit whole; by a guess where they leave some of the `room`, in characters.
+    """True if `hits` fit whole; a guess where they leave some of the `room`, which is in characters.
 
     Where it is wrong, hits keep a sentence each although not all of them fit. To count them would cost a tenth more.
     """
@@ -159,12 +195,5 @@ def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:
 
 
 def _chars_per_token(layout: Layout, candidates: Sequence[Candidate]) -> float:
-    """A guess."""
+    """A guess, from the best candidate."""
     return len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
-
-
-def under_pressure(lengths: Sequence[int], room: float) -> Granularity:
-    """What `auto` keeps whole of candidates that have `lengths`, in characters: the less, the less `room` there is."""
-    if max(lengths) > CHUNK_SHARE * room or sum(lengths) > CHUNK_PRESSURE * room:
-        return "sentence"
-    return "passage" if sum(lengths) <= PASSAGE_PRESSURE * room else "chunk"
