@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ctxassembly.assembly.choosing.choose import choose
-from ctxassembly.assembly.choosing.said_once import Chosen
+from ctxassembly.assembly.choosing.chosen import Chosen
 from ctxassembly.assembly.choosing.selection import Selector
 from ctxassembly.assembly.choosing.supplement import Supplement, Supplemented, supplemented
 from ctxassembly.assembly.duplicates.collapse import Duplicates, check_vectors
@@ -127,11 +128,12 @@ def assemble_flow(
 
     found = tuple(candidate for candidate in usable if candidate.is_hit)
     beside = supplemented(supplement, found, query, config, counter)
+    second_chances = partial(duplicates.second_chances, seen)
     config, chosen = yield from _with_labels(
         labels,
         config,
         seen,
-        lambda config: choose(usable, seen, Selector(config, counter, query), beside, duplicates, lineage, log),
+        lambda config: choose(usable, Selector(config, counter, query), beside, second_chances, lineage, log),
     )
     layout, level, beside = chosen.layout, chosen.level, chosen.beside
 
