@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from ctxassembly.assembly.call import Call, Services
 from ctxassembly.assembly.choosing.supplement import Supplement
 from ctxassembly.assembly.flow import Flow, assemble_flow
+from ctxassembly.assembly.gathering.surroundings import StoreTraits
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
@@ -109,19 +111,13 @@ def _flow(
     labels: Labels | None,
 ) -> Flow:
     """The flow of assembly, told what can be asked and what the store promises. It logs the context."""
-    context = yield from assemble_flow(
-        hits,
-        config,
-        query=query,
-        can_fetch=store is not None,
-        holds_filter=getattr(store, "holds_filter", None),
-        remedies=getattr(store, "remedies", None),
-        finds_offsets=getattr(store, "finds_offsets", False) is True,
-        can_embed=embeddings is not None,
-        can_compress=llm is not None,
-        supplement=supplement,
-        labels=labels,
-        clock=time.perf_counter,
+    traits = StoreTraits(
+        getattr(store, "holds_filter", None),
+        getattr(store, "finds_offsets", False) is True,
+        getattr(store, "remedies", None),
     )
+    services = Services(None if store is None else traits, embeddings is not None, llm is not None)
+    call = Call(hits, config, query, supplement, labels)
+    context = yield from assemble_flow(call, services, time.perf_counter)
     log(context)
     return context

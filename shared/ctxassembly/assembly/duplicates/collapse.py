@@ -24,10 +24,13 @@ Rule = Callable[[Candidates, DateOf], dict[int, Candidate]]
 class Duplicates:
     """Finds them and enters them in the lineage. Candidates are best first, on the way in and on the way out."""
 
-    def __init__(self, config: AssemblyConfig, lineage: Lineage, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: AssemblyConfig, lineage: Lineage, note: Callable[[str], None], *, can_embed: bool
+    ) -> None:
+        self.lineage = lineage
         self._config = config
-        self._lineage = lineage
         self._note = note
+        self._can_embed = can_embed
         self._dates: dict[int, float | None] = {}
         self._vectors: dict[int, Vector] = {}
 
@@ -35,7 +38,7 @@ class Duplicates:
         """Those that are no copies."""
         if self._config.prefer == "newest":
             self._read_dates(candidates)
-        return self._lineage.collapse(candidates, collapse_exact(candidates, self._date_of), EXACT)
+        return self.lineage.collapse(candidates, collapse_exact(candidates, self._date_of), EXACT)
 
     def note_hashes(self, candidates: Candidates) -> None:
         """Say of how many the content hash is no sign of the text: a file has one for all its chunks."""
@@ -43,14 +46,12 @@ class Duplicates:
             which = "1 chunk has" if shared == 1 else f"{shared:,} chunks have"
             self._note(f"dedup: {which} the content hash of another text, compared by the texts alone")
 
-    def similar(
-        self, candidates: Candidates, *, can_embed: bool
-    ) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
+    def similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
         """Those that are not near to a better one, nor close to one in meaning if that is asked for."""
-        kept = self._lineage.collapse(candidates, self._near(candidates, self._date_of), NEAR)
+        kept = self.lineage.collapse(candidates, self._near(candidates, self._date_of), NEAR)
         if self._config.dedup == "semantic" and len(kept) > 1:
-            yield from self._find_vectors(kept, can_embed)
-            kept = self._lineage.collapse(kept, self._semantic(kept, self._date_of), SEMANTIC)
+            yield from self._find_vectors(kept)
+            kept = self.lineage.collapse(kept, self._semantic(kept, self._date_of), SEMANTIC)
         return kept
 
     def second_chances(
@@ -60,17 +61,17 @@ class Duplicates:
 
         `candidates` are all of them as they came, `left_out` has the keys of those left out.
         """
-        waiting = self._lineage.unserved(candidates, left_out)
+        waiting = self.lineage.unserved(candidates, left_out)
         if not waiting:
             return ()
-        self._lineage.revive(waiting)
+        self.lineage.revive(waiting)
         rules: list[tuple[Rule, Reason]] = [(self._near, NEAR)]
         if self._config.dedup == "semantic":
             rules.append((self._semantic, SEMANTIC))
         for rule, why in rules:
             # What was taken comes first and is in the text already: only what waits can be dropped.
             found = rule((*taken, *waiting), undated)
-            self._lineage.drop(waiting, found, why)
+            self.lineage.drop(waiting, found, why)
             waiting = tuple(candidate for candidate in waiting if candidate.key not in found)
         return waiting
 
@@ -98,9 +99,7 @@ class Duplicates:
         for note in notes:
             self._note(note)
 
-    def _find_vectors(
-        self, candidates: Candidates, can_embed: bool
-    ) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
+    def _find_vectors(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
         """The vectors that came with the chunks, and those of all others in one request."""
         for candidate in candidates:
             handed_in = candidate.chunk.vector
@@ -109,7 +108,7 @@ class Duplicates:
                 if candidate.key not in self._vectors:
                     self._note(f"{_named(candidate)}: its vector is no list of finite numbers, left out")
         missing = [candidate for candidate in candidates if candidate.key not in self._vectors]
-        if missing and can_embed:
+        if missing and self._can_embed:
             try:
                 answer = yield EmbedTexts(tuple(candidate.chunk.text for candidate in missing))
                 for candidate, vector in zip(missing, _one_each(answer, len(missing)), strict=True):
