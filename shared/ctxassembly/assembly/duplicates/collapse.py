@@ -1,4 +1,9 @@
-"""The duplicates of one assembly: which rules find them, in which order, with which dates and vectors."""
+"""The duplicates of one assembly: exact copies, near ones by words, close ones by vectors, found in this order.
+
+Each rule costs more than the one before and sees only what that left over. Exact copies go even before neighbours are
+fetched, near and close ones after. When the budget leaves out a chunk, its near duplicates get a second chance, for
+nothing says their content any more; exact copies don't, since they are just as long.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +23,11 @@ from ctxassembly.tracing.lineage import Lineage
 
 Candidates = tuple[Candidate, ...]
 Rule = Callable[[Candidates, DateOf], dict[int, Candidate]]
-"""For each duplicate, by key, the candidate that stands for it."""
+"""A function to the candidate that stands for each duplicate, by the duplicate's key."""
 
 
 class Duplicates:
-    """Finds them and enters them in the lineage. Candidates are best first, on the way in and on the way out."""
+    """The finder of duplicates, which it enters in `lineage`. Candidates come and go best first."""
 
     def __init__(
         self, config: AssemblyConfig, lineage: Lineage, note: Callable[[str], None], *, can_embed: bool
@@ -35,19 +40,19 @@ class Duplicates:
         self._vectors: dict[int, Vector] = {}
 
     def exact(self, candidates: Candidates) -> Candidates:
-        """Those that are no copies."""
+        """`candidates` without exact copies."""
         if self._config.prefer == "newest":
             self._read_dates(candidates)
         return self.lineage.collapse(candidates, collapse_exact(candidates, self._date_of), EXACT)
 
     def note_hashes(self, candidates: Candidates) -> None:
-        """Say of how many the content hash is no sign of the text: a file has one for all its chunks."""
+        """Note the chunks whose content hash is no sign of their text: a file may have one hash for all its chunks."""
         if shared := shared_hashes(candidates, self._config.keys):
             which = "1 chunk has" if shared == 1 else f"{shared:,} chunks have"
             self._note(f"dedup: {which} the content hash of another text, compared by the texts alone")
 
     def similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
-        """Those that are not near to a better one, nor close to one in meaning if that is asked for."""
+        """`candidates` that are not near to a better one, nor close to one in meaning if that is asked for."""
         kept = self.lineage.collapse(candidates, self._near(candidates, self._date_of), NEAR)
         if self._config.dedup == "semantic" and len(kept) > 1:
             yield from self._find_vectors(kept)
@@ -57,9 +62,9 @@ class Duplicates:
     def second_chances(
         self, candidates: Iterable[Candidate], taken: Candidates, left_out: Container[int]
     ) -> Candidates:
-        """Duplicates, but for exact ones, of what the budget left out, that repeat nothing that it took.
+        """The duplicates of candidates that the budget left out, unless they repeat one that it took.
 
-        `candidates` are all of them as they came, `left_out` has the keys of those left out.
+        `candidates` are all of them as they came, `left_out` has the keys of those left out. Exact copies don't count.
         """
         waiting = self.lineage.unserved(candidates, left_out)
         if not waiting:
@@ -100,7 +105,7 @@ class Duplicates:
             self._note(note)
 
     def _find_vectors(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
-        """The vectors that came with the chunks, and those of all others in one request."""
+        """Keep the vectors that came with the chunks, and ask for those of all others in one request."""
         for candidate in candidates:
             handed_in = candidate.chunk.vector
             if handed_in is not None:
@@ -131,10 +136,10 @@ class Duplicates:
 
 
 def check_vectors(candidates: Sequence[Candidate]) -> None:
-    """Nothing if there are vectors to compare, or nothing to compare.
+    """Check that there are vectors to compare, or no candidates.
 
     Raises:
-        ConfigError: `candidates` have no vector.
+        ConfigError: none of the `candidates` has a vector.
     """
     if candidates and all(candidate.chunk.vector is None for candidate in candidates):
         allowed = "'exact', 'near' or 'none' where neither `embeddings` is given nor `vector` in any chunk"
