@@ -13,6 +13,7 @@ chunks of that order are numbered one apart where there is evidence, `CHAIN_GAP`
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -51,15 +52,16 @@ def positions(
     index follow, by page and offset as far as these are known, else in the order given. A chunk that lies in another
     one has its position. `pages` are the metadata keys of a page's number.
     """
-    placed = {
-        chunk.id: chunk.index - sum(at < chunk.index for at in empty) for chunk in chunks if chunk.index is not None
-    }
+    blank = sorted(empty)
+    placed = {chunk.id: chunk.index - bisect_left(blank, chunk.index) for chunk in chunks if chunk.index is not None}
     others = [chunk for chunk in chunks if chunk.index is None] if len(placed) < len(chunks) else []
     if not others:
         return placed
     page = page_name(others, pages)
+    # Each chunk of a chain but the first is linked to the one before; the first needs other evidence.
     ordered = [(chunk, bool(step)) for chain in _in_order(_chains(others), page) for step, chunk in enumerate(chain)]
     told = _told([chunk for chunk, _ in ordered], answered)
+    # Far behind all that have an index: nothing says where between them they belong.
     at = max(placed.values(), default=-CHAIN_GAP) + CHAIN_GAP
     last: Chunk | None = None
     for number, (chunk, linked) in enumerate(ordered):
@@ -153,6 +155,7 @@ def _told(chunks: Sequence[Chunk], answered: Answered) -> set[int]:
     """Indexes into the ordered `chunks` of those with nothing stored between them and the chunk before."""
     told: set[int] = set()
     for at, chunk in enumerate(chunks):
+        # All within its reach came, so nothing else is stored there.
         if chunk.id in answered.beside:
             told.update(range(at - answered.reach + 1, at + answered.reach + 1))
     by_id = {chunk.id: chunk for chunk in chunks}
