@@ -28,6 +28,7 @@ def kin_wanted(
     if parent_id is None or (parent_id in missing and parent_id not in known):
         return None
     wanted: dict[str, None] = {}
+    # Upwards to the next unknown parent: only the top one tells the offset in the document.
     for _ in range(MOST_LEVELS):
         if parent_id is None:
             break
@@ -35,6 +36,7 @@ def kin_wanted(
             wanted[parent_id] = None
             break
         parent_id = _parent_id(known[parent_id])
+    # Sideways to the next unknown neighbour on each side.
     for step in (-1, 1):
         at = chunk
         for _ in range(window):

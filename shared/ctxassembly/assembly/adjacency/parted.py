@@ -96,6 +96,7 @@ def spread(chunks: Iterable[Chunk], positions: Mapping[str, int]) -> Mapping[str
     for chunk in chunks:
         if is_doubtful(chunk):
             sharing[positions[chunk.id]].append(chunk)
+    # The order of chunks of one index, and the positions that they take beyond the one they share.
     steps: dict[str, int] = {}
     added: Counter[int] = Counter()
     for position, members in sharing.items():

@@ -112,6 +112,7 @@ class Duplicates:
                 self._keep_vector(candidate, handed_in)
                 if candidate.key not in self._vectors:
                     self._note(f"{_named(candidate)}: its vector is no list of finite numbers, left out")
+        # All others in one batch; on failure words alone decide, as `dedup="near"` would.
         missing = [candidate for candidate in candidates if candidate.key not in self._vectors]
         if missing and self._can_embed:
             try:

@@ -47,6 +47,7 @@ def collapse_exact(candidates: Sequence[Candidate], date_of: DateOf = undated) -
     """
     groups: list[list[Candidate]] = []
     by_text: dict[str | _LongText, list[Candidate]] = {}
+    """The candidates of each text; `groups` has those of more than one."""
     for candidate in candidates:
         stripped = candidate.chunk.text.strip()
         group = by_text.setdefault(stripped if len(stripped) <= LONG_CHARS else _LongText(stripped), [])
@@ -70,6 +71,7 @@ def shared_hashes(candidates: Iterable[Candidate], keys: MetadataKeys) -> int:
         content_hash = keys.read(candidate.chunk.metadata, "content_hash")
         if type(content_hash) not in (str, bytes, int):
             content_hash = as_name(content_hash) if isinstance(content_hash, (str, bytes, int)) else None
+        # An empty hash, or 0, is none.
         if content_hash:
             text = candidate.chunk.text.strip()
             shared += texts.setdefault(content_hash, text) != text
@@ -106,18 +108,21 @@ def collapse_similar(candidates: Sequence[Candidate], index: Index, date_of: Dat
     while waiting:
         again: list[int] = []
         for at in waiting:
+            # The text that adjacent chunks share is stripped when they are joined; that makes neither superfluous.
             matches = [match for match in index.find(at) if not overlap(candidates[at], candidates[match.place])]
             standing = [other for other, is_part in matches if is_part or not _is_newer(dates[at], dates[other])]
             if standing:
                 stands_for[at] = standing[0]
                 dropped_for[standing[0]].append(at)
                 continue
+            # It is kept, and older matches give way to it.
             index.add(at)
             for displaced, _ in matches:
                 index.discard(displaced)
                 again += dropped_for.pop(displaced, [])
                 stands_for[displaced] = at
                 dropped_for[at].append(displaced)
+        # Those whose keeper is gone: the newer one that displaced it may not match them.
         for at in again:
             del stands_for[at]
         waiting = sorted(again, key=lambda at: (-math.inf if (date := dates[at]) is None else date, -at), reverse=True)

@@ -76,6 +76,7 @@ def admit(hits: Sequence[Hit]) -> Admitted:
         if mended or odd:
             notes.add(chunk, [*mended, *odd])
         text = chunk.text
+        # Two texts under one index, or one id, can't both be right. Both stay: `adjacency/parted.py` tells them apart.
         shares_id = by_id.setdefault(chunk.id, text) != text
         if chunk.index is not None and by_index.setdefault((chunk.document_id, chunk.index), text) != text:
             where = f"index {chunk.index} stands twice in document {shown(chunk.document_id, _ID_CHARS)}"

@@ -64,6 +64,7 @@ def link_refs(
     for hit in hits:
         if hit.index is not None:
             continue
+        # Parents and their children first: what they name is surer than links, which may end with the parent.
         kin = kin_wanted(hit, known, window, missing)
         if kin is not None:
             refs.update((ChunkRef(hit.lookup_id, chunk_id=chunk_id), None) for chunk_id in kin)
@@ -75,6 +76,7 @@ def link_refs(
             elif hit.start is not None or not part_of(hit):
                 refs[ChunkRef(hit.lookup_id)] = None
             continue
+        # Along the links; where they end with the page, the store may find the next page by the offset.
         for found in _linked(hit, known, window, following, preceding):
             if isinstance(found, ChunkRef):
                 refs[found] = None
@@ -111,6 +113,7 @@ def _linked(
     for forward in (False, True):
         at = hit
         for _ in range(window):
+            # A neighbour's link back will do where the chunk's own is missing.
             link = (at.next_id or following.get(at.id)) if forward else (at.prev_id or preceding.get(at.id))
             if link is None:
                 yield ChunkRef(hit.lookup_id) if _is_one_sided(at, known, forward) else at
@@ -145,6 +148,7 @@ def neighbours(
     by_position: dict[tuple[str, int], list[Candidate]] = defaultdict(list)
     for hit in hits:
         by_position[hit.chunk.document_id, hit.position].append(hit)
+    # Looked up by position, so the cost grows with the chunks and not with chunks times hits.
     steps_away = range(-window, window + 1)
     found: list[Candidate] = []
     for key, chunk in chunks:

@@ -92,7 +92,7 @@ def untold(
 
     A store that has documents of one chunk finds the hit itself when it is asked for its index; see `own_places`.
     """
-    first = next(iter(_alone(hits)), None)
+    first = next(iter(_first_hits(hits)), None)
     if answered is None or answered or first is None:
         return None
     where = f"the hit at index {first.index} of document {shown(first.document_id, _ID_CHARS)}"
@@ -106,10 +106,10 @@ def own_places(hits: Iterable[Chunk]) -> tuple[ChunkRef, ...]:
     Asked for beside the neighbours, they tell a document of one chunk from a store that finds nothing by index.
     """
     hits = list(hits)
-    return () if _proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _alone(hits))
+    return () if _proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _first_hits(hits))
 
 
-def _alone(hits: Iterable[Chunk]) -> list[Chunk]:
+def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:
     """The first hit of each document that has an index."""
     found: dict[str, Chunk] = {}
     for hit in hits:
@@ -121,7 +121,7 @@ def _alone(hits: Iterable[Chunk]) -> list[Chunk]:
 def _not_found(hits: Iterable[Chunk]) -> str | None:
     """The proof that the store misses a document: several hits are of it, and not even the first is found."""
     hits = list(hits)
-    firsts = {hit.document_id: hit for hit in _alone(hits)}
+    firsts = {hit.document_id: hit for hit in _first_hits(hits)}
     for hit in hits:
         first = firsts.get(hit.document_id)
         if first is not None and hit.index is not None and hit.index != first.index:

@@ -41,6 +41,7 @@ def join(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], 
     Blank lines around a passage and white space after it belong to no piece. Of a shortened candidate only the kept
     slices are written, with a marker where text is left out.
     """
+    # Shortened chunks take the longer way: what is kept of each is cut out of the line they make together.
     if any(candidate.kept is not None for candidate in candidates):
         lines = lines_of(candidates, joint)
         found = [(line, written(line)) for line in lines]
@@ -50,41 +51,42 @@ def join(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], 
         ]
     stretches: list[Stretch] = []
     members: list[Candidate] = []
-    run: list[Piece] = []
+    pieces: list[Piece] = []
     position = 0
     for candidate in candidates:
         chunk = candidate.chunk
-        met = joint(run[-1].candidate.chunk, chunk, candidate.position == position + 1) if run else None
+        met = joint(pieces[-1].candidate.chunk, chunk, candidate.position == position + 1) if pieces else None
         position = candidate.position
         if met is None:
-            if run:
-                stretches.append(Stretch(members, trimmed(run), run[-1].candidate.chunk))
-            members, run = [candidate], [Piece(candidate, 0, len(chunk.text), "")]
+            if pieces:
+                stretches.append(Stretch(members, trimmed(pieces), pieces[-1].candidate.chunk))
+            members, pieces = [candidate], [Piece(candidate, 0, len(chunk.text), "")]
             continue
         members.append(candidate)
+        # A chunk that lies in the one before adds no piece.
         if met.shared < len(chunk.text):
-            run.append(Piece(candidate, met.shared, len(chunk.text), met.glue, met.shared))
-    if run:
-        stretches.append(Stretch(members, trimmed(run), run[-1].candidate.chunk))
+            pieces.append(Piece(candidate, met.shared, len(chunk.text), met.glue, met.shared))
+    if pieces:
+        stretches.append(Stretch(members, trimmed(pieces), pieces[-1].candidate.chunk))
     return stretches
 
 
 def trimmed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """The pieces without the blank lines before and the white space after them; at least one has other text."""
-    run = list(pieces)
-    while len(run) > 1 and not run[-1].text.strip():
-        run.pop()
-    last = run[-1]
+    kept = list(pieces)
+    while len(kept) > 1 and not kept[-1].text.strip():
+        kept.pop()
+    last = kept[-1]
     end = last.start + len(last.text.rstrip())
     if end != last.end:
-        run[-1] = last._replace(end=end)
-    first = run[0]
+        kept[-1] = last._replace(end=end)
+    first = kept[0]
     text = first.text
     # Whole blank lines go, the indentation of the first line stays.
     blank = text[: len(text) - len(text.lstrip())].rfind("\n") + 1
     if blank:
-        run[0] = first._replace(start=first.start + blank)
-    return tuple(run)
+        kept[0] = first._replace(start=first.start + blank)
+    return tuple(kept)
 
 
 def find_joint(first: Chunk, second: Chunk, adjacent: bool, min_chars: int, max_chars: int | None) -> Joint | None:
@@ -105,6 +107,7 @@ def find_joint(first: Chunk, second: Chunk, adjacent: bool, min_chars: int, max_
         near = first.index is not None and second.index is not None and abs(first.index - second.index) <= 1
         shared = overlap_chars(first.text, second.text, min_chars, max_chars) if near else 0
         return Joint(shared, "") if shared else None
+    # Approximate offsets say only that shared text is to be looked for, and indexes that aren't adjacent that it isn't.
     if not adjacent:
         if first.index is not None or second.index is not None or said_to_share(first, second) <= min_chars:
             return None
@@ -115,6 +118,7 @@ def find_joint(first: Chunk, second: Chunk, adjacent: bool, min_chars: int, max_
         return Joint(0, "\n")
     if at is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
+    # Adjacent, with offsets that are unknown or wrong: the texts alone tell the overlap. If none is found, they touch.
     shared = overlap_chars(first.text, second.text, min_chars, max_chars)
     return Joint(shared, "") if shared else Joint(0, "\n")
 
