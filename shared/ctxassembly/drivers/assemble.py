@@ -6,8 +6,10 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ctxassembly.assembly.call import Call, Services
 from ctxassembly.assembly.choosing.supplement import Supplement
 from ctxassembly.assembly.flow import Flow, assemble_flow
+from ctxassembly.assembly.gathering.surroundings import StoreTraits
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
@@ -83,7 +85,7 @@ def assemble(
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
     answerers = _Answerers(store, embeddings, llm, on_fetched)
-    return run(_flow(hits, config, query, supplement, labels, answerers), asking(*answerers))
+    return run(_flow(Call(hits, config, query, supplement, labels), answerers), asking(*answerers))
 
 
 async def aassemble(
@@ -105,32 +107,19 @@ async def aassemble(
     calls at once, and late ones are cancelled.
     """
     answerers = _Answerers(store, embeddings, llm, on_fetched)
-    return await arun(_flow(hits, config, query, supplement, labels, answerers), awaitable_asking(*answerers))
+    return await arun(_flow(Call(hits, config, query, supplement, labels), answerers), awaitable_asking(*answerers))
 
 
-def _flow(
-    hits: Sequence[Hit],
-    config: AssemblyConfig | None,
-    query: str | None,
-    supplement: str | Supplement | None,
-    labels: Labels | None,
-    answerers: _Answerers,
-) -> Flow:
+def _flow(call: Call, answerers: _Answerers) -> Flow:
     """The flow of assembly, given the requests that can be answered and the promises of the store. Logs the context."""
     store = answerers.store
-    context = yield from assemble_flow(
-        hits,
-        config,
-        query=query,
-        can_fetch=store is not None,
-        holds_filter=getattr(store, "holds_filter", None),
-        remedies=getattr(store, "remedies", None),
-        finds_offsets=getattr(store, "finds_offsets", False) is True,
-        can_embed=answerers.embeddings is not None,
-        can_compress=answerers.llm is not None,
-        supplement=supplement,
-        labels=labels,
-        clock=time.perf_counter,
+    traits = StoreTraits(
+        getattr(store, "holds_filter", None),
+        getattr(store, "finds_offsets", False) is True,
+        getattr(store, "remedies", None),
     )
+    can_embed, can_compress = answerers.embeddings is not None, answerers.llm is not None
+    services = Services(None if store is None else traits, can_embed, can_compress)
+    context = yield from assemble_flow(call, services, time.perf_counter)
     log(context)
     return context
