@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ctxassembly.assembly.choosing.cut import Sentence, sentences
-from ctxassembly.assembly.choosing.scale import BestSentences
+from ctxassembly.assembly.choosing.cut import BestSentences, Sentence, sentences
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.text.bm25 import Bm25
 from ctxassembly.text.terms import finder, stems

@@ -12,14 +12,12 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ctxassembly.assembly.choosing.scale import Filled
 from ctxassembly.assembly.rendering.excerpt import Line
-from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
+from ctxassembly.data.candidates import Candidate
 from ctxassembly.text.bm25 import Bm25
 from ctxassembly.text.sentences import tiles
 from ctxassembly.text.terms import finder, long_words, stems
@@ -144,20 +142,6 @@ class Units:
             for share in self.shares
             if max((self.values[place] for place in share.places), default=math.inf) < self.least
         }
-
-    def filled(self, candidates: Iterable[Candidate], forms: Mapping[int, Candidate], chars_per_token: float) -> Filled:
-        """What it means for `candidates` that only those with `forms` stand, some of them in part."""
-        left_out: dict[int, LeftOut] = {}
-        shortened: dict[int, Candidate] = {}
-        poor = self.poor()
-        for each in candidates:
-            form = forms.get(each.key)
-            if form is None:
-                reason: Reason = STOPPED if each.key in poor else FOR_BUDGET
-                left_out[each.key] = LeftOut(reason, round(len(each.text) / chars_per_token))
-            elif form.kept is not None:
-                shortened[each.key] = form
-        return Filled(left_out, shortened)
 
 
 def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None, weights: Weights = WEIGHTS) -> Units:

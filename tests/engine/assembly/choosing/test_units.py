@@ -7,7 +7,7 @@ import pytest
 from builders import candidate_of
 from ctxassembly import Chunk
 from ctxassembly.assembly.choosing.units import WEIGHTS, Share, Units, units_of
-from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tokens.counter import counter_for
@@ -20,7 +20,7 @@ def candidate(
 
 
 def valued(query: str, *candidates: Candidate, stop_below: float | None = None) -> Units:
-    layout = Layout(AssemblyConfig(), counter_for("cl100k_base"), {})
+    layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
     return units_of(layout.lines(candidates), query, stop_below)
 
 
