@@ -1,4 +1,4 @@
-"""Chunks from a Postgres table in one statement, for all documents at once, with every value bound.
+"""Chunks of all documents from a Postgres table, fetched in one statement with every value bound.
 
 The statement needs an index on document and place to be fast, whether they are columns or keys of JSON metadata:
 
@@ -42,14 +42,14 @@ except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 
 MOST_TABLES = 256
-"""Most tables remembered: one for each vector store and form of a filter; for PGVector, each value of a filter."""
+"""Most tables remembered: one for each vector store and shape of filter. For PGVector, for each value of a filter."""
 
 
 @dataclass(frozen=True)
 class ChunkTable:
     """The columns in which a table keeps chunks, without the embedding. Documents and indexes are compared as text.
 
-    A statement is made once for each combination of questions (by place, by id, whole documents, by offset); only bound
+    A statement is made once for each combination of requests (by place, by id, whole documents, by offset); only bound
     values change. So SQLAlchemy compiles it once, and the server prepares it if the driver asks it to.
     """
 
@@ -114,7 +114,7 @@ class ChunkTable:
         return union_all(*parts) if len(parts) > 1 else parts[0]
 
     def _beside(self, at: int, form: Form) -> Iterator[Select[Any]]:
-        """The ids of the chunks next to the offsets of the form at index `at`."""
+        """Statements for the ids of the chunks next to the offsets of the form at index `at`."""
         if self.named is None or self.start is None:
             return
         spots = Spots(self.id, self.document_id, self.start, self.named, self.rows)

@@ -95,7 +95,7 @@ def decide(
         chunk = candidate.chunk
         # A copy shows what came with it. For the others links may have told the document, or a copy a better score.
         told = now if why is None else candidate
-        # In the order of the fields, since there may be thousands of them and names take time.
+        # In the order of the fields, without names: there may be thousands of decisions, and names take time.
         placed = (chunk.id, told.chunk.document_id, candidate.rank, candidate.distance, told.score)
         outcome, reason, because_of, chars, tokens, part = fate
         names = tuple(replaced.get(candidate.key, ()))
@@ -149,7 +149,7 @@ def _stripped(labels: Sequence[Label]) -> dict[int, int]:
 
 
 def _containers(settled: Settled, stripped: Mapping[int, int]) -> dict[int, Candidate]:
-    """For each candidate that was taken but has no text of its own: the one that has it, by key."""
+    """The candidate that has the text of each one that was taken and has none of its own, by key of the latter."""
     standing: dict[str, list[Candidate]] = defaultdict(list)
     for label in settled.labels:
         for passage in label.passages:
@@ -163,10 +163,10 @@ def _containers(settled: Settled, stripped: Mapping[int, int]) -> dict[int, Cand
 
 
 def _container(candidate: Candidate, standing: Sequence[Candidate]) -> Candidate:
-    """The one of `standing`, which are of its document, that has the text of `candidate`.
+    """The one of `standing`, all of the same document, that has the text of `candidate`.
 
-    Joined, chunks have what they share in the first one. With a label for each chunk the one that is read first has it:
-    if that is the later chunk, the earlier one may be left with nothing but a blank.
+    Text that two chunks share is written in the earlier one. With a label for each chunk it is written in the one that
+    is read first. If that is the later one, the earlier chunk may be left with nothing but a blank.
     """
     before = max((other for other in standing if other.position <= candidate.position), key=_position, default=None)
     after = min((other for other in standing if other.position > candidate.position), key=_position, default=None)
