@@ -16,7 +16,7 @@ from ctxassembly.assembly.choosing.cut import BestSentences
 from ctxassembly.assembly.choosing.fill import fill
 from ctxassembly.assembly.choosing.filled import Filled
 from ctxassembly.assembly.choosing.pressure import relieve
-from ctxassembly.assembly.choosing.relevance import best_sentences
+from ctxassembly.assembly.choosing.ranking import best_sentences
 from ctxassembly.assembly.choosing.shortened import Edge
 from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.assembly.choosing.units import units_of
@@ -98,11 +98,11 @@ class Selector:
         else:
             left_out |= {each.key: LeftOut(IRRELEVANT, layout.text_tokens(each)) for each in gone}
         offered = replace(before, layout=layout, left_out=left_out, notes=notes)
-        return self._filled(offered, self._best_sentences(before.candidates), extracted.forms)
+        return self._filled(offered, self._best_sentences(layout, before.candidates), extracted.forms)
 
     def go_on(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
         """Select of more `candidates`, beside all that is in `layout`."""
-        return self._fill(layout, self._weighed(layout, candidates), self._best_sentences(candidates))
+        return self._fill(layout, self._weighed(layout, candidates), self._best_sentences(layout, candidates))
 
     def come_in(self, layout: Layout, waiting: Sequence[Candidate]) -> tuple[Layout, dict[int, Candidate]]:
         """Select of those that the budget left out, now that there is more room in `layout`; their forms by key."""
@@ -121,7 +121,8 @@ class Selector:
         return layout.plus(taken) if layout.fits(taken) else None
 
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
-        layout, best = self._layout(candidates, beside), self._best_sentences(candidates)
+        layout = self._layout(candidates, beside)
+        best = self._best_sentences(layout, candidates)
         rest = [each for each in candidates if not layout.holds(each)]
         near = [each for each in rest if each.distance <= self.config.window]
         if self._by_query and self.config.stop_below is None and layout.may_fit(near) and layout.fits(near):
@@ -196,7 +197,7 @@ class Selector:
             min_chunk_tokens=self.config.min_chunk_tokens,
             forms=forms,
             sentences=best,
-            answers=best_sentences(self.query, weighed.ranked) if self._by_query else None,
+            answers=self._ranking(layout, weighed.ranked) if self._by_query else None,
         )
         filled = fill(layout, weighed.ranked, "chunk" if self.grain == "sentence" else self.grain, edge)
         return filled._replace(left_out={**weighed.stopped, **filled.left_out})
@@ -224,8 +225,11 @@ class Selector:
     def _empty(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:
         return empty_layout(self.config, self.counter, _summaries(candidates, self.config.summary_key), beside.parts)
 
-    def _best_sentences(self, candidates: Sequence[Candidate]) -> BestSentences | None:
-        return None if self.config.compress == "none" else best_sentences(self.query, candidates)
+    def _best_sentences(self, layout: Layout, candidates: Sequence[Candidate]) -> BestSentences | None:
+        return None if self.config.compress == "none" else self._ranking(layout, candidates)
+
+    def _ranking(self, layout: Layout, candidates: Sequence[Candidate]) -> BestSentences:
+        return best_sentences(lambda: units_of(layout.lines(candidates), self.query or ""), self.query)
 
 
 @dataclass(frozen=True)

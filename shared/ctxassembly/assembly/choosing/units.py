@@ -99,6 +99,8 @@ class Units:
     shares: Sequence[Share]
     least: float = -math.inf
     """What is worth less is not worth its room."""
+    matches: Sequence[float] = ()
+    """The weights of the query's words in each unit itself."""
 
     def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """`candidates` by the mean and the best value of the units that they are in, best first.
@@ -176,7 +178,7 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
     values = [by_rank + by_word for by_rank, by_word in zip(ranks, by_words, strict=True)]
     least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * weights.words
     # Bare numbers: of a float each, two thousand sentences would take three times as much.
-    return Units(units, array("d", values), array("d", by_words), shares, least)
+    return Units(units, array("d", values), array("d", by_words), shares, least, array("d", matches))
 
 
 def _added(values: Sequence[float], weight: float, scores: Sequence[float]) -> list[float]:

@@ -10,8 +10,8 @@ A question is answered in one of three ways, the cheapest that will do:
 
 1. `may_fit` foresees: a lower bound of the tokens that candidates add, without joining or rendering anything.
 2. Where counts add up, the groups that change are joined, rendered and counted, and exchanged in the sum of all
-   (`sizes.py`). So a try costs what it changes, not what stands: without a query, 1,000 hits take a fifth of the time of
-   an assembler that counts the pieces anew (`tests/bench/README.md`).
+   (`sizes.py`). So a try costs what it changes, not what stands: without a query, 1,000 hits take a fifth of the time
+   that the straightforward assembler takes (`tests/bench/README.md`).
 3. Elsewhere all is rendered and counted: with an encoding that promises nothing, below the headers of a function of the
    caller's, and with less than a full header.
 """
