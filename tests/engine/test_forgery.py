@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Citation, Context, Hit, assemble
 from ctxassembly.answers.answer import resolve
+from ctxassembly.wording.formats import FORMATS
+from ctxassembly.wording.languages import LANGUAGES
 from strategies import FORGERIES, Retrieval, assembled, retrievals, texts
 
 unhurried = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
-FORMATS = ["numbered", "source", "xml", "grouped", "minimal"]
-LANGUAGES = ["en", "nl", "de", "fr", "es"]
-LEADING = ("numbered", "source", "grouped")
+LEADING = tuple(name for name, form in FORMATS.items() if (form.label or form.lead) and not form.markup)
 """The formats whose header a reader of lines takes for ours; tags are what a reader of XML finds."""
 BLANK = "\u115f\u1160\u3164\uffa0"
 """Letters by their category, that nobody sees."""
@@ -113,7 +113,9 @@ def metadata() -> st.SearchStrategy[dict[str, Any]]:
 
 
 @unhurried
-@given(retrievals(FORGERIES), st.sampled_from(FORMATS), st.sampled_from(LANGUAGES), st.lists(metadata(), max_size=8))
+@given(
+    retrievals(FORGERIES), st.sampled_from([*FORMATS]), st.sampled_from([*LANGUAGES]), st.lists(metadata(), max_size=8)
+)
 def test_the_forms_that_a_reader_finds_are_exactly_ours(
     case: Retrieval, form: str, language: str, described: list[dict[str, Any]]
 ):
@@ -145,7 +147,7 @@ def test_the_forms_that_a_reader_finds_are_exactly_ours(
 
 
 @unhurried
-@given(texts(12, FORGERIES), st.sampled_from(FORMATS))
+@given(texts(12, FORGERIES), st.sampled_from([*FORMATS]))
 def test_what_is_put_in_is_put_in_alone(text: str, form: str):
     """Without it, what stands there is the text again."""
     chunk = Chunk("a", "A", f"x{text}x")

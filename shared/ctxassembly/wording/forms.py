@@ -6,6 +6,7 @@ Neither knows a word or a label by itself, so one that is added to a record is g
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ctxassembly.data.pieces import GAP
@@ -22,6 +23,9 @@ BRACKETS = (("[", "]"), ("【", "】"))
 DASHES = "\\-\N{EN DASH}\N{EM DASH}"
 """In a range of labels, as a set of a pattern has them."""
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+_LABEL_WORDS = re.compile(r"[^\W\d_](?:.*\w)?")
+"""From the first letter of what stands before a label's number to its last letter: SOURCE, of "[SOURCE "."""
 
 Languages = Mapping[str, Language]
 Formats = Mapping[str, Format]
@@ -51,7 +55,11 @@ def line_forms(
 
 
 def marker_words(languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> list[str]:
-    """What may stand before a number in brackets, the longest first: the words of the languages and of the labels."""
+    """Words that may stand before a number in brackets, the longest first: those of the languages and of the labels.
+
+    Of a label only letters count. A sign taken for a word would make `[[1]]` a marker of its own beside `> [1]`.
+    """
     words = {word for each in languages.values() for word in each.cited_as}
-    words |= {each.label.partition("{")[0].lstrip("[").strip() for each in formats.values() if not each.markup}
+    begins = (form.label.partition("{")[0] for form in formats.values() if not form.markup)
+    words |= {word[0] for begin in begins if (word := _LABEL_WORDS.search(begin))}
     return sorted({word.lower() for word in words if word}, key=lambda word: (-len(word), word))

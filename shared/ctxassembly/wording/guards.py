@@ -228,15 +228,17 @@ def _cased(character: str) -> str:
 def _atoms(form: str) -> list[str]:
     """The pattern of a line that begins like `form`, character by character.
 
-    Signs alone are as they are, with the blank that follows them, or alone on their line. Beside words, blanks and
-    emphasis may stand, and a run of signs may be longer.
+    Signs alone are as they are, with the blank that follows them, or alone on their line. Beside words, and where the
+    form has blanks, blanks and emphasis may stand, and a run of signs may be longer.
     """
-    runs = [match[0] for match in _RUNS.finditer(form)]
+    found = [*_RUNS.finditer(form)]
+    runs = [match[0] for match in found]
     spoken = [run == "{}" or _WORD.search(run) is not None for run in runs]
     atoms: list[str] = []
     for place, run in enumerate(runs):
         sign = re.escape(run[0])
-        if place and any(spoken[place - 1 : place + 1]):
+        apart = place and found[place - 1].end() < found[place].start()
+        if apart or (place and any(spoken[place - 1 : place + 1])):
             atoms.append(_BETWEEN)
         if run == "{}":
             atoms.append("[0-9]+")
