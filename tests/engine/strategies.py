@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MemoryStore, Supplement, assemble
+from ctxassembly.wording import formats
 
 FRAGMENTS = (
     *("word ", "Na de raadpleging ", "uw identiteitskaart", "it's", "12345", ". ", "! ", "one.\n", "/path", " / ", "."),
@@ -162,7 +163,7 @@ def framed(heading: Heading) -> tuple[str, str]:
 
 
 FORMATS: tuple[str | Callable[[Heading], tuple[str, str]], ...] = (
-    *("numbered", "source", "xml", "grouped", "minimal"),
+    *formats.FORMATS,
     framed,
 )
 ORDERS = (

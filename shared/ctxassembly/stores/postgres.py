@@ -8,12 +8,14 @@ The statement needs an index on document and place to be fast, whether they are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ctxassembly.data.chunks import ChunkRef
-from ctxassembly.errors import missing_extra
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError, missing_extra
 from ctxassembly.stores.rows import Asked
 from ctxassembly.wording.clean import is_storable
 
@@ -43,6 +45,27 @@ except ModuleNotFoundError as error:
 
 MOST_TABLES = 256
 """Most tables remembered: one for each vector store and shape of filter. For PGVector, for each value of a filter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresStore:
+    """The settings that stores of neighbours over Postgres share, in either framework."""
+
+    filter: Any = None
+    """In the form that the vector store's own search takes."""
+    timeout_seconds: float = 10.0
+    """For all of a fetch, the wait for a connection included. A late one raises TimeoutError, whatever the server does;
+    it is cancelled there too, and its connection dropped."""
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout_seconds < math.inf:
+            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+
+    @property
+    def holds_filter(self) -> bool | None:
+        """True with a filter of its own, else None: nobody knows how the caller filters."""
+        return True if self.filter else None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ guarded and read from then on, without another change.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ctxassembly.data.pieces import GAP
@@ -23,6 +24,9 @@ BRACKETS = (("[", "]"), ("【", "】"))
 DASHES = "\\-\N{EN DASH}\N{EM DASH}"
 """The dashes in a range of labels, written for a character set of a pattern."""
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+_LABEL_WORDS = re.compile(r"[^\W\d_](?:.*\w)?")
+"""From the first letter of what stands before a label's number to its last letter: SOURCE, of "[SOURCE "."""
 
 Languages = Mapping[str, Language]
 Formats = Mapping[str, Format]
@@ -52,7 +56,11 @@ def line_forms(
 
 
 def marker_words(languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> list[str]:
-    """Words that may stand before a number in brackets, longest first: those of the languages and of the labels."""
+    """Words that may stand before a number in brackets, the longest first: those of the languages and of the labels.
+
+    Of a label only letters count. A sign taken for a word would make `[[1]]` a marker of its own beside `> [1]`.
+    """
     words = {word for language in languages.values() for word in language.cited_as}
-    words |= {form.label.partition("{")[0].lstrip("[").strip() for form in formats.values() if not form.markup}
+    begins = (form.label.partition("{")[0] for form in formats.values() if not form.markup)
+    words |= {word[0] for begin in begins if (word := _LABEL_WORDS.search(begin))}
     return sorted({word.lower() for word in words if word}, key=lambda word: (-len(word), word))

@@ -243,15 +243,17 @@ def _cased(character: str) -> str:
 def _atoms(form: str) -> list[str]:
     """The atoms of a pattern for a line that begins like `form`: patterns of one character each, with few exceptions.
 
-    A form with words matches with blanks and emphasis between them, and with longer rows of the same sign. A form of
-    signs alone matches as it is: before a blank if it ends in one (`## `), else alone on its line (`---`).
+    Signs alone match as they are: before a blank if the form ends in one (`## `), else alone on their line (`---`).
+    Beside words, and where the form has blanks, blanks and emphasis may stand, and a row of one sign may be longer.
     """
-    parts = [match[0] for match in _PARTS.finditer(form)]
+    found = [*_PARTS.finditer(form)]
+    parts = [match[0] for match in found]
     is_word = [part == "{}" or _WORD.search(part) is not None for part in parts]
     atoms: list[str] = []
     for at, part in enumerate(parts):
         sign = re.escape(part[0])
-        if at and any(is_word[at - 1 : at + 1]):
+        apart = at and found[at - 1].end() < found[at].start()
+        if apart or (at and any(is_word[at - 1 : at + 1])):
             atoms.append(_BETWEEN)
         if part == "{}":
             atoms.append("[0-9]+")

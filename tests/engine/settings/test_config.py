@@ -10,10 +10,12 @@ import pytest
 
 from ctxassembly import AssemblyConfig, MetadataKeys, TokenBudget
 from ctxassembly.errors import ConfigError, CtxAssemblyError
+from ctxassembly.wording.formats import FORMATS as OWN
+from ctxassembly.wording.languages import LANGUAGES
 
 WHOLE = "an integer"
 ORDERS = "one of 'documents', 'relevance', 'edges', 'interleaved', 'document_order', 'reverse', 'stable'"
-FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a function from Heading to str"
+FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("min_overlap_chars", "an integer of at least 0", [-1, 20.0, "20", None]),
         ("max_overlap_chars", "an integer of at least 21", [0, 20, 350.0, "350"]),
         ("format", FORMATS, ["markdown", None, ["xml"]]),
-        ("language", "one of 'en', 'nl', 'de', 'fr', 'es'", ["it", "NL", None, ["de"]]),
+        ("language", f"one of {str([*LANGUAGES])[1:-1]}", ["xx", "NL", None, ["de"]]),
         ("separator", "one of 'blank', 'rule'", ["---", None]),
         ("header_keys", "a tuple of metadata keys", [None, 7, ("",), (7,)]),
         ("supplement_separator", "one line of text without {}, or None", ["", "a\nb", "{}", 3]),
@@ -95,8 +97,8 @@ def test_the_table_above_has_every_parameter():
         ("choose_by", ["query", "rank"]),
         ("pool_window", [None, 0, 16]),
         ("stop_below", [None, 0, 0.5, 1]),
-        ("format", ["numbered", "source", "xml", "grouped", "minimal", str]),
-        ("language", ["en", "nl", "de", "fr", "es"]),
+        ("format", [*OWN, str]),
+        ("language", [*LANGUAGES]),
         ("separator", ["blank", "rule"]),
         ("header_keys", [(), ("author", "a.b")]),
         ("supplement_gate", [None, bool]),
