@@ -1,6 +1,8 @@
-"""All that may be used -> what stands in the context.
+"""Choosing, from all usable candidates to those that stand.
 
-The part of the flow that may ask a language model: what it extracts from chunks that don't fit whole.
+Selection comes first (`selection.py`), with the answers of a language model if one compresses. Then the room that is
+left goes to duplicates of what was left out; where nothing fits at all, the best hit stands alone; and in the end
+sentences that two passages share are said once. It is the one place that takes a chosen layout for the context's.
 """
 
 from __future__ import annotations

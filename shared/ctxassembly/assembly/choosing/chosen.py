@@ -17,7 +17,7 @@ class Chosen:
 
     layout: Layout
     level: Header
-    """How much is written around the text."""
+    """The level of the headers: how much is written around the text."""
     beside: Supplemented
     usable: tuple[Candidate, ...]
     """All that there was to choose from, in its present form."""

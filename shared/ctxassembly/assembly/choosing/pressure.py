@@ -1,4 +1,4 @@
-"""What gives way where not everything fits, before anything is weighed against anything else.
+"""Relief where not everything fits, before candidates are weighed against each other.
 
 Hits below the floor go first, then crumbs, then the ends of long chunks. Each step is taken only as long as not
 everything fits, and none of them leaves nothing.

@@ -46,7 +46,7 @@ class Repeats(NamedTuple):
     """The candidates that lose sentences, by key."""
 
     forms: dict[int, Candidate]
-    """What is left of each that has something left."""
+    """The rest of each that has one."""
     gone: dict[int, Candidate]
     """For each that has nothing left, the candidate that has most of it."""
     where: dict[int, Candidate]
@@ -75,7 +75,7 @@ class _Cut(NamedTuple):
     other: int
     """The place of the other line."""
     there: int
-    """Where in it they begin."""
+    """The place in it at which they begin."""
     chars: int
 
 

@@ -1,4 +1,4 @@
-"""What stands -> what stands with each run of sentences once, and what comes in where they were.
+"""Sentences that two passages share are said once, and others come in where they were.
 
 After the budget, not before it: of two copies that one may go which the other one's place in the context makes
 superfluous, not one whose other copy has no room.

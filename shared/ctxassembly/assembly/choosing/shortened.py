@@ -1,4 +1,9 @@
-"""What stands of an item that doesn't fit: a form that a model chose, its best sentences, or its beginning."""
+"""The part of an item that doesn't fit: a form that a model chose, its best sentences, or its beginning.
+
+The order is that of trust. A model's excerpt was asked for; the best sentences answer the query by its words; a
+beginning is only what comes first. For the best candidate of all there is always a part, however small the budget:
+then the header gives way before the text does.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +27,15 @@ HEADER_SHARE = 4
 
 
 class Edge(NamedTuple):
-    """What becomes of an item that doesn't fit."""
+    """The rules for an item that doesn't fit."""
 
     at_edge: AtEdge = "skip"
-    """What follows it: the next one, nothing, or as much of its beginning as fits and then nothing."""
+    """The next item follows, none does, or its beginning stands and then none does."""
     cuts_hits: bool = False
-    """True if as much as fits of a hit's beginning is taken whatever follows."""
+    """True if the beginning of a hit stands, whatever follows."""
     min_chunk_tokens: int = 0
     forms: Mapping[int, Candidate] = MappingProxyType({})
-    """What a model chose of candidates, by key: taken before anything else if it fits."""
+    """The excerpts that a model made of candidates, by key: taken before anything else if they fit."""
     sentences: BestSentences | None = None
     """Ranks the sentences of any item that doesn't fit; as many as fit are taken."""
     answers: BestSentences | None = None
@@ -52,7 +57,7 @@ def in_part(layout: Layout, item: Sequence[Candidate], edge: Edge) -> Sequence[C
 
 
 def best_in_part(layout: Layout, best: Candidate, edge: Edge) -> Sequence[Candidate]:
-    """As much as fits of the best candidate of all below its full header; nothing if that has to be shortened, too."""
+    """The part of the best candidate of all that fits below its full header; none if that has to be shortened, too."""
     if rests := _compressed(layout, [best], edge):
         return rests
     if edge.answers and (rests := fitting_excerpt(edge.answers([best]), layout.fits)):
@@ -99,7 +104,7 @@ def _compressed(layout: Layout, item: Sequence[Candidate], edge: Edge) -> Sequen
 
 
 def _rest_of(layout: Layout, candidate: Candidate, edge: Edge) -> Sequence[Candidate]:
-    """As many of the candidate's first sentences as fit beside what stands; nothing if they say too little."""
+    """The candidate's first sentences, as many as fit beside what stands; nothing if they say too little."""
     room = (layout.max_tokens - layout.token_count) * MOST_CHARS_PER_TOKEN
     within = candidate.text[:room]
     ends = [end for end in sentence_ends(within) if end < len(within.rstrip())]  # the room ends no sentence

@@ -1,7 +1,7 @@
-"""What stands of a line of text, statement by statement.
+"""Lines of text that stand, statement by statement.
 
-A line is the text that chunks make together. Where only slices of a chunk are kept, some of its statements stand, some
-don't, and one that stands in part doesn't count as standing: a reader of the other copy would miss the rest.
+A line is the text that chunks make together. Where only slices of a chunk are kept, not all of its statements
+stand. One that stands in part doesn't count: whoever has only that copy would miss the rest.
 """
 
 from __future__ import annotations

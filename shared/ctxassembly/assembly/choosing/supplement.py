@@ -22,7 +22,7 @@ from ctxassembly.tokens.counter import Counter
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
 
 EVIDENCE_SHARE = 2
-"""Where anything was retrieved, at least one half of the budget is for it."""
+"""A supplement takes one part in so many of the budget at most, where anything was retrieved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Situation:
     similarity: float | None
     """The highest vector similarity that the hits' metadata tell (`MetadataKeys.similarity`), whatever their order."""
     intent: str | None
-    """As the `Supplement` has it."""
+    """The supplement's `intent`."""
 
 
 Given: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
@@ -102,7 +102,7 @@ def supplemented(
 
 
 def _within_cap(text: str, share: int, config: AssemblyConfig, counter: Counter) -> Supplemented:
-    """As many of the sentences of `text` as the cap and one part in `share` of the budget have room for."""
+    """The block of the first sentences of `text` that fit in the cap, and in one part in `share` of the budget."""
     renderer = Renderer(config)
     cap = min(config.supplement_max_tokens, config.token_limit // share)
     most_chars = config.max_characters // share if config.max_characters else None

@@ -24,7 +24,7 @@ from ctxassembly.data.pieces import GAP, Header, Joint, Label, Part, Piece
 from ctxassembly.tokens.counter import Measured
 
 Joints = Callable[[Chunk, Chunk, bool], "Joint | None"]
-"""How a chunk continues the one before it, given whether they are adjacent; None if there is a gap between them."""
+"""From two chunks, and True if they are adjacent, to the joint at which the second continues the first, if any."""
 
 MANY = 32
 """Stretches of a document beyond which only those around a chunk are looked at."""

@@ -59,11 +59,11 @@ class Layout:
     last: Group | None = None
     """The group that comes last in the order of documents."""
     total: Size = NOTHING
-    """What all groups take, each with a separator after it, where counts add up."""
+    """The sum of the sizes of all groups, each with a separator after it, where counts add up."""
     settled: int = 0
     """The tokens of it that stay whatever joins others."""
     last_try: list[Try] = field(default_factory=list, init=False)
-    """What was asked last, with full headers: what fits is mostly selected then. A cache, and none of its value."""
+    """The last try with full headers: candidates that fit are mostly selected next. A cache, no part of the value."""
 
     @property
     def max_tokens(self) -> int:

@@ -1,4 +1,4 @@
-"""How groups of chunks become blocks of text for one config: joined, divided into labels, arranged, written, measured.
+"""Groups set into blocks of text for one config: joined, divided into labels, arranged, written, measured.
 
 It knows what is the same for every selection: the config, how two chunks meet, what a group has been found to take. So
 all the layouts of one assembly share one typesetter, and what it found out for one it needn't find out for the next.
@@ -88,7 +88,7 @@ class Typesetter:
         }
 
     def joint(self, first: Chunk, second: Chunk, adjacent: bool) -> Joint | None:
-        """How `second` continues `first`; None if there is a gap between them."""
+        """The joint at which `second` continues `first`; None if there is a gap between them."""
         key = (id(first), id(second), adjacent)
         if key not in self._joints:
             config = self.config
