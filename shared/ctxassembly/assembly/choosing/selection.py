@@ -139,7 +139,8 @@ class Selector:
         beyond = {each.key for each in candidates if each.distance > config.window}
         if not beyond:
             return Filled({}, {})
-        better = units_of(layout.lines(candidates), self.query or "").beyond(candidates, config.window)
+        units = units_of(layout.lines(candidates), self.query or "", function_words=config.function_words)
+        better = units.beyond(candidates, config.window)
         filled = fill(layout, better, "chunk", at_edge=config.at_edge, min_chunk_tokens=config.min_chunk_tokens)
         poor = dict.fromkeys(beyond - {each.key for each in better}, LeftOut(BEYOND, 0))
         return Filled(poor | self._told(better, filled.left_out), filled.shortened)

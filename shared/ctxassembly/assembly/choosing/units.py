@@ -12,10 +12,11 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ctxassembly.assembly.choosing.asked import factors_of
 from ctxassembly.assembly.choosing.scale import Filled
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate, LeftOut
@@ -160,8 +161,14 @@ class Units:
         return Filled(left_out, shortened)
 
 
-def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None, weights: Weights = WEIGHTS) -> Units:
-    """The units of all lines, with their value for `query`.
+def units_of(
+    lines: Iterable[Line],
+    query: str,
+    stop_below: float | None = None,
+    weights: Weights = WEIGHTS,
+    function_words: Collection[str] | None = None,
+) -> Units:
+    """The units of all lines, with their value for `query`, of which `function_words` say little, as in the config.
 
     Not worth its room is what falls below the best by more than the part of `weights.words` that `stop_below` leaves.
     """
@@ -182,7 +189,7 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
             shares.append(Share(candidate, begin, end, places))
     # By chunks: among sentences even a word that every chunk has is rare.
     stems_of = [_joined(found, share.places) for share in shares]
-    bm25 = Bm25(stems_of, within=long)
+    bm25 = Bm25(stems_of, factors_of(query, function_words), within=long)
     matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
     by_words = _added([0.0] * len(units), weights.chunk, _of_chunks(shares, stems_of, len(units), bm25))
     by_words = _added(by_words, weights.section, _of_sections(units, found, bm25))

@@ -49,7 +49,8 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
         grain = under_pressure([len(each.text) for each in candidates], room)
     hits = _hits(candidates) if config.stop_below is None else []
     held = bool(hits) and _all_fit(layout, hits, room)
-    units = units_of(layout.lines(candidates), query, config.stop_below, HELD if held else WEIGHTS)
+    weights = HELD if held else WEIGHTS
+    units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words)
     if grain == "sentence":
         best = units.best_of(hits) if held else frozenset[int]()
         if packed := pack(layout, units, chars_per_token, best):

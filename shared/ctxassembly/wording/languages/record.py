@@ -71,6 +71,17 @@ class Language:
     supplement_rule: str
     concise: str
 
+    # In queries: small letters, parted by blanks.
+    function_words: str
+    """Articles, pronouns, prepositions and the like, which say little of what is asked for.
+
+    Those of Snowball (BSD-3-Clause, https://snowballstem.org/algorithms/) in NLTK's edition, as bm25s 0.3.16 (MIT) has
+    them, less what is more often another word ("estado", "été"). No package of such words is a dependency: the longer
+    lists of stop-words and stopwordsiso have "computer" and "research" among them, bm25s and NLTK bring much else.
+    """
+    asking_words: str
+    """More of them, our own: words that ask a question or tell what to do with the answer."""
+
     def guarded_lines(self) -> tuple[str, ...]:
         """How our lines in this language begin."""
         supplement = without_ending(self.supplement)
