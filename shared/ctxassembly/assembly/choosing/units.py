@@ -1,8 +1,9 @@
 """What each sentence of the candidates is worth to a reader with a query: no model, no index, any language.
 
 A sentence is worth more the better its chunk was ranked, the more of the query's words it, its surroundings, its chunk
-and its section have, and the more hits its document has. The weights were fitted on question sets with marked evidence,
-and are flat: half or twice of one moves the share of the evidence that is found by a hundredth.
+and its section have, and the more hits its document has; words like "what" and "explain" weigh half. The weights were
+fitted on question sets with marked evidence, and are flat: half or twice of one moves the share of the evidence that is
+found by a hundredth.
 """
 
 from __future__ import annotations

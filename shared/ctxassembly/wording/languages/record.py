@@ -16,7 +16,7 @@ def without_ending(line: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """One language. Headers, prompts, guards and the reading of answers are all made of these words.
+    """One language. Headers, prompts, guards and the reading of answers and queries are all made of these words.
 
     {} stands for what is filled in. Imperatives are formal, as one writes to a stranger.
     """
