@@ -252,11 +252,11 @@ def effective(options: dict[str, Any]) -> dict[str, Any]:
     grain = options.get("granularity", "auto")
     idle: set[str] = set()
     if not by_query:
-        idle |= {"stop_below", "pool_window"}
+        idle |= {"stop_below", "function_words", "pool_window"}
     elif grain == "sentence":
         idle |= {"at_edge", "compress"}
     if grain == "document":
-        idle |= {"stop_below", "pool_window"}
+        idle |= {"stop_below", "function_words", "pool_window"}
     if options.get("supplement_gate") is not None:
         idle |= {"supplement_threshold"}
     if grain == "passage":

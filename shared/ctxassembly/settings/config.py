@@ -403,9 +403,11 @@ _WITHOUT_EFFECT = (
     ("sentence", "at_edge", "skip", "say granularity='chunk'"),
     ("sentence", "compress", "none", "say granularity='chunk'"),
     ("document", "stop_below", None, "say granularity='auto'"),
+    ("document", "function_words", None, "say granularity='auto'"),
     ("document", "pool_window", None, "say window=3, or granularity='auto'"),
     ("passage", "pool_window", None, "say window=3, or granularity='auto'"),
     ("rank", "stop_below", None, "say choose_by='query'"),
+    ("rank", "function_words", None, "say choose_by='query'"),
     ("rank", "pool_window", None, "say window=3, or choose_by='query'"),
 )
 """Granularities, and choosing by rank: what has no effect there, its default, and what would have one."""

@@ -202,9 +202,11 @@ def test_zones_that_leave_nothing_name_what_they_take():
         ({"granularity": "sentence"}, "at_edge", "truncate"),
         ({"granularity": "sentence"}, "compress", "llm"),
         ({"granularity": "document"}, "stop_below", 0.5),
+        ({"granularity": "document"}, "function_words", ("what",)),
         ({"granularity": "document"}, "pool_window", 3),
         ({"granularity": "passage"}, "pool_window", 0),
         ({"choose_by": "rank"}, "stop_below", 0),
+        ({"choose_by": "rank"}, "function_words", ()),
         ({"choose_by": "rank"}, "pool_window", 3),
     ],
 )
