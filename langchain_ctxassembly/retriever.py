@@ -17,6 +17,7 @@ from typing_extensions import Self, override
 
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for
 from ctxassembly.conversations.labels import OfCall
+from ctxassembly.data.checks import check_int
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
@@ -99,9 +100,13 @@ class ContextAssemblyRetriever(BaseRetriever):
             labels: as for `ContextAssembler`.
 
         Raises:
-            ValueError: `assembler` is given together with a setting of its own, or the search has a filter that can't
-                be applied to the neighbours.
+            ValueError: `assembler` is given together with a setting of its own, `hits` is below 1, or the search has a
+                filter that can't be applied to the neighbours.
         """
+        if not isinstance(vectorstore, VectorStore):
+            instead = ": write ContextAssemblyRetriever(retriever=...)" if isinstance(vectorstore, Runnable) else ""
+            raise ConfigError("vectorstore", "a VectorStore", vectorstore, instead)
+        check_int("hits", hits, 1)
         own = (config, store, neighbours, on_fetched, labels)
         if assembler is not None and any(setting is not None for setting in own):
             raise ConfigError(

@@ -28,6 +28,10 @@ def number_chunks(
     id and index go into the metadata, under the first of their `keys`. Those that are there already stay, and so do ids
     that aren't random: it may be called again. Inputs are never changed.
 
+    Two documents under one source, such as a file that two tenants have, need a document id each beforehand, in
+    `metadata["document_id"]`. Else they are numbered as one, or, in two calls, get the same ids, and the vector store
+    replaces the one by the other.
+
     >>> split = [Document(text, metadata={"source": "gastro.pdf"}) for text in ("Drink water.", "Then rest.")]
     >>> [document.id for document in number_chunks(split)]
     ['gastro.pdf#0', 'gastro.pdf#1']

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import count, decision, hits_of, standing
-from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.presets import BY_USE, PUBLISHED
 
 PROSE = " ".join(f"Sentence {n} of the lease says that the tenant pays by the third of the month." for n in range(700))
@@ -54,6 +54,43 @@ def test_a_best_hit_larger_than_the_budget_stands_up_to_the_end_of_a_sentence_or
     hits = [Hit(Chunk("l0", "lease", LONG[kind], index=0), 0.9), Hit(PARKING, 0.8)]
     written = stands_first(assemble(hits, AssemblyConfig(**options)), LONG[kind], 8_000)
     assert written.endswith("." if kind == "prose" else ("|", ":", "]"))
+
+
+CLAUSE = (
+    f"{'Where the lessee fails to remedy a breach within fourteen days of a notice in writing, ' * 8}the lease ends."
+)
+SPOKEN = "".join(chr(0x4E00 + n * 7 % 997) for n in range(1_800))
+TRANSCRIPT = f"{SPOKEN}租客每月三日前付租金{SPOKEN[::-1]}"
+
+
+@pytest.mark.parametrize("limit", [40, 80, 120])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_sentence_that_answers_is_cut_before_a_lesser_hit_stands_in_its_place(limit: int, place: int):
+    hits = [Hit(PARKING)]
+    hits.insert(place, Hit(Chunk("l0", "lease", CLAUSE, index=0)))
+    context = assemble(hits, AssemblyConfig(max_tokens=limit), query="What if the lessee fails to remedy a breach?")
+    assert 0.9 * limit < context.token_count <= limit
+    assert decision(context, "l0").outcome == "cut"
+    assert "fails to remedy a breach within fourteen days" in context.text
+
+
+def test_no_hit_makes_room_for_a_part_of_a_neighbour():
+    answer = Chunk("l0", "lease", "Rent is due on the third. The lease ends in May.", index=0)
+    store = MemoryStore([answer, Chunk("l1", "lease", CLAUSE, index=1)])
+    query = "What if the lessee fails to remedy a breach within fourteen days of a notice?"
+    for extra in ((), (Hit(PARKING),), tuple(Hit(Chunk(f"p{n}", f"{n}", f"Lot {n} is free. " * 9)) for n in range(3))):
+        context = assemble([Hit(answer), *extra], AssemblyConfig(max_tokens=70), query=query, store=store)
+        assert "l0" in standing(context)
+        assert "Rent is due on the third." in context.text
+
+
+def test_text_without_stops_or_blanks_is_not_left_out_whole():
+    hits = hits_of([Chunk("l0", "lease", TRANSCRIPT, index=0), PARKING])
+    for query in ("租客付租金", "Where may I park?"):
+        context = assemble(hits, AssemblyConfig(max_tokens=1_000), query=query)
+        assert context.token_count > 400
+        assert decision(context, "l0").outcome == "cut"
+        assert ("租客每月三日前付租金" in context.text) == (query == "租客付租金")
 
 
 @pytest.mark.parametrize("name", BY_USE | PUBLISHED)

@@ -47,3 +47,13 @@ def test_so_it_does_by_the_bookend_rule() -> None:
     text, _ = assembled(small)
     assert "The tenant of room 0 pays" in text
     assert "[...]" in text
+
+
+def test_the_answer_is_cut_in_a_small_window_rather_than_that_a_lesser_hit_stands_alone() -> None:
+    clause = f"{'Where the tenant fails to pay within fourteen days of a notice in writing, ' * 8}the lease ends."
+    found = [Document(clause, metadata={"source": "lease.txt"}), Document("Parking is free.")]
+    assembler = ContextAssembler(config=AssemblyConfig(max_tokens=100))
+    context = assembler.as_context().invoke({"documents": found, "query": "What if the tenant fails to pay?"})
+    assert "the tenant fails to pay within fourteen days" in context.text
+    assert context.trace.shortened
+    assert 90 < context.token_count <= 100

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Hit, assemble
-from ctxassembly.errors import InputError
+from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, to_messages
 from langchain_samples import document, documents, vector_store
 
@@ -55,6 +55,20 @@ def test_documents_are_no_hits(hits: Any, instead: str) -> None:
 def test_a_wrong_parameter_names_the_right_one(make: Any, settings: dict[str, Any], instead: str) -> None:
     with pytest.raises(ValueError, match=re.escape(instead)):
         make(**settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "message"),
+    [
+        (SEARCH, {}, "vectorstore must be a VectorStore, got VectorStoreRetriever"),
+        (SEARCH, {}, ": write ContextAssemblyRetriever(retriever=...)"),
+        (VECTORSTORE.embeddings, {}, "vectorstore must be a VectorStore, got"),
+        (VECTORSTORE, {"hits": 0}, "hits must be an integer of at least 1, got 0"),
+    ],
+)
+def test_only_a_vector_store_can_be_searched_for_hits(given: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        ContextAssemblyRetriever.from_vectorstore(given, **settings)
 
 
 def test_what_is_made_already_is_taken_as_it_is() -> None:

@@ -97,6 +97,12 @@ def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invok
     assert warned(lambda: invoke(ContextAssembler(), [Document("One."), Document("Two.")])) == []
 
 
+def test_chunks_that_lack_a_document_alone_are_not_said_to_lack_an_index(invoke: Any) -> None:
+    chunks = [Document(each.page_content, metadata={"chunk_index": at}) for at, each in enumerate(split())]
+    (message,) = warned(lambda: invoke(over(stored(chunks))))
+    assert "can't be joined with what stands next to them, since they have neither document_id nor source;" in message
+
+
 def test_numbered_chunks_under_random_ids_are_told(invoke: Any) -> None:
     chunks = number_chunks(split())
     made = over(stored([each.model_copy(update={"id": None}) for each in chunks]))

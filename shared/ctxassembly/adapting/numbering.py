@@ -67,6 +67,9 @@ def number_chunks(
     order. A chunk without a document takes its source (`keys.source`) for one, else `document_id`. Indexes and ids that
     are there stay, but for random ids (UUIDs of version 4). Links to ids that change are changed with them.
 
+    Two documents under one source, such as a file that two tenants have, need a document id each beforehand. Else they
+    are numbered as one, or, in two calls, get the same ids, and a store replaces the one by the other.
+
     >>> chunks = [Chunk("", "gastro.pdf", text) for text in ("Drink water.", "Then rest.")]
     >>> [(chunk.id, chunk.index) for chunk in number_chunks(chunks)]
     [('gastro.pdf#0', 0), ('gastro.pdf#1', 1)]

@@ -10,7 +10,8 @@ Three things end a sentence, and everything else is an exception to one of them:
 - in Thai and Lao, which have no stops, a blank. They put blanks between phrases, too, so phrases are gathered until
   they have `PHRASE_CHARS` characters.
 
-Text that has no end for `LONGEST` characters, such as a transcript, is cut at a blank about every `CUT` characters.
+Text that has no end for `LONGEST` characters, such as a transcript, is cut at a blank about every `CUT` characters; in
+Chinese and Japanese, which write no blanks, at a comma, else between two signs.
 
 One regular expression finds the candidates, and the loop in `tiles` drops the exceptions. Both take time linear in the
 text, whatever the text is: hostile texts are tried in the tests.
@@ -47,7 +48,10 @@ LONGEST, CUT = 1_200, 400
 
 A longer one is no sentence but, say, a transcript without stops. Whole, none of it would fit where there is less room.
 """
-_BLANK = re.compile(r"\s(?=\S)")
+_COMMA = re.compile("[，、；：]")
+_SIGN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+"""Kana and Han."""
+_BLANK_OR_SIGN = re.compile(rf"\s(?=\S)|[{_SIGN}](?=[{_SIGN}])")
 _BLANKS = re.compile(r"\s+")
 # The number of an item stays with the item: alone it says nothing.
 _NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]\s*")
@@ -96,10 +100,15 @@ def _cut(text: str, begin: int, end: int) -> Iterator[int]:
     """Ends of the parts of the tile from `begin` to `end`: several if it is too long, and no row of a table."""
     if end - begin > LONGEST and not _ROW.match(text, begin):
         begin = end - len(text[begin:end].lstrip())
-        while end - begin > 2 * CUT and (blank := _BLANK.search(text, begin + CUT, end)):
-            begin = blank.end()
+        while end - begin > 2 * CUT and (at := _pause(text, begin + CUT, end)):
+            begin = at.end()
             yield begin
     yield end
+
+
+def _pause(text: str, begin: int, end: int) -> re.Match[str] | None:
+    """Where to cut after `begin`."""
+    return _COMMA.search(text, begin, min(begin + CUT, end)) or _BLANK_OR_SIGN.search(text, begin, end)
 
 
 def sentence_ends(text: str, begin: int = 0) -> list[int]:

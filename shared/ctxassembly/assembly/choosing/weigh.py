@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.cut import last_fitting
 from ctxassembly.assembly.choosing.fill import runs
 from ctxassembly.assembly.choosing.pack import pack, reduced
 from ctxassembly.assembly.choosing.scale import Filled
-from ctxassembly.assembly.choosing.units import HELD, WEIGHTS, Units, units_of
+from ctxassembly.assembly.choosing.units import HELD, LEAST_CHARS, WEIGHTS, Units, units_of
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.reasons import STOPPED
@@ -51,9 +51,13 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
     held = bool(hits) and _all_fit(layout, hits, room)
     weights = HELD if held else WEIGHTS
     units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words)
+    first: Candidate | None = None
     if grain == "sentence":
         best = units.best_of(hits) if held else frozenset[int]()
-        if packed := pack(layout, units, chars_per_token, best):
+        packed = pack(layout, units, chars_per_token, best)
+        if packed and layout.is_empty:
+            first = _too_long(units, packed.forms)
+        if packed and first is None:
             layout.take(packed.candidates)
             filled = units.filled(candidates, packed.forms, packed.chars_per_token)
             return Weighed(filled, (), {}, units if held else None)
@@ -64,6 +68,8 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
     ranked = units.by_value(each for each in candidates if each.key not in poor)
     if grain == "passage":
         ranked = [each for run in runs(ranked) for each in run]
+    if first is not None:
+        ranked = [first, *(each for each in ranked if each.key != first.key)]
     return Weighed(None, ranked, stopped, units if held else None)
 
 
@@ -104,6 +110,16 @@ def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: G
         rest = {key: form for key, form in packed.forms.items() if key not in forms}
     layout.take(list(rest.values()))
     return units.filled(candidates, {**rest, **forms}, chars_per_token)
+
+
+def _too_long(units: Units, standing: Collection[int]) -> Candidate | None:
+    """The best sentence of all, if a hit has it and it is too long to stand: it is cut before a lesser one stands."""
+    long = (place for place, unit in enumerate(units.units) if unit.end - unit.start >= LEAST_CHARS)
+    best = max(long, key=units.values.__getitem__, default=-1)
+    if any(best in share.places and share.candidate.key in standing for share in units.shares):
+        return None
+    with_it = (each for each in reduced(units, {best}).values() if each.is_hit)
+    return min(with_it, key=lambda each: each.rank, default=None)
 
 
 def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:

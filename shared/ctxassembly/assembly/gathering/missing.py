@@ -162,10 +162,14 @@ def _unplaced(
 
 def _without_place(unplaced: Sequence[Chunk], of: int, keys: MetadataKeys) -> str:
     nameless = sum(hit.document_id == hit.id for hit in unplaced)
-    lacking = f"no {keys.index[0]} and no links"
+    lacks: list[str] = []
+    # A hit without a document has lost its index.
+    if nameless < len(unplaced) or any(keys.read(hit.metadata, "index") is None for hit in unplaced):
+        lacks.append(f"no {keys.index[0]} and no links")
     if nameless:
         whose = "" if nameless == len(unplaced) else f" ({nameless:,} of them)"
-        lacking += f", and neither {keys.document_id[0]} nor {keys.source[0]}{whose}"
+        lacks.append(f"neither {keys.document_id[0]} nor {keys.source[0]}{whose}")
+    lacking = ", and ".join(lacks)
     first = shown(unplaced[0].id, _ID_CHARS)
     return (
         f"{len(unplaced):,} of {of:,} {'hit' if of == 1 else 'hits'} can't be joined with what stands next to them, "
