@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -16,6 +16,7 @@ from ctxassembly.data.checks import check_int
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.settings.uses import PUBLISHED_RULES, USES
+from ctxassembly.text.words import words
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
 from ctxassembly.wording.forms import sayable
@@ -96,6 +97,10 @@ class AssemblyConfig:
         query, or with `at_edge`, `compress` or `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence
         before a lesser one takes its place.
     choose_by: "query" values text by rank and by the words of the query, "rank" by rank alone, as published rules do.
+    function_words: words of a query that say little of what is asked for, and weigh half. None takes those of its
+        language, the one of which it has most: "what", "the", "explain", "waarom". Words of your own, in any case, take
+        their place, and () has all words weigh alike. A word that only begins like one keeps its weight, and in a query
+        that has no other words all do.
     stop_below: makes the budget a cap instead of a target, 0 to 1; None fills the budget. Text worth less than this is
         left out although it would fit. The best sentence is worth 1, a sentence of the same rank without any word of
         the query 0; a chunk is worth as much as its best sentence, a passage as its best chunk. Measured on three sets
@@ -190,6 +195,7 @@ class AssemblyConfig:
     encoding: str | Callable[[str], int] = DEFAULT_ENCODING
     granularity: Granularity = "auto"
     choose_by: ChooseBy = "query"
+    function_words: Collection[str] | None = None
     stop_below: float | None = None
     at_edge: AtEdge = "skip"
     min_chunk_tokens: int = 0
@@ -249,11 +255,21 @@ class AssemblyConfig:
         if not isinstance(lines, (tuple, list)) or not all(isinstance(key, str) and key.strip() for key in lines):
             raise ConfigError("header_keys", "a tuple of metadata keys", self.header_keys)
         object.__setattr__(self, "header_keys", tuple(lines))
+        self._check_words()
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
         if self.page_base is not None:
             check_int("page_base", self.page_base, 0, 1)
             object.__setattr__(self, "keys", replace(self.keys, page_base=self.page_base))
+
+    def _check_words(self) -> None:
+        given = (self.function_words,) if isinstance(self.function_words, str) else self.function_words
+        if given is not None:
+            found = [words(each) if isinstance(each, str) else [] for each in given] if _is_collection(given) else [[]]
+            if not all(found):
+                raise ConfigError("function_words", "a collection of words, or None", self.function_words)
+            # In order, so that equal settings are shown alike; as a query's words are, so that these are found there.
+            object.__setattr__(self, "function_words", tuple(sorted({word for each in found for word in each})))
 
     def _check_numbers(self) -> None:
         check_int("window", self.window, 0, MAX_WINDOW)
@@ -395,9 +411,11 @@ _WITHOUT_EFFECT = (
     ("sentence", "at_edge", "skip", "say granularity='chunk'"),
     ("sentence", "compress", "none", "say granularity='chunk'"),
     ("document", "stop_below", None, "say granularity='auto'"),
+    ("document", "function_words", None, "say granularity='auto'"),
     ("document", "pool_window", None, "say window=3, or granularity='auto'"),
     ("passage", "pool_window", None, "say window=3, or granularity='auto'"),
     ("rank", "stop_below", None, "say choose_by='query'"),
+    ("rank", "function_words", None, "say choose_by='query'"),
     ("rank", "pool_window", None, "say window=3, or choose_by='query'"),
 )
 """A granularity (or "rank"), a setting without effect there, its default, and the settings to use instead."""
@@ -416,6 +434,10 @@ _CHOICES = (
     ("on_store_error", OnStoreError),
     ("neighbours", Neighbours),
 )
+
+
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, (tuple, list, set, frozenset))
 
 
 def _is_number(value: Any) -> bool:

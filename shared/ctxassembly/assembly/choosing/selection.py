@@ -146,7 +146,8 @@ class Selector:
         beyond = {each.key for each in candidates if each.distance > config.window}
         if not beyond:
             return Filled(layout, {}, {})
-        better = units_of(layout.lines(candidates), self.query or "").beyond(candidates, config.window)
+        units = units_of(layout.lines(candidates), self.query or "", function_words=config.function_words)
+        better = units.beyond(candidates, config.window)
         edge = Edge(at_edge=config.at_edge, min_chunk_tokens=config.min_chunk_tokens)
         filled = fill(layout, better, "chunk", edge)
         poor = dict.fromkeys(beyond - {each.key for each in better}, LeftOut(BEYOND, 0))
@@ -229,7 +230,10 @@ class Selector:
         return None if self.config.compress == "none" else self._ranking(layout, candidates)
 
     def _ranking(self, layout: Layout, candidates: Sequence[Candidate]) -> BestSentences:
-        return best_sentences(lambda: units_of(layout.lines(candidates), self.query or ""), self.query)
+        function_words = self.config.function_words
+        return best_sentences(
+            lambda: units_of(layout.lines(candidates), self.query or "", function_words=function_words), self.query
+        )
 
 
 @dataclass(frozen=True)

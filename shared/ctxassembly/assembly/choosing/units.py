@@ -4,7 +4,8 @@ The candidates are laid onto lines of text and divided into units: sentences, or
 value is a sum of signals, each in parts of the best unit's. The retriever tells of chunks: the rank of the nearest hit,
 the distance from it, and how many good hits the document has. The words of the query tell at four widths: in the unit
 itself, in the units beside it, in its chunk, and in its section, since a heading holds for all that stands below it.
-Words weigh as BM25 has it, by chunks: among sentences even a word that every chunk has is rare.
+Words weigh as BM25 has it, by chunks: among sentences even a word that every chunk has is rare. Function words of the
+query ("what", "explain") weigh half.
 
 Of the words, those of the chunk weigh most and those of the unit itself least. The weights were fitted on question sets
 with marked evidence, and are flat: half or twice of one moves the share of the evidence that is found by a hundredth,
@@ -18,10 +19,11 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ctxassembly.assembly.choosing.asked import factors_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.text.bm25 import Bm25
@@ -152,8 +154,14 @@ class Units:
         }
 
 
-def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None, weights: Weights = WEIGHTS) -> Units:
-    """Divide all lines into units and value them for `query`.
+def units_of(
+    lines: Iterable[Line],
+    query: str,
+    stop_below: float | None = None,
+    weights: Weights = WEIGHTS,
+    function_words: Collection[str] | None = None,
+) -> Units:
+    """Divide all lines into units and value them for `query`, of which `function_words` say little, as in the config.
 
     A unit is not worth its room if it falls below the best by more than (1 - `stop_below`) x `weights.words`.
     """
@@ -174,7 +182,7 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
             shares.append(Share(candidate, begin, end, places))
     # By chunks: among sentences even a word that every chunk has is rare.
     stems_of = [_joined(found, share.places) for share in shares]
-    bm25 = Bm25(stems_of, within=long)
+    bm25 = Bm25(stems_of, factors_of(query, function_words), within=long)
     matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
     by_words = _added([0.0] * len(units), weights.chunk, _of_chunks(shares, stems_of, len(units), bm25))
     by_words = _added(by_words, weights.section, _of_sections(units, found, bm25))

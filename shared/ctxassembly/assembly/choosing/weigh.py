@@ -58,7 +58,8 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
         if config.granularity == "auto" and grain == "sentence":
             grain = under_pressure([len(candidate.text) for candidate in candidates], room)
     held = bool(hits) and _all_fit(layout, hits, room)
-    units = units_of(layout.lines(candidates), query, config.stop_below, HELD if held else WEIGHTS)
+    weights = HELD if held else WEIGHTS
+    units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words)
     weighed = None
     if grain == "sentence":
         weighed = _by_sentences(layout, candidates, units, hits if held else ())

@@ -1,8 +1,8 @@
 """The languages that contexts and prompts are written in, one file each.
 
-To add one, copy a file, translate each string, and add its name to `Code`: headers, prompts, guards and the reading of
-answers follow. The words of every language are guarded in contexts of all languages, since an answer doesn't tell which
-context it has read.
+To add one, copy a file, translate each string, put in its own function words, and add its name to `Code`: headers,
+prompts, guards, the reading of answers and of queries follow. The words of every language are guarded in contexts of
+all languages, since an answer doesn't tell which context it has read.
 """
 
 from __future__ import annotations

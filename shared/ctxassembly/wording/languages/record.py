@@ -20,7 +20,7 @@ def without_ending(line: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """One language. Headers, prompts, guards and the reading of answers are all made of these words.
+    """One language. Headers, prompts, guards and the reading of answers and queries are all made of these words.
 
     {} is where a value is filled in. Imperatives are formal, as to a stranger.
     """
@@ -74,6 +74,17 @@ class Language:
     no_labels: str
     supplement_rule: str
     concise: str
+
+    # In queries: small letters, parted by blanks.
+    function_words: str
+    """Articles, pronouns, prepositions and the like, which say little of what is asked for.
+
+    Those of Snowball (BSD-3-Clause, https://snowballstem.org/algorithms/) in NLTK's edition, as bm25s 0.3.16 (MIT) has
+    them, less what is more often another word ("estado", "été"). No package of such words is a dependency: the longer
+    lists of stop-words and stopwordsiso have "computer" and "research" among them, bm25s and NLTK bring much else.
+    """
+    asking_words: str
+    """More of them, our own: words that ask a question or tell what to do with the answer."""
 
     def guarded_lines(self) -> tuple[str, ...]:
         """The beginnings of our lines in this language."""
