@@ -265,11 +265,13 @@ class AssemblyConfig:
     def _check_words(self) -> None:
         given = (self.function_words,) if isinstance(self.function_words, str) else self.function_words
         if given is not None:
-            found = [words(each) if isinstance(each, str) else [] for each in given] if _is_collection(given) else [[]]
+            found = (
+                [words(entry) if isinstance(entry, str) else [] for entry in given] if _is_collection(given) else [[]]
+            )
             if not all(found):
                 raise ConfigError("function_words", "a collection of words, or None", self.function_words)
             # In order, so that equal settings are shown alike; as a query's words are, so that these are found there.
-            object.__setattr__(self, "function_words", tuple(sorted({word for each in found for word in each})))
+            object.__setattr__(self, "function_words", tuple(sorted({word for entry in found for word in entry})))
 
     def _check_numbers(self) -> None:
         check_int("window", self.window, 0, MAX_WINDOW)

@@ -27,4 +27,6 @@ def function_words(words: Iterable[str]) -> frozenset[str]:
 
 @cache
 def _of_each_language() -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(f"{language.function_words} {language.asking_words}".split()) for language in LANGUAGES.values())
+    return tuple(
+        frozenset(f"{language.function_words} {language.asking_words}".split()) for language in LANGUAGES.values()
+    )

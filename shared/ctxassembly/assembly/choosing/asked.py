@@ -1,4 +1,4 @@
-"""How much each word of a query says of what is asked for, beside how rare it is."""
+"""The weight of a query's words beside their rareness: function words say little of what is asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ctxassembly.text.words import words
 from ctxassembly.wording.function_words import function_words
 
 LITTLE = 0.5
-"""What a function word weighs beside another word that is as rare."""
+"""The weight of a function word beside another word that is as rare."""
 
 
 def factors_of(query: str, lesser: Collection[str] | None = None) -> Mapping[str, float]:
@@ -25,6 +25,6 @@ def factors_of(query: str, lesser: Collection[str] | None = None) -> Mapping[str
 
 
 def _forms(some: Iterable[str]) -> set[str]:
-    """What is looked for in texts to find `some` words."""
+    """The forms by which `some` words are found in texts."""
     text = " ".join(some)
     return {*stems(text), *long_words(text)}
