@@ -35,7 +35,7 @@ def stages(context: Assembled) -> Html:
             number(stage.elapsed_ms, 2),
             numbers=(1, 3, 4),
         )
-        for place, each in enumerate(trace.stages)
+        for place, stage in enumerate(trace.stages)
     ]
     way = " → ".join(map(number, funnel(trace))) or "0"
     columns = ("stage", "chunks", "what is left", "tokens saved", "ms")
