@@ -5,7 +5,7 @@ what would have been chosen of it. Two things differ:
 
 - Here mostly the sentences of one chunk compete, and signals of chunk and section say the same of all of them. So the
   words of a sentence itself weigh more (`OWN`): one in two questions of a set find .770 of the evidence in place of
-  .766, as the mean of 500 to 4,000 tokens, and as much on two more sets (`python -m quality --strategies compress`).
+  .766, as the mean of 500 to 4,000 tokens, and no less on two more sets (`python -m quality --strategies compress`).
 - Numbers, dates and names weigh more, in the query and beside it, as the published rules have it: they are asked for
   most, and a summary loses them first. Without a query they alone decide within a chunk.
 """
