@@ -47,7 +47,7 @@ def choose(
     chosen = _alone(selection, lineage, log) or _standing(selection, lineage, log)
     log.stage("budget", len(chosen.usable), len(chosen.taken))
     if selector.says_once and chosen.level is Header.FULL:
-        whole = {each.key: each for each in selection.candidates if each.key in selection.shortened}
+        whole = {candidate.key: candidate for candidate in selection.candidates if candidate.key in selection.shortened}
         once = said_once(chosen, whole, selector, lineage)
         if once.layout is not chosen.layout:
             log.stage("repeats", len(chosen.taken), len(once.taken))
@@ -87,11 +87,11 @@ def _with_duplicates(selection: Selection, selector: Selector, second_chances: S
 def _standing(selection: Selection, lineage: Lineage, log: Log) -> Chosen:
     """The selection as it is, and a note if the best hit is cut."""
     short, candidates = selection.shortened, selection.candidates
-    taken = tuple(lineage.change(each, short.get(each.key, each)) for each in selection.standing)
+    taken = tuple(lineage.change(candidate, short.get(candidate.key, candidate)) for candidate in selection.standing)
     best = short.get(candidates[0].key) if candidates else None
     if best and best.shortened_by == "budget":
         log.notes.append(_shortening(best, Header.FULL, alone=len(taken) == 1))
-    usable = tuple(short.get(each.key, each) for each in candidates)
+    usable = tuple(short.get(candidate.key, candidate) for candidate in candidates)
     return Chosen(selection.layout, Header.FULL, selection.beside, usable, taken, selection.left_out, {})
 
 

@@ -68,7 +68,7 @@ def extract(
         notes.append("compress: a language model needs a query, extractive instead")
         return Extracted({}, frozenset())
     asked = candidates[: max(1, min(MOST_TEXTS, room // SENTENCE_TOKENS))]
-    prompts = tuple(PROMPT.format(query=query, text=each.text, irrelevant=IRRELEVANT) for each in asked)
+    prompts = tuple(PROMPT.format(query=query, text=candidate.text, irrelevant=IRRELEVANT) for candidate in asked)
     try:
         answers: Sequence[Any] = yield CompressTexts(prompts, config.llm_timeout_seconds)
     except Exception as error:  # noqa: BLE001 - it stands in the place of each answer

@@ -47,8 +47,8 @@ def relieve(
         notes.append(f"{why.reason}: the best hit, {shown(candidates[0].chunk.id, 80)}, makes room for others")
     limit = config.max_chunk_tokens
     if limit is not None and not layout.fits(standing):
-        limited = {each.key: _limited(layout, each, limit, best_sentences) for each in standing}
-        candidates = [limited.get(each.key, each) for each in candidates]
+        limited = {candidate.key: _limited(layout, candidate, limit, best_sentences) for candidate in standing}
+        candidates = [limited.get(candidate.key, candidate) for candidate in candidates]
     return Relieved(tuple(candidates), left_out, tuple(notes))
 
 
@@ -56,14 +56,18 @@ def _below_floor(layout: Layout, candidates: Sequence[Candidate], floor: float |
     """The hits with a score below `floor`, and the neighbours that are there because of them."""
     if floor is None or layout.fits(candidates):
         return []
-    low = {each.rank for each in candidates if each.is_hit and each.score is not None and each.score < floor}
-    return [each for each in candidates if each.rank in low]
+    low = {
+        candidate.rank
+        for candidate in candidates
+        if candidate.is_hit and candidate.score is not None and candidate.score < floor
+    }
+    return [candidate for candidate in candidates if candidate.rank in low]
 
 
 def _too_short(layout: Layout, candidates: Sequence[Candidate], least: int) -> list[Candidate]:
     if not least or layout.fits(candidates):
         return []
-    return [each for each in candidates if layout.text_tokens(each) < least]
+    return [candidate for candidate in candidates if layout.text_tokens(candidate) < least]
 
 
 def _gone(
@@ -72,11 +76,11 @@ def _gone(
     """Those that go, by key; nobody if that would be everyone."""
     if len(going) == len(standing):
         return {}
-    return {each.key: LeftOut(reason, layout.text_tokens(each)) for each in going}
+    return {candidate.key: LeftOut(reason, layout.text_tokens(candidate)) for candidate in going}
 
 
 def _without(candidates: Sequence[Candidate], left_out: Container[int]) -> tuple[Candidate, ...]:
-    return tuple(each for each in candidates if each.key not in left_out)
+    return tuple(candidate for candidate in candidates if candidate.key not in left_out)
 
 
 def _limited(layout: Layout, candidate: Candidate, limit: int, best_sentences: BestSentences | None) -> Candidate:

@@ -55,8 +55,8 @@ def best_sentences(units: Callable[[], Units], query: str | None) -> BestSentenc
 
     def best(some: Sequence[Candidate]) -> list[Sentence]:
         found = [(*scored(sentence), sentence) for candidate in some for sentence in sentences(candidate)]
-        useful = [each for each in found if each[1]] or found
-        return [sentence for _, _, sentence in sorted(useful, key=lambda each: -each[0])]
+        useful = [ranked for ranked in found if ranked[1]] or found
+        return [sentence for _, _, sentence in sorted(useful, key=lambda ranked: -ranked[0])]
 
     return best
 

@@ -82,7 +82,11 @@ def said_once(chosen: Chosen, whole: Mapping[int, Candidate], selector: Selector
 def _cut(state: _Round, found: Repeats, selector: Selector) -> _Cut | None:
     """The layout without what is repeated; None if that is no smaller."""
     chosen = state.chosen
-    forms = {each.key: found.forms.get(each.key, each) for each in chosen.taken if each.key not in found.gone}
+    forms = {
+        candidate.key: found.forms.get(candidate.key, candidate)
+        for candidate in chosen.taken
+        if candidate.key not in found.gone
+    }
     layout = selector.layout_of(tuple(forms.values()), chosen.usable, chosen.beside)
     if layout is None or layout.token_count >= chosen.layout.token_count:
         return None
@@ -91,7 +95,7 @@ def _cut(state: _Round, found: Repeats, selector: Selector) -> _Cut | None:
 
 def _longer(state: _Round, found: Repeats, cut: _Cut, selector: Selector) -> _Cut:
     """The same with all of what the budget had cut but what is repeated, if that fits."""
-    shortened = (key for key, each in cut.forms.items() if each.shortened_by == FOR_BUDGET and key in state.whole)
+    shortened = (key for key, form in cut.forms.items() if form.shortened_by == FOR_BUDGET and key in state.whole)
     rests = {key: _rest(state.whole[key], found.lost.get(key, ())) for key in shortened}
     longer = {key: rest for key, rest in rests.items() if rest is not None}
     if not longer:
@@ -105,16 +109,16 @@ def _settled(state: _Round, found: Repeats, cut: _Cut, lineage: Lineage) -> _Rou
     """The state once `cut` stands: those of which nothing is left are copies of who has it."""
     chosen, whole = state.chosen, state.whole
     waits = _waiting(state, found)
-    lineage.drop((each for each in chosen.taken if each.key not in waits), found.gone, REPEATED)
+    lineage.drop((candidate for candidate in chosen.taken if candidate.key not in waits), found.gone, REPEATED)
     now = {**cut.forms, **waits}
     # What was changed here is no longer what the budget left of it.
-    changed = {each.key for each in chosen.usable if now.get(each.key, each) is not each}
+    changed = {candidate.key for candidate in chosen.usable if now.get(candidate.key, candidate) is not candidate}
     usable = tuple(
-        lineage.change(each, now.get(each.key, each))
-        for each in chosen.usable
-        if each.key not in found.gone or each.key in waits
+        lineage.change(candidate, now.get(candidate.key, candidate))
+        for candidate in chosen.usable
+        if candidate.key not in found.gone or candidate.key in waits
     )
-    left_out = {key: LeftOut(FOR_BUDGET, cut.layout.text_tokens(each)) for key, each in waits.items()}
+    left_out = {key: LeftOut(FOR_BUDGET, cut.layout.text_tokens(candidate)) for key, candidate in waits.items()}
     settled = replace(
         chosen,
         layout=cut.layout,
@@ -123,7 +127,7 @@ def _settled(state: _Round, found: Repeats, cut: _Cut, lineage: Lineage) -> _Rou
         left_out=chosen.left_out | left_out,
         elsewhere={**chosen.elsewhere, **found.where},
     )
-    return _Round(settled, {key: each for key, each in whole.items() if key not in changed}, cut.back)
+    return _Round(settled, {key: candidate for key, candidate in whole.items() if key not in changed}, cut.back)
 
 
 def _waiting(state: _Round, found: Repeats) -> dict[int, Candidate]:
@@ -136,13 +140,13 @@ def _refilled(state: _Round, selector: Selector, lineage: Lineage) -> _Round:
     """The state with those that wait and have room now."""
     chosen = state.chosen
     without_room = for_budget(chosen.left_out)
-    waiting = [each for each in chosen.usable if each.key in without_room][:MOST_OFFERED]
+    waiting = [candidate for candidate in chosen.usable if candidate.key in without_room][:MOST_OFFERED]
     layout, came = selector.come_in(chosen.layout, waiting)
-    whole = {**state.whole, **{each.key: each for each in chosen.usable if each.key in came}}
+    whole = {**state.whole, **{candidate.key: candidate for candidate in chosen.usable if candidate.key in came}}
     refilled = replace(
         chosen,
         layout=layout,
-        usable=tuple(lineage.change(each, came.get(each.key, each)) for each in chosen.usable),
+        usable=tuple(lineage.change(candidate, came.get(candidate.key, candidate)) for candidate in chosen.usable),
         taken=(*chosen.taken, *came.values()),
         left_out={key: why for key, why in chosen.left_out.items() if key not in came},
     )
@@ -151,7 +155,7 @@ def _refilled(state: _Round, selector: Selector, lineage: Lineage) -> _Round:
 
 def _rest(candidate: Candidate, lost: Iterable[Span]) -> Candidate | None:
     """`candidate` without what is `lost`; None if nothing is left."""
-    kept = tuple(each for span in candidate.slices for each in without(span, tuple(lost)))
+    kept = tuple(part for span in candidate.slices for part in without(span, tuple(lost)))
     if kept == candidate.slices:
         return candidate
     rest = candidate._replace(kept=kept, shortened_by=candidate.shortened_by or REPEATED)

@@ -80,7 +80,7 @@ class Selector:
 
     def room(self, selection: Selection) -> int:
         """The tokens, about, that are left for the rest by all that stands whole."""
-        whole = (each for each in selection.standing if each.key not in selection.shortened)
+        whole = (candidate for candidate in selection.standing if candidate.key not in selection.shortened)
         most = min(self.config.token_limit, (self.config.max_characters or math.inf) / TYPICAL_CHARS_PER_TOKEN)
         return int(most - sum(map(selection.layout.text_tokens, whole)))
 
@@ -91,12 +91,12 @@ class Selector:
         """
         layout = self._layout(before.candidates, before.beside)
         left_out = {key: why for key, why in before.left_out.items() if why.reason != FOR_BUDGET}
-        gone = [each for each in before.candidates if each.key in extracted.irrelevant]
+        gone = [candidate for candidate in before.candidates if candidate.key in extracted.irrelevant]
         notes = before.notes
         if len(gone) == len(before.candidates) - len(left_out):
             notes += ("compress: the model finds nothing relevant in any chunk, all stay",)
         else:
-            left_out |= {each.key: LeftOut(IRRELEVANT, layout.text_tokens(each)) for each in gone}
+            left_out |= {candidate.key: LeftOut(IRRELEVANT, layout.text_tokens(candidate)) for candidate in gone}
         offered = replace(before, layout=layout, left_out=left_out, notes=notes)
         return self._filled(offered, self._best_sentences(layout, before.candidates), extracted.forms)
 
@@ -106,12 +106,12 @@ class Selector:
 
     def come_in(self, layout: Layout, waiting: Sequence[Candidate]) -> tuple[Layout, dict[int, Candidate]]:
         """Select of those that the budget left out, now that there is more room in `layout`; their forms by key."""
-        offered = [each for each in waiting if not self.has_to_be_whole(each)]
+        offered = [candidate for candidate in waiting if not self.has_to_be_whole(candidate)]
         if not offered or self.config.at_edge != "skip" or self.config.stop_below is not None:
             return layout, {}
         filled = self.go_on(layout, offered)
-        came = [each for each in offered if each.key not in filled.left_out]
-        return filled.layout, {each.key: filled.shortened.get(each.key, each) for each in came}
+        came = [candidate for candidate in offered if candidate.key not in filled.left_out]
+        return filled.layout, {candidate.key: filled.shortened.get(candidate.key, candidate) for candidate in came}
 
     def layout_of(
         self, taken: Sequence[Candidate], candidates: Sequence[Candidate], beside: Supplemented
@@ -123,16 +123,16 @@ class Selector:
     def _selection(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         layout = self._layout(candidates, beside)
         best = self._best_sentences(layout, candidates)
-        rest = [each for each in candidates if not layout.holds(each)]
-        near = [each for each in rest if each.distance <= self.config.window]
+        rest = [candidate for candidate in candidates if not layout.holds(candidate)]
+        near = [candidate for candidate in rest if candidate.distance <= self.config.window]
         if self._by_query and self.config.stop_below is None and layout.may_fit(near) and layout.fits(near):
             filled = self._beyond(layout.plus(near), candidates)
             return Selection(filled.layout, tuple(candidates), filled.left_out, filled.shortened, beside, ())
         relieved = relieve(layout, rest, self.config, best)
-        now = {each.key: after for each, after in zip(rest, relieved.candidates, strict=True)}
+        now = {candidate.key: after for candidate, after in zip(rest, relieved.candidates, strict=True)}
         offered = Selection(
             layout,
-            tuple(now.get(each.key, each) for each in candidates),
+            tuple(now.get(candidate.key, candidate) for candidate in candidates),
             relieved.left_out,
             {},
             beside,
@@ -143,14 +143,14 @@ class Selector:
     def _beyond(self, layout: Layout, candidates: Sequence[Candidate]) -> Filled:
         """Select from beyond a window that stands whole: only what is worth more than a hit that is read anyway."""
         config = self.config
-        beyond = {each.key for each in candidates if each.distance > config.window}
+        beyond = {candidate.key for candidate in candidates if candidate.distance > config.window}
         if not beyond:
             return Filled(layout, {}, {})
         units = units_of(layout.lines(candidates), self.query or "", function_words=config.function_words)
         better = units.beyond(candidates, config.window)
         edge = Edge(at_edge=config.at_edge, min_chunk_tokens=config.min_chunk_tokens)
         filled = fill(layout, better, "chunk", edge)
-        poor = dict.fromkeys(beyond - {each.key for each in better}, LeftOut(BEYOND, 0))
+        poor = dict.fromkeys(beyond - {candidate.key for candidate in better}, LeftOut(BEYOND, 0))
         return filled._replace(left_out=poor | self._with_reasons(better, filled.left_out))
 
     def _filled(
@@ -159,10 +159,10 @@ class Selector:
         """Fill the layout of `offered` with those of its candidates that aren't left out already."""
         layout = offered.layout
         without_room = self._unwhole(offered)
-        candidates = [each for each in offered.undecided if each.key not in without_room]
+        candidates = [candidate for candidate in offered.undecided if candidate.key not in without_room]
         weighed = self._weighed(layout, candidates)
         filled = self._fill(layout, weighed, best, forms)
-        hits = [each for each in candidates if each.is_hit]
+        hits = [candidate for candidate in candidates if candidate.is_hit]
         if weighed.held and any(hit.key in filled.left_out for hit in hits) and layout.fits(hits):
             filled = hold(layout, candidates, weighed.held, self.grain)
         left_out = self._with_reasons(offered.candidates, offered.left_out | without_room | filled.left_out)
@@ -170,12 +170,14 @@ class Selector:
 
     def _unwhole(self, offered: Selection) -> dict[int, LeftOut]:
         """The neighbours that have to stand whole and can't, by key: no part of them may. A hit may stand in part."""
-        neighbours = (each for each in offered.undecided if not each.is_hit and self.has_to_be_whole(each))
-        return {each.key: LeftOut(FOR_BUDGET, offered.layout.text_tokens(each)) for each in neighbours}
+        neighbours = (
+            candidate for candidate in offered.undecided if not candidate.is_hit and self.has_to_be_whole(candidate)
+        )
+        return {candidate.key: LeftOut(FOR_BUDGET, offered.layout.text_tokens(candidate)) for candidate in neighbours}
 
     def _with_reasons(self, candidates: Sequence[Candidate], left_out: Mapping[int, LeftOut]) -> dict[int, LeftOut]:
         """`left_out`, with "beyond the window" as the reason for those of `candidates` outside it."""
-        beyond = {each.key for each in candidates if each.distance > self.config.window}
+        beyond = {candidate.key for candidate in candidates if candidate.distance > self.config.window}
         return {key: why._replace(reason=BEYOND) if key in beyond else why for key, why in left_out.items()}
 
     def _weighed(self, layout: Layout, candidates: Sequence[Candidate]) -> Weighed:
@@ -210,13 +212,16 @@ class Selector:
 
     def _misses(self, selection: Selection) -> bool:
         """True if a hit that has to stand whole doesn't."""
-        hits = (each for each in selection.candidates if each.is_hit and self.has_to_be_whole(each))
-        return not all(selection.stands(each, whole=True) for each in hits)
+        hits = (candidate for candidate in selection.candidates if candidate.is_hit and self.has_to_be_whole(candidate))
+        return not all(selection.stands(candidate, whole=True) for candidate in hits)
 
     def _unkept(self, candidates: Sequence[Candidate]) -> list[str]:
         """A note on each hit that has to stand whole and can't."""
-        hits = (each for each in candidates if each.is_hit and self.has_to_be_whole(each))
-        return [f"keep_whole: {shown(each.chunk.id, 80)} does not fit whole, treated as any other" for each in hits]
+        hits = (candidate for candidate in candidates if candidate.is_hit and self.has_to_be_whole(candidate))
+        return [
+            f"keep_whole: {shown(candidate.chunk.id, 80)} does not fit whole, treated as any other"
+            for candidate in hits
+        ]
 
     def _layout(self, candidates: Sequence[Candidate], beside: Supplemented) -> Layout:
         """The layout of a supplement and those of `candidates` that have to stand whole and can."""
@@ -253,21 +258,25 @@ class Selection:
     @property
     def standing(self) -> tuple[Candidate, ...]:
         """Those that stand, as they were offered."""
-        return tuple(each for each in self.candidates if each.key not in self.left_out)
+        return tuple(candidate for candidate in self.candidates if candidate.key not in self.left_out)
 
     @property
     def undecided(self) -> list[Candidate]:
         """Those that neither stand in the layout nor are left out."""
-        return [each for each in self.candidates if each.key not in self.left_out and not self.layout.holds(each)]
+        return [
+            candidate
+            for candidate in self.candidates
+            if candidate.key not in self.left_out and not self.layout.holds(candidate)
+        ]
 
     @property
     def waiting(self) -> tuple[Candidate, ...]:
         """Those that the budget left out or took in part, best first."""
-        return tuple(each for each in self.candidates if self._waits(each))
+        return tuple(candidate for candidate in self.candidates if self._waits(candidate))
 
     def stands(self, candidate: Candidate, *, whole: bool) -> bool:
         """True if `candidate` stands; if it has to be `whole`, nothing may have been taken from it."""
-        standing = any(each is candidate for each in self.candidates)
+        standing = any(own is candidate for own in self.candidates)
         return standing and candidate.key not in self.left_out and not (whole and candidate.key in self.shortened)
 
     def _waits(self, candidate: Candidate) -> bool:

@@ -126,7 +126,9 @@ class Units:
         ranked, words = self.by_value(candidates), self._by_candidate(self.words)
         last = max((place for place, candidate in enumerate(ranked) if candidate.is_hit), default=0)
         least = words[ranked[last].key]
-        return [each for each in ranked[:last] if each.distance > window and words[each.key] > least]
+        return [
+            candidate for candidate in ranked[:last] if candidate.distance > window and words[candidate.key] > least
+        ]
 
     def best_of(self, hits: Iterable[Candidate]) -> frozenset[int]:
         """The place of the best sentence of each of `hits`: of the next best where another hit has the same."""
@@ -209,7 +211,7 @@ def _mean_and_best(values: Iterable[float]) -> float:
 
 def _of_chunks(shares: Sequence[Share], words: Sequence[Sequence[str]], units: int, bm25: Bm25) -> list[float]:
     """The score of the best chunk that has a part of each of the `units`, by the query's words in the chunks."""
-    scores = bm25.scores([(each, share.end - share.begin) for each, share in zip(words, shares, strict=True)])
+    scores = bm25.scores([(found, share.end - share.begin) for found, share in zip(words, shares, strict=True)])
     best = [0.0] * units
     for share, score in sorted(zip(shares, scores, strict=True), key=lambda scored: scored[1]):
         best[share.places.start : share.places.stop] = [score] * len(share.places)

@@ -105,7 +105,9 @@ def _by_sentences(
     packed = pack(layout, units, _chars_per_token(layout, candidates), units.best_of(held))
     if packed and layout.is_empty and (first := _too_long(units, packed.forms)):
         weighed = _ranked(layout, candidates, units, "sentence")
-        return weighed._replace(ranked=[first, *(each for each in weighed.ranked if each.key != first.key)])
+        return weighed._replace(
+            ranked=[first, *(candidate for candidate in weighed.ranked if candidate.key != first.key)]
+        )
     return Weighed(_packed(layout, packed, units, candidates)) if packed else None
 
 
@@ -115,20 +117,24 @@ def _too_long(units: Units, standing: Collection[int]) -> Candidate | None:
     best = max(long, key=units.values.__getitem__, default=-1)
     if any(best in share.places and share.candidate.key in standing for share in units.shares):
         return None
-    with_it = (each for each in reduced(units, {best}).values() if each.is_hit)
-    return min(with_it, key=lambda each: each.rank, default=None)
+    with_it = (candidate for candidate in reduced(units, {best}).values() if candidate.is_hit)
+    return min(with_it, key=lambda candidate: candidate.rank, default=None)
 
 
 def _ranked(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: Granularity) -> Weighed:
     """The candidates that are worth their room by value, those of a passage together."""
     poor = units.poor()
     if grain == "passage":  # whole, for the best that it has
-        passages = [frozenset(each.key for each in passage) for passage in passages_of(candidates)]
+        passages = [frozenset(candidate.key for candidate in passage) for passage in passages_of(candidates)]
         poor = set().union(*(passage for passage in passages if passage <= poor))
-    ranked = units.by_value(each for each in candidates if each.key not in poor)
+    ranked = units.by_value(candidate for candidate in candidates if candidate.key not in poor)
     if grain == "passage":
-        ranked = [each for passage in passages_of(ranked) for each in passage]
-    stopped = {each.key: LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if each.key in poor}
+        ranked = [candidate for passage in passages_of(ranked) for candidate in passage]
+    stopped = {
+        candidate.key: LeftOut(STOPPED, layout.text_tokens(candidate))
+        for candidate in candidates
+        if candidate.key in poor
+    }
     return Weighed(None, ranked, stopped)
 
 
@@ -141,7 +147,7 @@ def _most_whole(
     """
 
     def after(number: int) -> dict[int, Candidate]:
-        return {each.key: short[each.key] for each in ranked[number:] if each.key in short}
+        return {candidate.key: short[candidate.key] for candidate in ranked[number:] if candidate.key in short}
 
     def fits(number: int) -> bool:
         return layout.fits([*ranked[:number], *after(number).values()])
@@ -161,7 +167,9 @@ def _with_sentences(
     chars_per_token = _chars_per_token(layout, candidates)
     layout = layout.plus(whole)
     forms = {candidate.key: candidate for candidate in whole}
-    best = units.best_of(each for each in units.by_value(candidates) if each.is_hit and each.key not in forms)
+    best = units.best_of(
+        candidate for candidate in units.by_value(candidates) if candidate.is_hit and candidate.key not in forms
+    )
     taken = {place for share in units.shares if share.candidate.key in forms for place in share.places}
     packed = pack(layout, units, chars_per_token, best, taken - best, LINKED)
     if packed and rest.keys() <= packed.forms.keys():

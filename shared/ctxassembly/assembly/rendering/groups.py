@@ -111,7 +111,7 @@ class Group:
         self.begin = begin
         self.end = end
         # A beginning of a text that is cut may have nothing but blanks, and then no passage.
-        written = (each.passage[0].candidate for each in stretches if each.passage)
+        written = (stretch.passage[0].candidate for stretch in stretches if stretch.passage)
         first = next(written, stretches[0].candidates[0])
         self.document_id = first.chunk.document_id
         self.place = relevance, self.document_id, first.position

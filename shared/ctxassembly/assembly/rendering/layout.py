@@ -124,7 +124,7 @@ class Layout:
     def fits(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
         """True if the whole context keeps within `max_tokens` and `max_characters` with `candidates` besides."""
         longest = self.max_tokens * LONGEST_TOKEN if self.typesetter.counter.additive else math.inf
-        long = any(len(each.chunk.text) > longest or each.read_from is not None for each in candidates)
+        long = any(len(candidate.chunk.text) > longest or candidate.read_from is not None for candidate in candidates)
         if (long or len(candidates) > MANY) and not self.may_fit(candidates):
             return False
         tried = self._try(candidates, level, exact=False)
@@ -147,7 +147,7 @@ class Layout:
         if self.typesetter.adds_up:
             gone, come = self._exchange(tried.changed, exact=True)
             total = _exchanged(total, gone, come)
-            settled += sum(each.settled for each in come) - sum(each.settled for each in gone)
+            settled += sum(group.settled for group in come) - sum(group.settled for group in gone)
         last = self._last_with(tried.changed) if tried.changed else self.last
         for group in tried.changed.values():
             group.before = None  # it is measured; a chain of all former groups would keep them alive

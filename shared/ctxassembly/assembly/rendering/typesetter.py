@@ -143,7 +143,7 @@ class Typesetter:
         run, label, leads = arranged
         key = (label, leads, level)
         if run.written is None or run.written[0] != key:
-            blocks = [self.renderer.block(label + step, each, level) for step, each in enumerate(arranged.labelled)]
+            blocks = [self.renderer.block(label + step, parts, level) for step, parts in enumerate(arranged.labelled)]
             run.written = key, blocks
         return run.written[1]
 
