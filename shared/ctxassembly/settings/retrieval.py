@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from ctxassembly.data.checks import MOST, check_int
@@ -97,7 +96,7 @@ class RetrievalConfig:
     keyword_weight: float = 0.6
     rrf_k: float = 60.0
     boosts: tuple[Boost, ...] = ()
-    affinity: Mapping[str, Mapping[str, float]] = field(default=MappingProxyType({}), hash=False)
+    affinity: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
     category_key: str = "category"
     rescue: Rescue = "last"
     rescue_terms: int = 2
