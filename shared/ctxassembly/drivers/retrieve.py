@@ -64,7 +64,7 @@ def retrieve(
         SearchError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
     config = _checked(config)
-    asked = _Asked.of(index, embed, channels, rerankers)
+    asked = _Asked.of(index, _embedding(embed, "embed_query"), channels, rerankers)
     answer = asked.answer()
 
     def ask(request: Together) -> list[Any]:
@@ -87,7 +87,7 @@ async def aretrieve(
 ) -> Retrieved:
     """The same as `retrieve`, awaited. Arguments that can only be called are called in threads."""
     config = _checked(config)
-    asked = _Asked.of(index, embed, channels, rerankers)
+    asked = _Asked.of(index, _embedding(embed, "aembed_query", "embed_query"), channels, rerankers)
     answer = asked.awaitable_answer()
 
     async def ask(request: Together) -> list[Any]:
@@ -138,7 +138,7 @@ class _Asked:
     rerankers: Sequence[Ask]
 
     @classmethod
-    def of(cls, index: object, embed: object, channels: object, rerankers: object) -> _Asked:
+    def of(cls, index: object, embed: Ask | None, channels: object, rerankers: object) -> _Asked:
         """The same, checked.
 
         Raises:
@@ -154,7 +154,7 @@ class _Asked:
         for name in ("find_terms", "search"):
             if index is not None and not (hasattr(index, name) or hasattr(index, f"a{name}")):
                 raise InputError(f"index has no {name}(request): {type(index).__name__} is no index")
-        return cls(index, _embedding(embed), channels or {}, rerankers)
+        return cls(index, embed, channels or {}, rerankers)
 
     def answer(self) -> Callable[[SearchRequest], Any]:
         """A function from a request to its reply."""
@@ -195,9 +195,9 @@ class _Asked:
         return self.channels[request.channel]  # type: ignore[union-attr]
 
 
-def _embedding(embed: object) -> Ask | None:
-    """The function that embeds one text."""
-    function = getattr(embed, "embed_query", embed)
+def _embedding(embed: object, *methods: str) -> Ask | None:
+    """The function that embeds one text: the first of `methods` that `embed` has, or itself."""
+    function = next((getattr(embed, method) for method in methods if hasattr(embed, method)), embed)
     if not (function is None or callable(function)):
         raise InputError(f"embed must be a function from a text to its vector, or have embed_query, got {shown(embed)}")
     return function
