@@ -52,6 +52,8 @@ class ContextRetriever(BaseRetriever):
     embeddings: Any = None
     """An `Embeddings`, or a function from a text to its vector. Strategies "keyword" and "graph" need none."""
     config: InstanceOf[RetrievalConfig] = Field(default_factory=RetrievalConfig)
+    k: int | None = Field(default=None, ge=1)
+    """The number of chunks to retrieve, in place of `config.limit`. For one call: `invoke(query, k=3)`."""
     assembler: InstanceOf[ContextAssembler] = Field(default_factory=ContextAssembler)
     taxonomy: InstanceOf[Taxonomy] | None = None
     """The names of the field, by which words of the query are resolved."""
@@ -129,6 +131,7 @@ class ContextRetriever(BaseRetriever):
         }
 
     def _limited(self, k: int | None) -> RetrievalConfig:
+        k = self.k if k is None else k
         return self.config if k is None else replace(self.config, limit=k)
 
     def _condition(self, given: Any) -> Any:

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from ctxassembly.retrieval.taxonomy import Node, Relation, Taxonomy
     from ctxassembly.settings.config import AssemblyConfig
     from ctxassembly.settings.retrieval import Boost, RetrievalConfig
-    from ctxassembly.testing import MemoryStore
+    from ctxassembly.testing.index import MemoryIndex
+    from ctxassembly.testing.store import MemoryStore
     from ctxassembly.tokens.budget import TokenBudget
     from ctxassembly.tokens.history import History, trim_history
     from ctxassembly.wording.formats import Heading
@@ -92,6 +93,7 @@ __all__ = [
     "InputError",
     "Labels",
     "LanguageModel",
+    "MemoryIndex",
     "MemoryStore",
     "MetadataKeys",
     "MissingExtraError",
@@ -165,7 +167,8 @@ _HOMES = {
     "InputError": "errors",
     "Labels": "conversations.labels",
     "LanguageModel": "protocols",
-    "MemoryStore": "testing",
+    "MemoryIndex": "testing.index",
+    "MemoryStore": "testing.store",
     "MetadataKeys": "data.keys",
     "MissingExtraError": "errors",
     "Node": "retrieval.taxonomy",

@@ -23,7 +23,7 @@ from ctxassembly.data.requests import (
 )
 from ctxassembly.data.retrieved import Found, Retrieved, SearchMethod
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
-from ctxassembly.errors import ConfigError, SearchError
+from ctxassembly.errors import ConfigError, InputError, SearchError
 from ctxassembly.retrieval.boost import Classifier, attuned, boosted, by_key
 from ctxassembly.retrieval.evidence import evidence
 from ctxassembly.retrieval.fuse import fuse, merged, rankings, scored_by
@@ -207,7 +207,10 @@ def _rescue(
 def _ask(
     requests: Mapping[Channel, SearchRequest], config: RetrievalConfig, log: Log
 ) -> Generator[Together, Any, dict[Channel, Any]]:
-    """The replies that came, by channel. A failure is noted, or raised if the caller wants that."""
+    """The replies that came, by channel. A failure is noted, or raised if the caller wants that.
+
+    What the caller has to mend is raised in any case.
+    """
     if not requests:
         return {}
     log.round_trips += sum(not isinstance(request, EmbedTexts) for request in requests.values())
@@ -216,6 +219,8 @@ def _ask(
     for channel, answer in zip(requests, answers, strict=True):
         if not isinstance(answer, Exception):
             replies[channel] = answer
+        elif isinstance(answer, (ConfigError, InputError)):
+            raise answer  # a filter that can't be read, say: to go on without the channel would hide it
         elif config.on_search_error == "raise":
             raise SearchError(f"the {channel} channel failed: {failure(answer)}") from answer
         else:

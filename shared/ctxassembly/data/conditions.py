@@ -1,50 +1,62 @@
-"""A metadata filter as a test on documents, for stores that can't apply it themselves."""
+"""A metadata filter as a test on what has metadata: for stores and indexes that can't apply it themselves."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
-
-from langchain_core.documents import Document
+from typing import Any, Protocol, TypeVar
 
 from ctxassembly.data.keys import look_up
 from ctxassembly.errors import ConfigError
 
-Filter = Callable[[Document], bool] | Mapping[str, Any]
+
+class HasMetadata(Protocol):
+    """A chunk, or a document of a framework."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What a filter looks at."""
+
+
+Tested = TypeVar("Tested", bound=HasMetadata)
 Test = Callable[[Any], bool]
 
-FORMS = "a function Document -> bool, or a mapping of metadata keys to values or operators"
 
-
-def as_predicate(condition: Filter | None) -> Callable[[Document], bool]:
+def as_predicate(condition: Any, kind: str = "Chunk") -> Callable[[Tested], bool]:
     """The test that `condition` stands for: a function is its own; None and an empty mapping let everything pass.
 
     A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
     $nin $exists), or $and and $or with a list of mappings. All must hold. As in SQL, and since filters keep tenants
-    apart, a document without the key passes none of them but `{"$exists": False}`.
+    apart, what lacks the key passes none of them but `{"$exists": False}`. `kind` names in an error what is tested.
+
+    >>> from ctxassembly import Chunk
+    >>> of_a = as_predicate({"tenant": "a", "year": {"$gte": 2020}})
+    >>> of_a(Chunk("1", "d", "", metadata={"tenant": "a", "year": 2024})), of_a(Chunk("2", "d", ""))
+    (True, False)
 
     Raises:
         ConfigError: `condition` has another form. It is never ignored.
     """
     if callable(condition):
-        return condition
-    test = _mapping({} if condition is None else condition)
-    return lambda document: test(document.metadata)
+        passes: Callable[[Tested], bool] = condition
+        return passes
+    forms = f"a function {kind} -> bool, or a mapping of metadata keys to values or operators"
+    test = _mapping({} if condition is None else condition, forms)
+    return lambda tested: test(tested.metadata)
 
 
-def _mapping(condition: Any) -> Test:
+def _mapping(condition: Any, forms: str) -> Test:
     if not isinstance(condition, Mapping):
-        raise ConfigError("filter", FORMS, condition)
-    tests = [_entry(key, value) for key, value in condition.items()]
+        raise ConfigError("filter", forms, condition)
+    tests = [_entry(key, value, forms) for key, value in condition.items()]
     return lambda metadata: all(test(metadata) for test in tests)
 
 
-def _entry(key: Any, value: Any) -> Test:
+def _entry(key: Any, value: Any, forms: str) -> Test:
     if key in ("$and", "$or"):
         if not isinstance(value, (list, tuple)) or not value:
             raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
-        tests = [_mapping(each) for each in value]
+        tests = [_mapping(each, forms) for each in value]
         every = all if key == "$and" else any
         return lambda metadata: every(test(metadata) for test in tests)
     if not isinstance(key, str) or not key or key.startswith("$"):

@@ -1,4 +1,4 @@
-"""Public fakes: users test their chains with them, without a database."""
+"""A store of neighbours in memory."""
 
 from __future__ import annotations
 

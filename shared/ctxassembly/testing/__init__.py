@@ -1,0 +1,1 @@
+"""Public fakes: users test their chains with them, without a database."""
