@@ -1,0 +1,37 @@
+"""A question to retrieve for: all that one call may say besides the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ctxassembly.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, in the caller's words and as others have put it."""
+
+    text: str
+    """As it was asked. Rescue looks for its words; keyword search always asks for them."""
+    rewritten: str | None = None
+    """As a rewriting step put it, such as a follow-up made to stand alone. Vectors and assembly take it."""
+    intent: str | None = None
+    """What the user wants, by the labels of your own classifier. Affinity and lists depend on it."""
+    filter: Any = None
+    """As the index reads it. It holds in every channel, in rescue and among the chunks of lists."""
+
+    def under(self, filter: Any) -> Question:
+        """The same question with that filter.
+
+        Raises:
+            InputError: it has one already.
+        """
+        if self.filter is not None:
+            raise InputError("filter is given twice: in the Question and beside it")
+        return replace(self, filter=filter)
+
+    @property
+    def meant(self) -> str:
+        """The rewritten question, or the text where there is none."""
+        return self.rewritten or self.text

@@ -1,0 +1,76 @@
+"""Rescue: a chunk for each specific word of the question that no hit has.
+
+A specific word is a rare one. Long words are not: "behandelt" has nine letters and brought a chunk on wound care to the
+first label. Measured on Dutch standards and German paragraphs, evidence among the best 20 changes by +.005 / .000
+where only words that no chunk has are rescued, +.006 / +.002 up to one chunk, -.002 / +.005 up to five, and by -.006 on
+the Dutch ones up to 5 % of the chunks: a common word that no hit has is one that the answer doesn't need.
+
+A word that the index has is searched as it is; one that it hasn't by the words that it is part of, or nearly equals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.retrieved import Found
+from ctxassembly.data.searched import Scored, Term, Vocabulary
+from ctxassembly.settings.retrieval import RetrievalConfig
+from ctxassembly.text.words import plain, words
+
+PUBLISHED_SCORE = 0.85
+
+
+class Wanted(NamedTuple):
+    """A word of the question that no hit has, and the words of the index to search for."""
+
+    word: str
+    forms: tuple[Term, ...]
+
+
+def wanted(query: str, hits: Sequence[Chunk], vocabulary: Vocabulary, config: RetrievalConfig) -> list[Wanted]:
+    """The specific words of `query` that no hit has in its text or metadata, rarest first, at most `rescue_terms`."""
+    asked = set(words(query))
+    texts = [_all_text(chunk) for chunk in hits]
+    found: list[Wanted] = []
+    for term in sorted(vocabulary.terms, key=lambda term: term.chunks):
+        forms = (term,) if term.chunks else tuple(Term(near, 1) for near in term.near)
+        specific = term.chunks <= config.rescue_max_chunks or (
+            config.rescue_min_letters is not None and len(term.text) >= config.rescue_min_letters
+        )
+        word = plain(term.text)
+        if forms and specific and word in asked and not any(word in text for text in texts):
+            found.append(Wanted(term.text, forms))
+    return found[: config.rescue_terms]
+
+
+def rescued(terms: Sequence[Wanted], scored: Sequence[Scored]) -> list[Found]:
+    """The best chunk for each of `terms`; fewer where a chunk serves two, or none has the word."""
+    ranked = sorted(scored, key=lambda one: (-(one.keyword_score or 0.0), one.chunk.id))
+    brought: dict[str, Found] = {}
+    for term in terms:
+        forms = {form.text for form in term.forms}
+        best = next((one for one in ranked if forms & set(one.terms)), None)
+        if best is None:
+            continue
+        known = brought.get(best.chunk.id)
+        brought[best.chunk.id] = Found(
+            chunk=best.chunk,
+            score=0.0,  # its place decides
+            channels=("rescue",),
+            keyword_score=best.keyword_score,
+            terms=best.terms,
+            because_of=(*(known.because_of if known else ()), term.word),
+            published_score=PUBLISHED_SCORE,
+        )
+    return list(brought.values())
+
+
+def _all_text(chunk: Chunk) -> str:
+    """The chunk's text and all texts of its metadata (title, questions, summary), as words are compared.
+
+    As one string: a word counts as there, too, where it is a part of another, as "epilepsie" of "kinderepilepsie".
+    """
+    values = (value for value in chunk.metadata.values() if isinstance(value, (str, list, tuple)))
+    return plain(" ".join((chunk.text, *map(str, values))))
