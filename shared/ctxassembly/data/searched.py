@@ -44,6 +44,10 @@ class Vocabulary:
         return {term.text: _idf(min(term.chunks, self.chunks), self.chunks) for term in self.terms}
 
 
+ONCE = 0.1 / 1.64493406685
+"""The count of a word that occurs once, as `ts_rank` has it: repeated it adds less each time, and at most .039."""
+
+
 def _idf(having: int, chunks: int) -> float:
     return math.log(1 + (chunks - having + 0.5) / (having + 0.5))
 

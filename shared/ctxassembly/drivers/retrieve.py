@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ctxassembly.calls import await_all, call_all, in_thread, is_async
+from ctxassembly.data.chunks import Hit
 from ctxassembly.data.requests import EmbedTexts, FindTerms, RerankChunks, SearchChunks, SearchRequest, Together
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
@@ -212,9 +213,26 @@ def _arguments(request: Any) -> tuple[Any, ...]:
 
 
 def _read(request: SearchRequest, reply: Any) -> Any:
-    if not isinstance(request, EmbedTexts):
-        return reply
-    vector = [float(number) for number in reply[0]] if len(reply) == 1 and hasattr(reply[0], "__len__") else reply
-    if not len(vector) or any(hasattr(number, "__len__") for number in vector):
-        raise InputError(f"embed must return one vector for one text, got {shown(reply, 80)}")
-    return [[float(number) for number in vector]]
+    """The reply of a function of the caller's, checked: what is wrong with it is a failure of that channel alone."""
+    if isinstance(request, EmbedTexts):
+        return _vectors(reply)
+    if isinstance(request, RerankChunks):
+        try:
+            return [(int(place), None if score is None else float(score)) for place, score in reply]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a reranker must return (place, score) pairs, got {shown(reply, 80)}") from error
+    if not isinstance(reply, (list, tuple)) or not all(isinstance(hit, Hit) for hit in reply):
+        raise InputError(f"a channel must return a list of Hit, got {shown(reply, 80)}")
+    return reply
+
+
+def _vectors(reply: Any) -> list[list[float]]:
+    """One vector, which may come as a matrix of one row."""
+    try:
+        vector = reply[0] if len(reply) == 1 and hasattr(reply[0], "__len__") else reply
+        numbers = [float(number) for number in vector]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"embed must return one vector for one text, got {shown(reply, 80)}") from error
+    if not numbers:
+        raise InputError("embed must return one vector for one text, got an empty one")
+    return [numbers]

@@ -1,6 +1,6 @@
 """Retrieval itself: the steps in order, as a generator that asks for I/O instead of doing it.
 
-resolve -> search -> fuse -> boost -> rerank -> affinity -> limit -> entities and lists -> rescue
+resolve -> search -> fuse -> entities and lists -> boost -> rerank -> affinity -> limit -> their places -> rescue
 
 It yields requests and is sent replies. What a failure means is decided here once: a channel that fails is done without,
 and the trace says so, as long as another one answers.
@@ -9,9 +9,10 @@ and the trace says so, as long as another one answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import (
     EmbedTexts,
     FindTerms,
@@ -25,8 +26,9 @@ from ctxassembly.data.retrieved import Found, Retrieved, SearchMethod
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
 from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.retrieval.boost import Classifier, attuned, boosted, by_key
+from ctxassembly.retrieval.entities import Entities, entities
 from ctxassembly.retrieval.evidence import evidence
-from ctxassembly.retrieval.fuse import fuse, merged, rankings, scored_by
+from ctxassembly.retrieval.fuse import fuse, is_switch, merged, rankings, scored_by
 from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.places import placed
 from ctxassembly.retrieval.question import Question
@@ -72,42 +74,48 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
     """
     _check(config, means)
     log = Log(clock)
-    if not question.text.strip():
+    if not question.meant.strip():
         log.notes.append("query: there are no words to search for")
-        return Retrieved(question.text, (), log.trace("none"))
+        return Retrieved(question.meant, (), log.trace("none"))
 
-    resolution = means.taxonomy.resolve(question.text) if means.taxonomy else UNRESOLVED
-    log.names = resolution.names
-    log.queries = _queries(question, resolution)
+    resolved, own = _resolve(question, means.taxonomy)
+    log.names = resolved.names
+    log.queries = _queries(question, resolved, own)
     log.step("resolve", 0, ())
 
     scored, ranked, vocabulary = yield from _search(question, config, means, log)
-    found = fuse(scored, ranked, config)
+    found = fuse(scored, ranked, config, log.terms)
     log.step("fuse", len(scored), found)
+    if is_switch(ranked, config):
+        log.notes.append("fusion: with this weight and rrf_k all chunks of one channel precede those of the other")
+    known = _entities(question, resolved, config, means, log)
     log.evidence = evidence(found, vocabulary)
-    if config.min_evidence is not None and ranked and (log.evidence or 0.0) < config.min_evidence:
-        log.notes.append(f"evidence: {log.evidence or 0.0:.2f} of at least {config.min_evidence:g}: nothing answers")
-        return Retrieved(question.meant, (), log.trace(_method(ranked, config)))
+    if not known.found and _is_too_thin(config, ranked, log):
+        return Retrieved(log.queries["vector"], (), log.trace(_method(ranked, config)), known.facts)
 
-    if config.boosts:
-        found = boosted(found, config.boosts)
+    if boosts := (*config.boosts, *question.boosts):
+        found = boosted(found, boosts)
         log.step("boost", len(found), found)
     if means.rerankers and found:
         found = yield from _rerank(question, found, means.rerankers, log)
-    if factors := config.affinity.get(question.intent or ""):
-        found, lowered = attuned(found, factors, means.category_of or by_key(config.category_key))
+    category_of = means.category_of or by_key(config.category_key)
+    factors = config.affinity.get(question.intent or "", {})
+    if factors:
+        found, lowered = attuned(found, factors, category_of)
         log.lowered = tuple(lowered)
         log.step("affinity", len(found), found)
     kept = found[: config.limit]
     log.step("limit", len(found), kept)
 
-    if means.taxonomy and config.strategy in ("hybrid", "graph"):
-        entities = means.taxonomy.entities(question, resolution)
-        kept = placed(kept, entities, at="first", limit=config.limit)
-        log.step("entities", len(kept), kept)
+    if known.found:
+        before = len(kept)
+        kept = placed(kept, known.found, at="first", limit=config.limit)
+        log.step("entities", before, kept)
     if config.rescue != "off" and vocabulary:
-        kept = yield from _rescue(question, kept, vocabulary, config, log)
-    return Retrieved(question.meant, tuple(kept), log.trace(_method(ranked, config)))
+        kept = yield from _rescue(
+            question, kept, vocabulary, lambda chunk: factors.get(category_of(chunk) or "", 1.0), config, log
+        )
+    return Retrieved(log.queries["vector"], tuple(kept), log.trace(_method(ranked, config)), known.facts)
 
 
 def _check(config: RetrievalConfig, means: Means) -> None:
@@ -120,18 +128,48 @@ def _check(config: RetrievalConfig, means: Means) -> None:
         raise ConfigError("taxonomy", "given where strategy is 'graph'", None)
 
 
-def _queries(question: Question, resolution: Resolution) -> dict[Channel, str]:
+def _resolve(question: Question, taxonomy: Taxonomy | None) -> tuple[Resolution, Resolution]:
+    """What the question means, and what the user's own words do."""
+    if taxonomy is None:
+        return UNRESOLVED, UNRESOLVED
+    resolved = taxonomy.resolve(question.meant, question.filter)
+    return resolved, resolved if question.rewritten is None else taxonomy.resolve(question.text, question.filter)
+
+
+def _queries(question: Question, resolved: Resolution, own: Resolution) -> dict[Channel, str]:
     """Which query goes where.
 
-    Vectors take the question as it is meant, and the names that it resolves to. Words take the same, and the user's
-    own. Rescue looks for the words of the question alone: nobody asked for the names.
+    Vectors, and assembly, take the question as it is meant, and the names that it resolves to. Words take the same, the
+    user's own, and the names of those. Rescue looks for the words of the question alone: nobody asked for the names.
     """
-    own = dict.fromkeys((question.meant, question.text))
+    texts = dict.fromkeys((question.meant, question.text))
     return {
-        "vector": " ".join((question.meant, *resolution.names)),
-        "keyword": " ".join((*own, *resolution.names)),
-        "rescue": " ".join(own),
+        "vector": " ".join((question.meant, *resolved.names)),
+        "keyword": " ".join((*texts, *dict.fromkeys((*resolved.names, *own.names)))),
+        "rescue": " ".join(texts),
     }
+
+
+def _entities(question: Question, resolved: Resolution, config: RetrievalConfig, means: Means, log: Log) -> Entities:
+    """What the taxonomy itself answers."""
+    if means.taxonomy is None or config.strategy not in ("hybrid", "graph"):
+        return Entities()
+    known = entities(means.taxonomy, question.meant, resolved, question.intent, question.filter)
+    log.notes += known.notes
+    return known
+
+
+def _is_too_thin(config: RetrievalConfig, ranked: Mapping[Channel, Sequence[str]], log: Log) -> bool:
+    """True if nothing that was found speaks for an answer, and the caller wants to know that."""
+    if config.min_evidence is None or not ranked:
+        return False
+    if log.failures or log.evidence is None:
+        log.notes.append("evidence: not measured, since a channel failed or gives neither cosines nor words")
+        return False
+    if log.evidence >= config.min_evidence:
+        return False
+    log.notes.append(f"evidence: {log.evidence:.2f} of at least {config.min_evidence:g}: nothing answers")
+    return True
 
 
 def _search(
@@ -162,12 +200,14 @@ def _search(
     answers = yield from _ask(search, config, log)
     if channels and not answers:
         raise SearchError(f"no channel answered: {'; '.join(map(failure, log.failures))}") from log.failures[0]
-    scored = merged([_read(search[channel], answer) for channel, answer in answers.items()])
-    log.step("search", 0, fuse(scored, rankings(scored, config.per_channel, None), config))
-    return scored, rankings(scored, config.per_channel, config.min_similarity), vocabulary
+    scored = merged([_read(search.get(channel), answer) for channel, answer in answers.items()])
+    every = rankings(scored, config.per_channel, None)
+    log.step("search", 0, fuse(scored, every, config, log.terms))
+    ranked = every if config.min_similarity is None else rankings(scored, config.per_channel, config.min_similarity)
+    return scored, ranked, vocabulary
 
 
-def _read(request: SearchRequest, answer: Any) -> list[Scored]:
+def _read(request: SearchRequest | None, answer: Any) -> list[Scored]:
     return scored_by(request.channel, answer) if isinstance(request, SearchElsewhere) else list(answer)
 
 
@@ -189,7 +229,12 @@ def _rerank(
 
 
 def _rescue(
-    question: Question, kept: Sequence[Found], vocabulary: Vocabulary, config: RetrievalConfig, log: Log
+    question: Question,
+    kept: Sequence[Found],
+    vocabulary: Vocabulary,
+    factor_of: Callable[[Chunk], float],
+    config: RetrievalConfig,
+    log: Log,
 ) -> Generator[Together, Any, list[Found]]:
     """`kept` with a chunk for each specific word of the question that none of them has."""
     terms = wanted(log.queries["rescue"], [one.chunk for one in kept], vocabulary, config)
@@ -198,7 +243,7 @@ def _rescue(
     words = Vocabulary(vocabulary.chunks, tuple(form for term in terms for form in term.forms))
     request = SearchChunks(config.limit, None, words, question.filter)
     replies = yield from _ask({"rescue": request}, config, log)
-    brought = rescued(terms, replies.get("rescue", ()))
+    brought = rescued(terms, replies.get("rescue", ()), factor_of)
     after = placed(kept, brought, at="last" if config.rescue == "last" else "first", limit=config.limit)
     log.step("rescue", len(kept), after)
     return after
@@ -213,15 +258,27 @@ def _ask(
     log.round_trips += sum(not isinstance(request, EmbedTexts) for request in requests.values())
     answers = yield Together(tuple(requests.values()))
     replies: dict[Channel, Any] = {}
-    for channel, answer in zip(requests, answers, strict=True):
+    apart: dict[Channel, SearchRequest] = {}
+    for (channel, request), answer in zip(requests.items(), answers, strict=True):
         if not isinstance(answer, Exception):
             replies[channel] = answer
         elif config.on_search_error == "raise":
             raise SearchError(f"the {channel} channel failed: {failure(answer)}") from answer
+        elif isinstance(request, SearchChunks) and _is_of_both(request) and not isinstance(answer, TimeoutError):
+            apart = {"vector": replace(request, vocabulary=None), "keyword": replace(request, vector=None)}
         else:
             log.failures.append(answer)
-            log.notes.append(f"{channel}: the channel failed ({shown(failure(answer), 200)}), the others go on")
+            name = "vector and keyword" if _is_of_both(request) else channel
+            log.notes.append(f"{name}: failed ({shown(failure(answer), 200)}), done without")
+    if apart:
+        # Both were asked at once, and one of them is to blame, as where the vectors are those of another model.
+        replies |= yield from _ask(apart, config, log)
     return replies
+
+
+def _is_of_both(request: SearchRequest) -> bool:
+    """True of a search of the index by vectors and words."""
+    return isinstance(request, SearchChunks) and request.vector is not None and request.vocabulary is not None
 
 
 def _method(ranked: Mapping[Channel, Sequence[str]], config: RetrievalConfig) -> SearchMethod:

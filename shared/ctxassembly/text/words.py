@@ -59,6 +59,18 @@ def plain(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
+def unaccented(text: str) -> str:
+    """`plain(text)` without accents.
+
+    >>> unaccented("Eén CAFÉ in Zürich")
+    'een cafe in zurich'
+    """
+    if text.isascii():
+        return text.lower()
+    parts = unicodedata.normalize("NFKD", plain(text))
+    return "".join(character for character in parts if not unicodedata.combining(character))
+
+
 def is_spaced(text: str) -> bool:
     """True if every script in `text` puts spaces between words."""
     return _latin(text) is not None or not _patterns()[0].search(text)
