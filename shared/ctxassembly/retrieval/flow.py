@@ -36,7 +36,7 @@ from ctxassembly.retrieval.rerank import reranked
 from ctxassembly.retrieval.rescue import rescued, wanted
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
 from ctxassembly.settings.retrieval import RetrievalConfig, Strategy
-from ctxassembly.shown import failure, shown
+from ctxassembly.shown import failure
 
 NEAR_WORDS = 4
 """Words of the index looked up for a word that no chunk has."""
@@ -269,7 +269,7 @@ def _ask(
         else:
             log.failures.append(answer)
             name = "vector and keyword" if _is_of_both(request) else channel
-            log.notes.append(f"{name}: failed ({shown(failure(answer), 200)}), done without")
+            log.notes.append(f"{name}: failed ({failure(answer)}), done without")
     if apart:
         # Both were asked at once, and one of them is to blame, as where the vectors are those of another model.
         replies |= yield from _ask(apart, config, log)

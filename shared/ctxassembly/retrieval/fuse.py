@@ -7,7 +7,8 @@ throw away: each channel's scores, divided by the channel's best, are added in t
 
 That works since the index fills in what a channel didn't find: every chunk in the union has its true cosine and its
 true keyword score. A chunk that lacks one all the same, as those of a channel of another make may, gets the lowest
-score of that channel, not 0: it was not looked at, which says little against it.
+score of that channel, not 0: it was not looked at, which says little against it. Only a search for words that gave
+fewer hits than it might has looked at all.
 
 A channel's best is only as good as it is. Where no chunk has more than common words of the query, the best of them
 would count as much as a true one: so words are measured by at least what a chunk has that says the rarest of them once.
@@ -91,7 +92,7 @@ def fuse(
             for id_, by in ranks.items()
         }
     else:
-        raw = _convex(standing, shares, ONCE * max(weights.values(), default=0.0))
+        raw = _convex(standing, shares, ONCE * max(weights.values(), default=0.0), config.per_channel)
     best = max(raw.values(), default=0.0) or 1.0
     found = [
         Found(
@@ -136,8 +137,11 @@ def _shares(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
     return {channel: config.keyword_weight if channel == "keyword" else 1 - config.keyword_weight for channel in found}
 
 
-def _convex(scored: Sequence[Scored], shares: Mapping[Channel, float], least: float) -> dict[str, float]:
-    """The sum of a chunk's normalised scores. The best of words counts as at least `least`."""
+def _convex(scored: Sequence[Scored], shares: Mapping[Channel, float], least: float, full: int) -> dict[str, float]:
+    """The sum of a chunk's normalised scores.
+
+    The best of words counts as at least `least`, and what isn't among less than `full` hits by words has none of them.
+    """
     sums = dict.fromkeys((one.chunk.id for one in scored), 0.0)
     for channel, share in shares.items():
         scores = {one.chunk.id: one.keyword_score if channel == "keyword" else one.similarity for one in scored}
@@ -145,6 +149,7 @@ def _convex(scored: Sequence[Scored], shares: Mapping[Channel, float], least: fl
         lowest, best = min(known), max(known)
         if channel == "keyword":
             best = max(best, least)
+            lowest = lowest if len(known) >= full else 0.0
         for id_, score in scores.items():
             # A cosine may be below 0, for all of them: then the best is not a measure, and the distance from it is.
             value = lowest if score is None else score
