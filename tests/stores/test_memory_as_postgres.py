@@ -38,7 +38,9 @@ def test_the_words_of_ordinary_text(connection: psycopg.Connection, text: str):
 @pytest.mark.parametrize("times", [1, 2, 3, 10, 300, 20_000])
 def test_the_score_of_a_word(connection: psycopg.Connection, times: int):
     text = "water " * times
-    (rank,) = connection.execute("SELECT ts_rank(to_tsvector('simple', %s), 'water')", (text,)).fetchone() or ()
+    (rank,) = (
+        connection.execute("SELECT ts_rank('{1,1,1,1}', to_tsvector('simple', %s), 'water')", (text,)).fetchone() or ()
+    )
     vocabulary = Vocabulary(1, (Term("water", 1),))
     (found,) = MemoryIndex([Chunk("A0", "A", text)]).search(SearchChunks(1, None, vocabulary, None))
     assert found.keyword_score == pytest.approx(rank * vocabulary.weights["water"], rel=1e-5)
@@ -58,8 +60,8 @@ def test_the_similarity_of_words(connection: psycopg.Connection):
 # The index itself
 
 DOCUMENTS = {
-    "epilepsie": "Kinderepilepsie behandelt de kinderneuroloog. Epilepsie is een aandoening van de hersenen. Bel 088-1234567.",
-    "hart": "Hartfalen behandelt de cardioloog. Een hartfilmpje (ECG) doet geen pijn. De cardioloog belt u, de cardioloog!",
+    "epilepsie": "Kinderepilepsie behandelt de kinderneuroloog. Epilepsie is een aandoening. Bel 088-1234567.",
+    "hart": "Hartfalen behandelt de cardioloog. Een ECG (hartfilmpje) doet geen pijn. De cardioloog, de cardioloog!",
     "bezoek": "Parkeren kan in de garage, of op P3. De route is well-known; zie www.ziekenhuis.nl/route.",
     "lab": "Ferritine wordt 's ochtends nuchter bepaald. Eén uur voor de afspraak niets eten. Ferritine < 30 is laag.",
 }
@@ -127,8 +129,14 @@ def test_both_find_the_same_with_the_same_scores(both: tuple[MemoryIndex, Any], 
             assert memory.keys() == postgres.keys()
             for id_, one in memory.items():
                 other = postgres[id_]
-                assert one.similarity == pytest.approx(other.similarity, abs=1e-5)
-                assert one.keyword_score == pytest.approx(other.keyword_score, rel=1e-4, abs=1e-9)
+                if request.vector is None:
+                    assert one.similarity is other.similarity is None
+                else:
+                    assert one.similarity == pytest.approx(other.similarity, abs=1e-5)
+                if request.vocabulary is None:
+                    assert one.keyword_score is other.keyword_score is None
+                else:
+                    assert one.keyword_score == pytest.approx(other.keyword_score, rel=1e-4, abs=1e-9)
                 assert set(one.terms) == set(other.terms)
 
 

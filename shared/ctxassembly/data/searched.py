@@ -44,8 +44,9 @@ class Vocabulary:
         return {term.text: _idf(min(term.chunks, self.chunks), self.chunks) for term in self.terms}
 
 
-ONCE = 0.1 / 1.64493406685
-"""The count of a word that occurs once, as `ts_rank` has it: repeated it adds less each time, and at most .039."""
+ONCE = 1 / 1.64493406685
+"""The count of a word that occurs once, as `ts_rank` has it for a weight of 1. However often it occurs, it is below 1:
+the j-th time adds 1 / j^2 of it."""
 
 
 def _idf(having: int, chunks: int) -> float:
@@ -59,6 +60,6 @@ class Scored(NamedTuple):
     similarity: float | None = None
     """Cosine of the chunk's embedding and the query's, -1 to 1; None if there was no vector search."""
     keyword_score: float | None = None
-    """Sum over the query's words of weight x saturated count, from 0; None if there was no keyword search."""
+    """Sum over the query's words of weight x saturated count (`ONCE`), from 0; None if there was no keyword search."""
     terms: tuple[str, ...] = ()
     """The query's words that the chunk has, as the index finds them."""
