@@ -156,6 +156,15 @@ def test_lists_entities_and_facts_hold_the_filter(query: str, intent: str | None
     assert known.notes == ()
 
 
+def test_a_fact_names_nothing_that_the_filter_excludes():
+    south = Node("south", "department", "Cardiologie Zuid", (), {"campus": "Zuid"})
+    taxonomy = Taxonomy([*NODES, south], [*RELATIONS, Relation("a", "WORKS_IN", "south")], facts=FACTS)
+    both = "Dr. cardioloog A is verbonden aan Cardiologie, Cardiologie Zuid op Noord."
+    assert ask("cardioloog A", taxonomy=taxonomy).facts == (both,)
+    only = "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
+    assert ask("cardioloog A", None, {"campus": "Noord"}, taxonomy).facts == (only,)
+
+
 def test_without_metadata_nothing_is_given_under_a_filter_and_a_note_says_so():
     taxonomy = Taxonomy(
         [Node("neuro", "department", "Neurologie"), NODES[5]],

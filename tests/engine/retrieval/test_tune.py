@@ -44,6 +44,14 @@ def test_where_words_mislead_vectors_weigh_more():
     assert [one.recall for one in (tuned.tried[0], tuned.tried[-1])] == [1.0, 0.0]
 
 
+def test_of_equal_recall_the_better_place_counts():
+    tuned = tune(BY_WORDS, RetrievalConfig(limit=3, keyword_weight=0.1), index=INDEX, embed=misleading)
+    assert {one.recall for one in tuned.tried} == {1.0}
+    assert tuned.config.keyword_weight > 0.1
+    best = max(one.reciprocal_rank for one in tuned.tried)
+    assert best in {one.reciprocal_rank for one in tuned.tried if one.keyword_weight == tuned.config.keyword_weight}
+
+
 def test_ties_stay_at_the_weight_that_there_was():
     for weight in (0.33, 0.6):
         tuned = tune(BY_WORDS, RetrievalConfig(limit=3, keyword_weight=weight), index=INDEX, embed=fitting)
