@@ -44,9 +44,9 @@ class Vocabulary:
         return {term.text: _idf(min(term.chunks, self.chunks), self.chunks) for term in self.terms}
 
 
-ONCE = 1 / 1.64493406685
-"""The count of a word that occurs once, as `ts_rank` has it for a weight of 1. However often it occurs, it is below 1:
-the j-th time adds 1 / j^2 of it."""
+ONCE = 0.1 / 1.64493406685
+"""The count of a word that occurs once, .0608, as `ts_rank` has it for a text of the lowest weight. The j-th time adds
+1 / j^2 of it, so that however often it occurs the count is below .1."""
 
 
 def _idf(having: int, chunks: int) -> float:

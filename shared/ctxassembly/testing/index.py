@@ -37,7 +37,7 @@ class MemoryIndex(MemoryStore):
     [('water', 2), ('or', 0), ('tea', 1)]
     >>> found = index.search(SearchChunks(10, vector=None, vocabulary=words, filter=None))
     >>> [(one.chunk.id, round(one.keyword_score, 3), one.terms) for one in found]
-    [('a#1', 0.532, ('water', 'tea')), ('a#0', 0.111, ('water',))]
+    [('a#1', 0.053, ('water', 'tea')), ('a#0', 0.011, ('water',))]
     """
 
     def __init__(
