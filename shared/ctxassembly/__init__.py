@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ctxassembly.data.searched import Scored, Term, Vocabulary
     from ctxassembly.data.trace import Decision, Stage, Trace
     from ctxassembly.drivers.assemble import aassemble, assemble
+    from ctxassembly.drivers.examine import aexplain, atune, explain, tune
     from ctxassembly.drivers.retrieve import aretrieve, retrieve
     from ctxassembly.errors import (
         ConfigError,
@@ -52,8 +53,10 @@ if TYPE_CHECKING:
         OnFetched,
         Store,
     )
+    from ctxassembly.retrieval.explain import Explained
     from ctxassembly.retrieval.question import Question
-    from ctxassembly.retrieval.taxonomy import Node, Relation, Taxonomy
+    from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
+    from ctxassembly.retrieval.tune import Tuned
     from ctxassembly.settings.config import AssemblyConfig
     from ctxassembly.settings.retrieval import Boost, RetrievalConfig
     from ctxassembly.testing.index import MemoryIndex
@@ -84,6 +87,7 @@ __all__ = [
     "Decision",
     "EmbeddedServerError",
     "Embeddings",
+    "Explained",
     "FilterNotSeenWarning",
     "Found",
     "Heading",
@@ -93,6 +97,7 @@ __all__ = [
     "InputError",
     "Labels",
     "LanguageModel",
+    "ListRule",
     "MemoryIndex",
     "MemoryStore",
     "MetadataKeys",
@@ -122,17 +127,22 @@ __all__ = [
     "Term",
     "TokenBudget",
     "Trace",
+    "Tuned",
     "Vocabulary",
     "VocabularyError",
     "aassemble",
+    "aexplain",
     "aretrieve",
     "assemble",
+    "atune",
     "compare",
+    "explain",
     "number_chunks",
     "presets",
     "resolve",
     "retrieve",
     "trim_history",
+    "tune",
     "uuid_of",
 ]
 
@@ -158,6 +168,7 @@ _HOMES = {
     "Decision": "data.trace",
     "EmbeddedServerError": "errors",
     "Embeddings": "protocols",
+    "Explained": "retrieval.explain",
     "FilterNotSeenWarning": "errors",
     "Found": "data.retrieved",
     "Heading": "wording.formats",
@@ -167,6 +178,7 @@ _HOMES = {
     "InputError": "errors",
     "Labels": "conversations.labels",
     "LanguageModel": "protocols",
+    "ListRule": "retrieval.taxonomy",
     "MemoryIndex": "testing.index",
     "MemoryStore": "testing.store",
     "MetadataKeys": "data.keys",
@@ -196,16 +208,21 @@ _HOMES = {
     "Term": "data.searched",
     "TokenBudget": "tokens.budget",
     "Trace": "data.trace",
+    "Tuned": "retrieval.tune",
     "Vocabulary": "data.searched",
     "VocabularyError": "errors",
     "aassemble": "drivers.assemble",
+    "aexplain": "drivers.examine",
     "aretrieve": "drivers.retrieve",
     "assemble": "drivers.assemble",
+    "atune": "drivers.examine",
     "compare": "comparing.comparison",
+    "explain": "drivers.examine",
     "number_chunks": "adapting.numbering",
     "resolve": "conversations.resolve",
     "retrieve": "drivers.retrieve",
     "trim_history": "tokens.history",
+    "tune": "drivers.examine",
     "uuid_of": "adapting.numbering",
 }
 

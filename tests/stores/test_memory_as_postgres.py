@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
 
-from ctxassembly import Chunk, MemoryIndex, Term, Vocabulary
-from ctxassembly.data.requests import SearchChunks
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, Term, Vocabulary, retrieve
+from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.text.lexemes import NEAR, NearWords, lexemes
 
 TEXTS = [
@@ -48,6 +50,100 @@ def test_the_similarity_of_words(connection: psycopg.Connection):
     similar = "SELECT similarity(word, %s), word FROM unnest(%s::text[]) AS word"
     for word in ("epilepsei", "patient", "behandelen", "ziekenhuizen", "well-know"):
         rows = connection.execute(similar, (word, words)).fetchall()
-        wanted = sorted((-value, other) for value, other in rows if value >= NEAR or word in other)
-        assert near.to(word, 10) == [other for _, other in wanted][:10]
+        wanted = sorted((word not in other, -value, other) for value, other in rows if value >= NEAR or word in other)
+        assert near.to(word, 10) == [other for _, _, other in wanted][:10]
         assert wanted
+
+
+# The index itself
+
+DOCUMENTS = {
+    "epilepsie": "Kinderepilepsie behandelt de kinderneuroloog. Epilepsie is een aandoening. Bel 088-1234567.",
+    "hart": "Hartfalen behandelt de cardioloog. Een ECG (hartfilmpje) doet geen pijn. De cardioloog, de cardioloog!",
+    "bezoek": "Parkeren kan in de garage, of op P3. De route is well-known; zie www.ziekenhuis.nl/route.",
+    "lab": "Ferritine wordt 's ochtends nuchter bepaald. Eén uur voor de afspraak niets eten. Ferritine < 30 is laag.",
+}
+STORED = [
+    Chunk(
+        f"{name}#{at}",
+        name,
+        f"{sentence}.",
+        at,
+        metadata={
+            "title": name.title(),
+            "tenant": "noord" if at % 2 else "zuid",
+            "level": at,
+            **({"questions": [f"Wat is {name}?", "Wie doet dat?"]} if at == 0 else {}),
+        },
+    )
+    for name, text in DOCUMENTS.items()
+    for at, sentence in enumerate(text.split(". "))
+]
+VECTORS = [[math.sin(place * 3 + step * 7 + 1) for step in range(8)] for place in range(len(STORED))]
+QUERIES = [
+    "Wie behandelt epilepsie bij kinderen?", "cardioloog", "ferirtine nuchter", "P3 of garage", "well-known route",
+    "één uur", "088-1234567", "zzzz", "", "de de de", "a & b | !c", "o'brien \\ %", "wat is lab", "ziekenhuis",
+]  # fmt: skip
+FILTERS = [
+    None, {}, {"tenant": "noord"}, {"tenant": "west"}, {"level": {"$gte": 1}}, {"questions": {"$exists": True}},
+    {"tenant": {"$in": ["zuid"]}, "level": {"$ne": 0}}, {"level": {"$lt": "1"}}, {"level": True},
+    {"$or": [{"level": 0}, {"$and": [{"tenant": {"$nin": ["zuid"]}}, {"title": "Hart"}]}]},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def both(module_database_url: str) -> tuple[MemoryIndex, Any]:
+    """The index in memory and the one on PostgreSQL, with the same chunks."""
+    postgres = pytest.importorskip("ctxassembly.stores.postgres")
+    if not hasattr(postgres, "PostgresIndex"):
+        pytest.skip("there is no PostgresIndex yet")
+    by_text = dict(zip((chunk.text for chunk in STORED), VECTORS, strict=True))
+    stored = postgres.PostgresIndex.create(module_database_url, "compared", dimensions=8)
+    stored.add(STORED, embed=lambda texts: [by_text[text] for text in texts])
+    return MemoryIndex(STORED, VECTORS), stored
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_both_know_the_same_words(both: tuple[MemoryIndex, Any], query: str):
+    for most in (32, 3):
+        request = FindTerms(query, most, 4)
+        memory, postgres = (index.find_terms(request) for index in both)
+        assert memory.chunks == postgres.chunks == len(STORED)
+        assert sorted(memory.terms) == sorted(postgres.terms)
+
+
+@pytest.mark.parametrize("condition", FILTERS)
+@pytest.mark.parametrize("query", QUERIES)
+def test_both_find_the_same_with_the_same_scores(both: tuple[MemoryIndex, Any], query: str, condition: Any):
+    words = both[0].find_terms(FindTerms(query, 32, 4))
+    vector = VECTORS[len(query) % len(VECTORS)]
+    for limit in (2, 50):
+        for request in (
+            SearchChunks(limit, None, words, condition),
+            SearchChunks(limit, vector, None, condition),
+            SearchChunks(limit, vector, words, condition),
+        ):
+            memory, postgres = ({one.chunk.id: one for one in index.search(request)} for index in both)
+            assert memory.keys() == postgres.keys()
+            for id_, one in memory.items():
+                other = postgres[id_]
+                if request.vector is None:
+                    assert one.similarity is other.similarity is None
+                else:
+                    assert one.similarity == pytest.approx(other.similarity, abs=1e-5)
+                if request.vocabulary is None:
+                    assert one.keyword_score is other.keyword_score is None
+                else:
+                    assert one.keyword_score == pytest.approx(other.keyword_score, rel=1e-4, abs=1e-9)
+                assert set(one.terms) == set(other.terms)
+
+
+@pytest.mark.parametrize("query", ["Wie behandelt epilepsie?", "ferirtine", "garage cardioloog ziekenhuis", "zzzz"])
+def test_a_whole_retrieval_is_the_same(both: tuple[MemoryIndex, Any], query: str):
+    config = RetrievalConfig(limit=3)
+    one, other = (retrieve(query, config, index=index, embed=lambda _: VECTORS[4]) for index in both)
+    assert [found.chunk.id for found in one.found] == [found.chunk.id for found in other.found]
+    assert [found.score for found in one.found] == pytest.approx([found.score for found in other.found], rel=1e-4)
+    assert [found.because_of for found in one.found] == [found.because_of for found in other.found]
+    assert one.trace.notes == other.trace.notes
+    assert one.trace.evidence == pytest.approx(other.trace.evidence, rel=1e-4)

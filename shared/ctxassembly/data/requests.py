@@ -40,7 +40,10 @@ Request = FetchChunks | EmbedTexts | CompressTexts
 
 @dataclass(frozen=True, slots=True)
 class FindTerms:
-    """Answered with a `Vocabulary`: the words of `text` as the index knows them, the rarest `most` of them."""
+    """Answered with a `Vocabulary`: the words of `text` as the index knows them.
+
+    Of more than `most` the rarest are kept. Those that no chunk has go last: nothing is found by them.
+    """
 
     text: str
     most: int

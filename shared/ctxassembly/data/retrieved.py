@@ -84,8 +84,11 @@ class Retrieved:
     """The hits for a query, best first, and their trace."""
 
     query: str
+    """As it was searched by vectors, for assembly: rewritten, with the names that it resolves to."""
     found: tuple[Found, ...]
     trace: RetrievalTrace
+    facts: tuple[str, ...] = ()
+    """Sentences of the taxonomy on what the question names, for a supplement."""
 
     @property
     def hits(self) -> tuple[Hit, ...]:

@@ -44,6 +44,11 @@ class Vocabulary:
         return {term.text: _idf(min(term.chunks, self.chunks), self.chunks) for term in self.terms}
 
 
+ONCE = 0.1 / 1.64493406685
+"""The count of a word that occurs once, .0608, as `ts_rank` has it for a text of the lowest weight. The j-th time adds
+1 / j^2 of it, so that however often it occurs the count is below .1."""
+
+
 def _idf(having: int, chunks: int) -> float:
     return math.log(1 + (chunks - having + 0.5) / (having + 0.5))
 
@@ -55,6 +60,6 @@ class Scored(NamedTuple):
     similarity: float | None = None
     """Cosine of the chunk's embedding and the query's, -1 to 1; None if there was no vector search."""
     keyword_score: float | None = None
-    """Sum over the query's words of weight x saturated count, from 0; None if there was no keyword search."""
+    """Sum over the query's words of weight x saturated count (`ONCE`), from 0; None if there was no keyword search."""
     terms: tuple[str, ...] = ()
     """The query's words that the chunk has, as the index finds them."""

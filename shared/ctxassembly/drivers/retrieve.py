@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ctxassembly.calls import await_all, call_all, in_thread, is_async
-from ctxassembly.data.requests import EmbedTexts, FindTerms, RerankChunks, SearchChunks, SearchRequest, Together
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
-from ctxassembly.drivers.run import arun, run
-from ctxassembly.errors import InputError
+from ctxassembly.drivers.asked import Asked, checked_config, checked_question
 from ctxassembly.protocols import AsyncIndex, EmbedQuery, Index, Reranker, SearchChannel
 from ctxassembly.retrieval.boost import Classifier
-from ctxassembly.retrieval.flow import Flow, Means, retrieve_flow
+from ctxassembly.retrieval.flow import retrieve_flow
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.settings.retrieval import RetrievalConfig
-from ctxassembly.shown import shown
-
-Ask = Callable[[Any], Any]
 
 
 def retrieve(
@@ -63,14 +56,10 @@ def retrieve(
         InputError: an argument has the wrong type, or can only be awaited.
         SearchError: no channel answered; or one failed, and `on_search_error="raise"`.
     """
-    config = _checked(config)
-    asked = _Asked.of(index, _embedding(embed, "embed_query"), channels, rerankers)
-    answer = asked.answer()
-
-    def ask(request: Together) -> list[Any]:
-        return call_all(answer, request.requests, config.timeout_seconds)
-
-    return run(_flow(query, filter, config, asked, taxonomy, category_of), ask)
+    question, config = checked_question(query, filter), checked_config(config)
+    asked = Asked.of(index, embed, channels, rerankers)
+    flow = retrieve_flow(question, config, asked.means(taxonomy, category_of), time.perf_counter)
+    return asked.run(flow, config.timeout_seconds)
 
 
 async def aretrieve(
@@ -86,135 +75,7 @@ async def aretrieve(
     category_of: Classifier | None = None,
 ) -> Retrieved:
     """The same as `retrieve`, awaited. Arguments that can only be called are called in threads."""
-    config = _checked(config)
-    asked = _Asked.of(index, _embedding(embed, "aembed_query", "embed_query"), channels, rerankers)
-    answer = asked.awaitable_answer()
-
-    async def ask(request: Together) -> list[Any]:
-        return await await_all(answer, request.requests, config.timeout_seconds)
-
-    return await arun(_flow(query, filter, config, asked, taxonomy, category_of), ask)
-
-
-def _flow(
-    query: str | Question,
-    filter: Any,
-    config: RetrievalConfig,
-    asked: _Asked,
-    taxonomy: Taxonomy | None,
-    category_of: Classifier | None,
-) -> Flow:
-    if not isinstance(query, (str, Question)):
-        raise InputError(f"query must be a string or a Question, got {shown(query)}")
-    question = query if isinstance(query, Question) else Question(query)
-    if filter is not None:
-        question = question.under(filter)
-    if not (taxonomy is None or isinstance(taxonomy, Taxonomy)):
-        raise InputError(f"taxonomy must be a Taxonomy or None, got {shown(taxonomy)}")
-    means = Means(
-        has_index=asked.index is not None,
-        elsewhere=frozenset(asked.channels),
-        can_embed=asked.embed is not None,
-        rerankers=len(asked.rerankers),
-        taxonomy=taxonomy,
-        category_of=category_of,
-    )
-    return retrieve_flow(question, config, means, time.perf_counter)
-
-
-def _checked(config: RetrievalConfig | None) -> RetrievalConfig:
-    if config is not None and not isinstance(config, RetrievalConfig):
-        raise InputError(f"config must be a RetrievalConfig or None, got {shown(config)}")
-    return config or RetrievalConfig()
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Who answers the requests of a retrieval."""
-
-    index: Any
-    embed: Ask | None
-    channels: Mapping[Channel, Ask]
-    rerankers: Sequence[Ask]
-
-    @classmethod
-    def of(cls, index: object, embed: Ask | None, channels: object, rerankers: object) -> _Asked:
-        """The same, checked.
-
-        Raises:
-            InputError: one of them is of another kind.
-        """
-        if not isinstance(channels, (Mapping, type(None))) or not (channels or {}).keys() <= {"vector", "keyword"}:
-            raise InputError(f"channels must be a mapping of 'vector' or 'keyword' to functions, got {shown(channels)}")
-        if not isinstance(rerankers, (tuple, list)):
-            raise InputError(f"rerankers must be a sequence of functions, got {shown(rerankers)}")
-        for name, function in (*(channels or {}).items(), *(("reranker", one) for one in rerankers)):
-            if not callable(function):
-                raise InputError(f"{name} must be a function, got {shown(function)}")
-        for name in ("find_terms", "search"):
-            if index is not None and not (hasattr(index, name) or hasattr(index, f"a{name}")):
-                raise InputError(f"index has no {name}(request): {type(index).__name__} is no index")
-        return cls(index, embed, channels or {}, rerankers)
-
-    def answer(self) -> Callable[[SearchRequest], Any]:
-        """A function from a request to its reply."""
-        functions = (self.embed, *self.channels.values(), *self.rerankers)
-        if any(is_async(function) for function in functions if function):
-            raise InputError("an async embed, channel or reranker needs aretrieve(), or the adapter's async methods")
-        if self.index is not None and not hasattr(self.index, "search"):
-            raise InputError(f"{type(self.index).__name__} can only be awaited: it needs aretrieve()")
-        return self._reply
-
-    def awaitable_answer(self) -> Callable[[SearchRequest], Awaitable[Any]]:
-        """A function from a request to its reply, awaited."""
-
-        async def answer(request: SearchRequest) -> Any:
-            method = {FindTerms: "afind_terms", SearchChunks: "asearch"}.get(type(request), "")
-            if method and hasattr(self.index, method):
-                return await getattr(self.index, method)(request)
-            function = None if method else self._function(request)
-            if function is not None and is_async(function):
-                return _read(request, await function(*_arguments(request)))
-            return await in_thread(self._reply)(request)
-
-        return answer
-
-    def _reply(self, request: SearchRequest) -> Any:
-        if isinstance(request, FindTerms):
-            return self.index.find_terms(request)
-        if isinstance(request, SearchChunks):
-            return self.index.search(request)
-        return _read(request, self._function(request)(*_arguments(request)))
-
-    def _function(self, request: SearchRequest) -> Ask:
-        # The flow asks for nothing that it was told is missing.
-        if isinstance(request, EmbedTexts):
-            return cast(Ask, self.embed)
-        if isinstance(request, RerankChunks):
-            return self.rerankers[request.by]
-        return self.channels[request.channel]  # type: ignore[union-attr]
-
-
-def _embedding(embed: object, *methods: str) -> Ask | None:
-    """The function that embeds one text: the first of `methods` that `embed` has, or itself."""
-    function = next((getattr(embed, method) for method in methods if hasattr(embed, method)), embed)
-    if not (function is None or callable(function)):
-        raise InputError(f"embed must be a function from a text to its vector, or have embed_query, got {shown(embed)}")
-    return function
-
-
-def _arguments(request: Any) -> tuple[Any, ...]:
-    if isinstance(request, EmbedTexts):
-        return request.texts
-    if isinstance(request, RerankChunks):
-        return request.query, request.chunks
-    return request.query, request.limit, request.filter
-
-
-def _read(request: SearchRequest, reply: Any) -> Any:
-    if not isinstance(request, EmbedTexts):
-        return reply
-    vector = [float(number) for number in reply[0]] if len(reply) == 1 and hasattr(reply[0], "__len__") else reply
-    if not len(vector) or any(hasattr(number, "__len__") for number in vector):
-        raise InputError(f"embed must return one vector for one text, got {shown(reply, 80)}")
-    return [[float(number) for number in vector]]
+    question, config = checked_question(query, filter), checked_config(config)
+    asked = Asked.of(index, getattr(embed, "aembed_query", embed), channels, rerankers)
+    flow = retrieve_flow(question, config, asked.means(taxonomy, category_of), time.perf_counter)
+    return await asked.arun(flow, config.timeout_seconds)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.conditions import as_predicate
 from ctxassembly.data.keys import look_up
 from ctxassembly.data.retrieved import Found
 from ctxassembly.retrieval.fuse import in_order, multiplied
@@ -28,10 +29,7 @@ def by_key(key: str) -> Classifier:
 def boosted(found: Sequence[Found], boosts: Sequence[Boost]) -> list[Found]:
     """`found` with each boost's factor on the chunks that it is for, best first."""
     for boost in boosts:
-        found = [
-            multiplied(one, boost.name, boost.factor) if _agrees(one.chunk.metadata, boost.where) else one
-            for one in found
-        ]
+        found = [multiplied(one, boost.name, boost.factor) if _agrees(one.chunk, boost.where) else one for one in found]
     return in_order(found)
 
 
@@ -40,16 +38,22 @@ def attuned(
 ) -> tuple[list[Found], list[Found]]:
     """`found` with the factor of its category for the intent, best first; and those that a factor below 1 lowered."""
     changed: list[Found] = []
+    lowered: list[Found] = []
     for one in found:
         category = category_of(one.chunk) or ""
         factor = factors.get(category, 1.0)
         changed.append(one if factor == 1.0 else multiplied(one, f"affinity:{category}", factor))
-    lowered = [after for before, after in zip(found, changed, strict=True) if after.score < before.score]
+        if factor < 1.0:
+            lowered.append(changed[-1])
     return in_order(changed), lowered
 
 
-def _agrees(metadata: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    return all(_is(look_up(metadata, key), wanted) for key, wanted in where.items())
+def _agrees(chunk: Chunk, where: Mapping[str, Any]) -> bool:
+    own = {"id": chunk.id, "document_id": chunk.document_id, **chunk.metadata}
+    return all(
+        as_predicate({key: wanted})(chunk) if isinstance(wanted, Mapping) else _is(look_up(own, key), wanted)
+        for key, wanted in where.items()
+    )
 
 
 def _is(value: Any, wanted: Any) -> bool:

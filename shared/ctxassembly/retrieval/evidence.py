@@ -20,13 +20,13 @@ LOOKED_AT = 10
 def evidence(found: Sequence[Found], vocabulary: Vocabulary | None) -> float | None:
     """The best sum of similarity and share of the query's words among the best of `found`, 0 to 2.
 
-    None if no chunk has either.
+    None if nothing is known of either: no vectors were searched, and no words by our own index.
     """
     weights = vocabulary.weights if vocabulary else {}
     total = sum(weights.values())
     sums = [
         max(one.similarity or 0.0, 0.0) + (sum(weights.get(term, 0.0) for term in one.terms) / total if total else 0.0)
         for one in found[:LOOKED_AT]
-        if one.similarity is not None or one.keyword_score is not None
+        if one.similarity is not None or total
     ]
     return max(sums, default=None)

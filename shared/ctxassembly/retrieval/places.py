@@ -18,8 +18,11 @@ def placed(
 ) -> list[Found]:
     """`found` with `brought`, in its order, in the first or the last of at most `limit` places.
 
-    Chunks in both stand once, in their new place. The least of `found` make room.
+    Chunks in both stand once, in the better place. The least of `found` make room.
     """
+    if at == "last":
+        there = {one.chunk.id for one in found}
+        brought = [one for one in brought if one.chunk.id not in there]
     brought = brought[:limit]
     moved = {one.chunk.id for one in brought}
     stay = [one for one in found if one.chunk.id not in moved][: limit - len(brought)]

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ctxassembly.errors import InputError
+from ctxassembly.settings.retrieval import Boost, checked_boosts
+from ctxassembly.shown import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +20,18 @@ class Question:
     """As a rewriting step put it, such as a follow-up made to stand alone. Vectors and assembly take it."""
     intent: str | None = None
     """What the user wants, by the labels of your own classifier. Affinity and lists depend on it."""
+    boosts: tuple[Boost, ...] = ()
+    """Factors for this question alone, after those of the config: the category that it is about, the documents of the
+    conversation. Published: category 1.2, type of entity 1.1, conversation 1.25."""
     filter: Any = None
     """As the index reads it. It holds in every channel, in rescue and among the chunks of lists."""
+
+    def __post_init__(self) -> None:
+        for name in ("text", "rewritten", "intent"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) or (value is None and name != "text")):
+                raise InputError(f"{name} must be a string{'' if name == 'text' else ' or None'}, got {shown(value)}")
+        object.__setattr__(self, "boosts", checked_boosts(self.boosts))
 
     def under(self, filter: Any) -> Question:
         """The same question with that filter.

@@ -26,7 +26,7 @@ def reranked(found: Sequence[Found], answer: Sequence[Ranked]) -> tuple[list[Fou
     known = [scores[place] for place in order]
     given = [score for score in known if score is not None and math.isfinite(score)]
     if len(given) < len(known) or not given:
-        notes += ["rerank: no scores came back, the order counts"] if order else []
+        notes += ["rerank: it gave no scores, or not for all: the order counts"] if order else []
         fused = sorted((one.score for one in found), reverse=True)
         changed = [replace(found[place], score=score) for place, score in zip([*order, *dropped], fused, strict=True)]
         return changed, notes

@@ -6,32 +6,38 @@ where only words that no chunk has are rescued, +.006 / +.002 up to one chunk, -
 the Dutch ones up to 5 % of the chunks: a common word that no hit has is one that the answer doesn't need.
 
 A word that the index has is searched as it is; one that it hasn't by the words that it is part of, or nearly equals.
+Affinity holds here, too: a chunk whose category doesn't go with the intent isn't brought in by a word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.retrieved import Found
 from ctxassembly.data.searched import Scored, Term, Vocabulary
 from ctxassembly.settings.retrieval import RetrievalConfig
-from ctxassembly.text.words import plain, words
+from ctxassembly.text.words import unaccented, words
 
 PUBLISHED_SCORE = 0.85
+WITHIN = 4
+"""Letters of the shortest word that counts as there where it is a part of another: "ms" is part of "systems"."""
 
 
 class Wanted(NamedTuple):
-    """A word of the question that no hit has, and the words of the index to search for."""
+    """A word of the question that no hit has, and the words of the index to search for, best first."""
 
     word: str
     forms: tuple[Term, ...]
 
 
 def wanted(query: str, hits: Sequence[Chunk], vocabulary: Vocabulary, config: RetrievalConfig) -> list[Wanted]:
-    """The specific words of `query` that no hit has in its text or metadata, rarest first, at most `rescue_terms`."""
-    asked = set(words(query))
+    """The specific words of `query` that no hit has in its text or metadata, rarest first, at most `rescue_terms`.
+
+    Where the index keeps stems, a word is the one that begins with it.
+    """
+    asked = words(unaccented(query))
     texts = [_all_text(chunk) for chunk in hits]
     found: list[Wanted] = []
     for term in sorted(vocabulary.terms, key=lambda term: term.chunks):
@@ -39,19 +45,27 @@ def wanted(query: str, hits: Sequence[Chunk], vocabulary: Vocabulary, config: Re
         specific = term.chunks <= config.rescue_max_chunks or (
             config.rescue_min_letters is not None and len(term.text) >= config.rescue_min_letters
         )
-        word = plain(term.text)
-        if forms and specific and word in asked and not any(word in text for text in texts):
+        if not (forms and specific and any(word.startswith(unaccented(term.text)) for word in asked)):
+            continue
+        if not any(_has(text, word) for text in texts for word in (term.text, *(form.text for form in forms))):
             found.append(Wanted(term.text, forms))
     return found[: config.rescue_terms]
 
 
-def rescued(terms: Sequence[Wanted], scored: Sequence[Scored]) -> list[Found]:
-    """The best chunk for each of `terms`; fewer where a chunk serves two, or none has the word."""
-    ranked = sorted(scored, key=lambda one: (-(one.keyword_score or 0.0), one.chunk.id))
+def rescued(
+    terms: Sequence[Wanted], scored: Sequence[Scored], factor_of: Callable[[Chunk], float] = lambda _: 1.0
+) -> list[Found]:
+    """The best chunk for each of `terms`; fewer where a chunk serves two, or none has the word.
+
+    `factor_of` is the affinity of a chunk. One below 1 keeps it out.
+    """
+    ranked = sorted(
+        (one for one in scored if factor_of(one.chunk) >= 1.0),
+        key=lambda one: (-(one.keyword_score or 0.0) * factor_of(one.chunk), one.chunk.id),
+    )
     brought: dict[str, Found] = {}
     for term in terms:
-        forms = {form.text for form in term.forms}
-        best = next((one for one in ranked if forms & set(one.terms)), None)
+        best = next((one for form in term.forms for one in ranked if form.text in one.terms), None)
         if best is None:
             continue
         known = brought.get(best.chunk.id)
@@ -68,9 +82,12 @@ def rescued(terms: Sequence[Wanted], scored: Sequence[Scored]) -> list[Found]:
 
 
 def _all_text(chunk: Chunk) -> str:
-    """The chunk's text and all texts of its metadata (title, questions, summary), as words are compared.
-
-    As one string: a word counts as there, too, where it is a part of another, as "epilepsie" of "kinderepilepsie".
-    """
+    """The words of the chunk's text and of all texts of its metadata (title, questions, summary), as they compare."""
     values = (value for value in chunk.metadata.values() if isinstance(value, (str, list, tuple)))
-    return plain(" ".join((chunk.text, *map(str, values))))
+    return f" {' '.join(words(unaccented(' '.join((chunk.text, *map(str, values))))))} "
+
+
+def _has(text: str, word: str) -> bool:
+    """True if `text` has `word`, as a part of another one, too, as "kinderepilepsie" has "epilepsie"."""
+    sought = " ".join(words(unaccented(word)))
+    return (sought if len(sought) >= WITHIN else f" {sought} ") in text

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from ctxassembly.data.checks import MOST, check_int
+from ctxassembly.data.conditions import as_predicate
 from ctxassembly.errors import ConfigError
 
 Strategy = Literal["hybrid", "vector", "keyword", "graph"]
@@ -32,14 +33,18 @@ class Boost:
     factor: float
     """Above 0; 1.2 is +20 %."""
     where: Mapping[str, Any] = field(hash=False)
-    """Metadata keys (dotted paths too), each with the value to have, or with a collection of values to have one of."""
+    """Metadata keys (dotted paths too), each with the value to have, a collection of values to have one of, or
+    operators as in a filter, `{"updated": {"$gte": "2026-01-01"}}`. "id" and "document_id" are the chunk's own."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ConfigError("boost.name", "a non-empty string", self.name)
-        check_number("boost.factor", self.factor, math.ulp(0.0), math.inf)
+        check_number("boost.factor", self.factor, above=0)
         if not isinstance(self.where, Mapping) or not self.where:
             raise ConfigError("boost.where", "a non-empty mapping of metadata keys to values", self.where)
+        for key, wanted in self.where.items():
+            if isinstance(wanted, Mapping):
+                as_predicate({key: wanted})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +68,9 @@ class RetrievalConfig:
     How the channels become one list:
 
     fusion: "convex" adds normalised scores: each divided by the best of its channel, the keyword score times
-        `keyword_weight`, the similarity times the rest. "rrf" adds 1 / (rrf_k + rank), ranks from 0.
-    keyword_weight: the part of the words, 0 to 1. `tune` fits it on questions of your own.
+        `keyword_weight`, the similarity times the rest. "rrf" adds 1 / (rrf_k + rank), ranks from 0, in the same
+        proportion; the trace says where that puts all chunks of one channel before those of the other.
+    keyword_weight: the part of the words, 0 to 1. `tune` fits it on questions of your own. Published: .5.
     rrf_k: from 1 on. 60 is published. The larger, the more two lukewarm agreements outweigh one best hit.
 
     What changes the order after that:
@@ -115,10 +121,11 @@ class RetrievalConfig:
         for name, lowest, highest in _NUMBERS:
             if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
                 check_number(name, value, lowest, highest)
+        check_number("timeout_seconds", self.timeout_seconds, above=0)
         for name in ("query_prefix", "category_key"):
             if not isinstance(getattr(self, name), str):
                 raise ConfigError(name, "a string", getattr(self, name))
-        object.__setattr__(self, "boosts", _boosts(self.boosts))
+        object.__setattr__(self, "boosts", checked_boosts(self.boosts))
         _check_affinity(self.affinity)
 
     @property
@@ -137,6 +144,7 @@ class RetrievalConfig:
             limit=7,
             min_similarity=0.40,
             fusion="rrf",
+            keyword_weight=0.5,
             rescue_min_letters=6,
         )
 
@@ -159,28 +167,30 @@ _NUMBERS = (
     ("keyword_weight", 0.0, 1.0),
     ("rrf_k", 1.0, math.inf),
     ("min_evidence", 0.0, 2.0),
-    ("timeout_seconds", math.ulp(0.0), math.inf),
 )
 _OPTIONAL = frozenset({"candidates", "rescue_min_letters", "min_similarity", "min_evidence"})
 
 
-def check_number(parameter: str, value: Any, least: float, most: float) -> None:
-    """Check that `value` is a finite number from `least` to `most`.
+def check_number(
+    parameter: str, value: Any, least: float = -math.inf, most: float = math.inf, *, above: float | None = None
+) -> None:
+    """Nothing, if `value` is a finite number from `least` to `most`, or one `above` something.
 
     Raises:
         ConfigError: it is not.
     """
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not least <= value <= most
-        or value == math.inf
-    ):
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not least <= value <= most or (above is not None and value <= above):
         allowed = f"a number from {least:g} to {most:g}" if most < math.inf else f"a number of at least {least:g}"
-        raise ConfigError(parameter, allowed, value)
+        raise ConfigError(parameter, allowed if above is None else f"a number above {above:g}", value)
 
 
-def _boosts(boosts: Any) -> tuple[Boost, ...]:
+def checked_boosts(boosts: Any) -> tuple[Boost, ...]:
+    """The boosts as a tuple.
+
+    Raises:
+        ConfigError: there is something else among them.
+    """
     if not isinstance(boosts, (tuple, list)) or not all(isinstance(boost, Boost) for boost in boosts):
         raise ConfigError("boosts", "a tuple of Boost", boosts)
     return tuple(boosts)
@@ -192,4 +202,4 @@ def _check_affinity(affinity: Any) -> None:
         if not isinstance(row, Mapping):
             raise ConfigError("affinity", "a mapping of intents to mappings of categories to factors", affinity)
         for factor in row.values():
-            check_number("affinity", factor, math.ulp(0.0), math.inf)
+            check_number("affinity", factor, above=0)

@@ -11,7 +11,7 @@ from typing import Any
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.conditions import as_predicate
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.searched import Scored, Term, Vocabulary
+from ctxassembly.data.searched import ONCE, Scored, Term, Vocabulary
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.shown import shown
 from ctxassembly.testing.cosines import Cosines
@@ -209,4 +209,4 @@ def _counts(words: Sequence[str]) -> Counter[str]:
 
 def _saturated(times: int) -> float:
     """The `ts_rank` of a word that occurs so often: each repetition counts less than the one before."""
-    return 0.1 / 1.64493406685 * sum(1 / count**2 for count in range(1, min(times, _MOST_PLACES) + 1))
+    return ONCE * sum(1 / count**2 for count in range(1, min(times, _MOST_PLACES) + 1))

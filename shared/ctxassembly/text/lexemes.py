@@ -13,10 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from functools import cache
 
-NEAR = 0.35
-"""The least similarity of near words: two of eight letters with two of them swapped have about .38."""
-LEAST_PART = 4
-"""Letters of the shortest word that is looked for inside others: shorter ones are part of everything."""
+NEAR = 0.3
+"""The least similarity of near words, pg_trgm's own: two of eight letters with two of them swapped have about .38."""
+SHORTEST = 3
+"""Letters of the shortest word that others are near to."""
 _LONGEST = 200
 """Characters of the longest part of an address that is read as one, so that a hostile text takes no longer."""
 
@@ -83,12 +83,15 @@ class NearWords:
                 self._having[trigram].append(word)
 
     def to(self, word: str, most: int) -> list[str]:
-        """The `most` words nearest to `word`, the most similar first; ties by alphabet."""
+        """The `most` words nearest to `word`: those that it is part of, then the others, the most similar first."""
+        if len(word) < SHORTEST:
+            return []
         own = trigrams(word)
         shared = Counter(other for trigram in own for other in self._having.get(trigram, ()))
-        ranked: list[tuple[float, str]] = []
-        for other, both in shared.items():
-            similarity = both / (len(own) + self._sizes[other] - both)
-            if similarity >= NEAR or (len(word) >= LEAST_PART and word in other):
-                ranked.append((-similarity, other))
-        return [other for _, other in sorted(ranked)[:most]]
+        ranked: list[tuple[bool, float, str]] = []
+        for other in {*shared, *(other for other in self._sizes if word in other)}:
+            both = shared[other]
+            similarity = both / ((len(own) + self._sizes[other] - both) or 1)
+            if word in other or similarity >= NEAR:
+                ranked.append((word not in other, -similarity, other))
+        return [other for _, _, other in sorted(ranked)[:most]]
