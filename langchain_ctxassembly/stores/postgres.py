@@ -15,10 +15,7 @@ from typing import Any, Protocol, cast
 from langchain_core.documents import Document
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
-from sqlalchemy import JSON, ColumnElement, Engine, Text, bindparam, func, null, quoted_name, select
-from sqlalchemy import cast as as_type
-from sqlalchemy import column as sql_column
-from sqlalchemy import table as sql_table
+from sqlalchemy import Engine, bindparam, func, select
 from sqlalchemy import text as sql
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -26,7 +23,8 @@ from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable
+from ctxassembly.stores.postgres.chunk_table import ChunkTable, json_text, remembered, storable
+from ctxassembly.stores.postgres.neighbours import of_langchain
 from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.detect import unwrapped
@@ -151,9 +149,12 @@ class _Table:
             store.metadata_json_column,
             tuple(store.metadata_columns),
             self.keys,
-            condition,
         )
-        asked, places = remembered(made_of, partial(_chunk_table, *made_of)).asked(refs)
+
+        def table() -> ChunkTable:
+            return of_langchain(*made_of, sql(f"({condition})") if condition else None)  # type: ignore[arg-type]
+
+        asked, places = remembered((*made_of, condition), table).asked(refs)
         rows = await arows(store.engine, (asked, {**places, **bound}))
         columns = store.metadata_columns
         return [
@@ -172,53 +173,6 @@ def _translated(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> 
     for at, name in enumerate(bound):
         clause = re.sub(rf":{name}\b", f":filter_{at}", clause)
     return clause, {f"filter_{at}": value for at, value in enumerate(bound.values())}
-
-
-def _chunk_table(
-    schema: str,
-    table: str,
-    id_: str,
-    content: str,
-    json: str | None,
-    columns: Sequence[str],
-    keys: MetadataKeys,
-    condition: str,
-) -> ChunkTable:
-    document, index = _first(keys.lookup_id or keys.document_id, columns), _first(keys.index, columns)
-    own: dict[str, Any] = {name: sql_column(quoted_name(name, quote=True)) for name in (id_, content, *columns)}
-    metadata = null() if json is None else sql_column(quoted_name(json, quote=True), JSON)
-    home = sql_table(
-        quoted_name(table, quote=True),
-        *own.values(),
-        *(() if json is None else (metadata,)),
-        schema=quoted_name(schema, quote=True),
-    )
-    rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(home)
-    ordered = index in own
-
-    def named(name: str) -> ColumnElement[Any]:
-        if name in columns:
-            return as_type(own[name], Text)
-        return as_type(null(), Text) if json is None else json_text(metadata, name)
-
-    def first(names: Sequence[str]) -> ColumnElement[Any]:
-        return func.coalesce(*map(named, names))
-
-    together = document in columns and ordered  # then the table was made for these two
-    return ChunkTable(
-        id=own[id_],
-        document_id=own[document] if document in own else json_text(metadata, document),
-        index=own[index] if ordered else json_text(metadata, index),
-        rows=rows.where(sql(f"({condition})")) if condition else rows,
-        ordered=ordered,
-        otherwise=None if together else (first(keys.looked_up), own[index] if ordered else first(keys.index)),
-        named=named,
-        start=first(keys.start),
-    )
-
-
-def _first(names: Sequence[str], columns: Sequence[str]) -> str:
-    return next((name for name in names if name in columns), names[0])
 
 
 @dataclass(frozen=True)
