@@ -99,7 +99,7 @@ def completed(home: IndexedTable, found: Described) -> IndexedTable:
         is_jsonb=home.metadata is None or found.types.get(home.metadata) == "jsonb",
         vector_type=kind,
         dimensions=found.dimensions[home.embedding],
-        has_lexemes="pg_trgm" in found.extensions,
+        has_trigrams="pg_trgm" in found.extensions,
     )
 
 
@@ -123,7 +123,7 @@ def missing(home: IndexedTable, found: Described, fields: Fields, keys: Metadata
     own = [name for name in found.invalid if name in _names(home)]
     steps += dropped(home, own)
     steps += _new(words_indexed(home), found)
-    place = _place(home, found, keys)
+    place = _place(home, keys)
     if place:
         steps += _new(place_indexed(home, *place), found)
     elif home.dialect == "mapping":
@@ -134,10 +134,10 @@ def missing(home: IndexedTable, found: Described, fields: Fields, keys: Metadata
         notes.append("no HNSW index: vectors are compared one by one, exactly; attach(..., hnsw=True) makes one")
     if steps:
         steps.append(analysed(home))
-    if not home.has_lexemes:
-        notes.append("no near words for words that no chunk has: CREATE EXTENSION pg_trgm, then attach again")
-    elif not found.has_lexemes:
+    if not found.has_lexemes:
         steps += lexemes_made(home)
+    if not home.has_trigrams:
+        notes.append("no near words for words that no chunk has: CREATE EXTENSION pg_trgm, then attach again")
     return Plan(tuple(steps), tuple(notes))
 
 
@@ -149,8 +149,8 @@ def _new(steps: Iterator[Step], found: Described) -> list[Step]:
     return [step for step in steps if step.name not in found.indexes]
 
 
-def _place(home: IndexedTable, found: Described, keys: MetadataKeys) -> tuple[str, str] | None:
-    """The columns of document and place; None if one isn't there, or both are indexed already."""
+def _place(home: IndexedTable, keys: MetadataKeys) -> tuple[str, str] | None:
+    """The columns of document and place; None if one isn't there."""
     document = next((name for name in keys.document_id if name in home.columns), None)
     index = next((name for name in keys.index if name in home.columns), None)
     return (document, index) if document and index else None
@@ -176,7 +176,8 @@ def llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: Met
     except (TypeError, ValueError):
         node = {}
     node = node if isinstance(node, dict) else {}
-    own = node.get("metadata") if isinstance(node.get("metadata"), dict) else metadata
+    inner = node.get("metadata")
+    own: Mapping[str, Any] = inner if isinstance(inner, dict) else metadata
     source, before, after = (_related(node, kind) for kind in (_SOURCE, _PREVIOUS, _NEXT))
     document = source or keys.document_of(own)
     start = node.get("start_char_idx")

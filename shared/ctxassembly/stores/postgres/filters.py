@@ -82,7 +82,7 @@ class _Check:
     def __init__(self, table: IndexedTable, key: str, name: Any) -> None:
         self.table, self.key, self.parameter = table, key, f"filter[{key!r}][{name!r}]"
         self.type = table.columns.get(key)
-        self.column = table.c[key] if self.type else None
+        self.column: Any = table.c[key] if self.type else None
         if name not in OPERATORS:
             raise ConfigError(f"filter[{key!r}]", "a value or operators out of " + " ".join(OPERATORS), name)
         self.operator = OPERATORS[name]
@@ -139,7 +139,7 @@ def _looked_up(table: IndexedTable, key: str) -> ColumnElement[Any]:
     found = [table.json(*path) for path in paths]
     column = table.columns.get(steps[0]) if len(steps) > 1 else None
     if column in ("jsonb", "json"):
-        inner = func.to_jsonb(table.c[steps[0]], type_=JSONB)
+        inner: ColumnElement[Any] = func.to_jsonb(table.c[steps[0]], type_=JSONB)
         for step in steps[1:]:
             inner = inner.op("->", return_type=JSONB())(bindparam(None, step, Text))
         found.insert(0, inner)
@@ -148,9 +148,14 @@ def _looked_up(table: IndexedTable, key: str) -> ColumnElement[Any]:
 
 def _equal(check: _Check, operand: Any) -> Condition:
     if check.fits_column(operand):
-        return _storable(check, operand, lambda value: check.column == value)  # type: ignore[arg-type, return-value]
+        return _storable(check, operand, lambda value: check.column == value)
     same = check.json == check.bound(operand)
-    if check.column is None and "." not in check.key and check.table.is_jsonb and not isinstance(operand, (list, tuple)):
+    if (
+        check.column is None
+        and "." not in check.key
+        and check.table.is_jsonb
+        and not isinstance(operand, (list, tuple))
+    ):
         # Says the same once more, in the form that a GIN index on the metadata serves.
         whole = json.dumps({check.key: None})[: -len("null}")] + check.as_json(operand) + "}"
         return and_(check.table.json().contains(cast(bindparam(None, whole, Text), JSONB)), same)
@@ -159,14 +164,15 @@ def _equal(check: _Check, operand: Any) -> Condition:
 
 def _unequal(check: _Check, operand: Any) -> Condition:
     if check.fits_column(operand):
-        return _storable(check, operand, lambda value: check.column != value)  # type: ignore[arg-type, return-value]
+        return _storable(check, operand, lambda value: check.column != value)
     return check.json != check.bound(operand)
 
 
 def _ordered(name: str) -> Callable[[_Check, Any], Condition]:
     def compare(check: _Check, operand: Any) -> Condition:
         if check.fits_column(operand) and not isinstance(operand, str):
-            return check.column.op(name, is_comparison=True)(operand)  # type: ignore[union-attr, return-value]
+            compared: Condition = check.column.op(name, is_comparison=True)(operand)
+            return compared
         if isinstance(operand, str):
             # By code points, as Python compares, whatever the database's own order is.
             is_text = func.jsonb_typeof(check.json) == "string"
@@ -183,7 +189,7 @@ def _ordered(name: str) -> Callable[[_Check, Any], Condition]:
 def _among(check: _Check, operand: Any) -> Condition:
     values = _values(check, operand)
     if values and all(map(check.fits_column, values)):
-        return _storable(check, values, lambda kept: check.column.in_(kept))  # type: ignore[union-attr, return-value]
+        return _storable(check, values, check.column.in_)
     return check.json == any_(_jsons(check, values))
 
 
@@ -229,7 +235,7 @@ def _jsons(check: _Check, values: list[Any]) -> ColumnElement[Any]:
     return cast(bindparam(None, written, ARRAY(Text)), ARRAY(JSONB))
 
 
-def _storable(check: _Check, value: Any, made: Callable[[Any], Any]) -> Any:
+def _storable(check: _Check, value: Any, made: Callable[[Any], ColumnElement[Any]]) -> ColumnElement[Any]:
     """What is `made` of a value, which PostgreSQL can hold."""
     for each in value if isinstance(value, list) else [value]:
         if isinstance(each, str) and not is_storable(each):

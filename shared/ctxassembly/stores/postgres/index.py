@@ -32,7 +32,9 @@ from ctxassembly.stores.postgres.schema import (
     full_name,
     lexemes_made,
     lexemes_refreshed,
+    lists_emptied,
     new_table,
+    shares_known,
     vectors_indexed,
 )
 from ctxassembly.stores.postgres.table import MOST_INDEXED, OWN_COLUMNS, IndexedTable
@@ -136,11 +138,11 @@ class PostgresIndex:
         server = _server(url, ef_search)
         with connected(server) as connection:
             extensions = _with_extensions(connection, home)
-            home = replace(home, has_lexemes="pg_trgm" in extensions)
+            home = replace(home, has_trigrams="pg_trgm" in extensions)
             found = described(connection, schema, table)
             _check_made_alike(home, found, fields)
             steps = list(new_table(home, fields)) if not found.exists else []
-            steps += lexemes_made(home) if home.has_lexemes and not found.has_lexemes else []
+            steps += lexemes_made(home) if not found.has_lexemes else []
             execute(connection, steps, full_name(home))
         return cls(server, home, fields, **settings)
 
@@ -202,7 +204,7 @@ class PostgresIndex:
                 allowed = "one whose table this user owns; attach(..., dry_run=True) prints what its owner has to run"
                 raise ConfigError("vectorstore", allowed, full_name(home))
             execute(connection, plan.steps, full_name(home))
-        if not home.has_lexemes:
+        if not home.has_trigrams:
             _warn_of_no_near_words()
         return cls(server, home, fields, keys=keys, **settings)
 
@@ -255,8 +257,7 @@ class PostgresIndex:
             request,
             condition_of(self.home, self.filter, request.filter),
             self._columns,
-            field_weights=(1.0, 1.0, self.field_weights[1], self.field_weights[0]),
-            length_weight=self.length_weight,
+            search.Scoring(self.field_weights, self.length_weight),
         )
         return None if made is None else (made, {})
 
@@ -372,7 +373,9 @@ class PostgresIndex:
             InputError: a chunk with what PostgreSQL can't hold.
         """
         if not self.home.is_own:
-            raise ConfigError("add", "for a table that PostgresIndex.create made; call the vector store's own", "attached")
+            raise ConfigError(
+                "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
+            )
         total = len(chunks) if isinstance(chunks, Sized) else None
         told, done = ingest.progress_bar(total) if progress else (_nothing, _nothing)
         with connected(self.server) as connection:
@@ -394,13 +397,12 @@ class PostgresIndex:
             "SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(home),)
         ).fetchone()[0]
         if changed and changed * _ANALYSED_AT >= max(rows_known, 0):
-            steps.append(analysed(home))
-        return steps
+            steps += [analysed(home), shares_known(home)]
+        return [*steps, *lists_emptied(home)] if changed else steps
 
     def refresh(self) -> None:
         """Bring statistics and the table of words up to date, after others have written many chunks."""
-        steps = [analysed(self.home)]
-        steps += [lexemes_refreshed(self.home)] if self.home.has_lexemes else []
+        steps = [analysed(self.home), *lexemes_refreshed(self.home)]
         with connected(self.server) as connection:
             execute(connection, steps, full_name(self.home))
 
@@ -469,4 +471,3 @@ def _check_made_alike(home: IndexedTable, found: Described, fields: Fields) -> N
 def _number(similarity: Any) -> float | None:
     """A cosine; that of a vector without a length, which is none, as 0."""
     return None if similarity is None else 0.0 if math.isnan(similarity) else float(similarity)
-

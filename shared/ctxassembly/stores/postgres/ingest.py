@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.shown import shown
-from ctxassembly.stores.postgres.schema import full_name, quoted_name
+from ctxassembly.stores.postgres.schema import LONGEST_KEPT, full_name, lexemes_name, quoted_name
 from ctxassembly.stores.postgres.search import as_vector
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.wording.clean import is_storable
@@ -57,7 +57,7 @@ def embedding(embed: Any) -> Embed | None:
     Raises:
         InputError: it is none.
     """
-    function = getattr(embed, "embed_documents", embed)
+    function: Embed | None = getattr(embed, "embed_documents", embed)
     if not (function is None or callable(function)):
         raise InputError(f"embed must be a function from texts to vectors, or have embed_documents, got {shown(embed)}")
     return function
@@ -99,7 +99,9 @@ def content_hash(chunk: Chunk) -> str:
     for name in ("id", "document_id", "text"):
         value = getattr(chunk, name)
         if not isinstance(value, str) or not is_storable(value):
-            raise InputError(f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {shown(value)}")
+            raise InputError(
+                f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {shown(value)}"
+            )
     return hashlib.sha256("\x1f".join(map(str, (*_plain(chunk), _metadata(chunk)))).encode()).hexdigest()
 
 
@@ -134,7 +136,7 @@ Row = tuple[Chunk, Vector | None, str]
 
 def _missing(connection: Connection[Any], home: IndexedTable, rows: list[Row], *, embeds: bool) -> list[Row]:
     """Those of `rows` that aren't stored as they are. A row stored without its vector isn't, if there is one now."""
-    statement = f"SELECT id, content_hash, embedding IS NULL FROM {full_name(home)} WHERE id = ANY(%s)"  # noqa: S608
+    statement = f"SELECT id, content_hash, embedding IS NULL FROM {full_name(home)} WHERE id = ANY(%s)"
     ids = [chunk.id for chunk, *_ in rows]
     stored = {id_: (was, bare) for id_, was, bare in connection.execute(statement.encode(), (ids,)).fetchall()}
 
@@ -176,20 +178,16 @@ def _write(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> 
     with connection.transaction(), connection.cursor() as cursor:
         # Of two runs with the same chunks the second waits here, and replaces what the first has written.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (table,))
-        cursor.execute(f"DELETE FROM {table} WHERE id = ANY(%s)".encode(), (ids,))  # noqa: S608
+        cursor.execute(f"DELETE FROM {table} WHERE id = ANY(%s)".encode(), (ids,))
         with cursor.copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as copy:
             for chunk, vector, mark in rows:
                 *place, text = _plain(chunk)
-                copy.write_row(
-                    (*place, text, _metadata(chunk), mark, None if vector is None else as_vector(vector))
-                )
-        if home.has_lexemes:
-            words = f"{quoted_name(home.schema)}.{quoted_name(home.lexemes.name)}"
-            cursor.execute(
-                f"INSERT INTO {words} SELECT DISTINCT lexeme FROM {table}, unnest({TSV}) WHERE id = ANY(%s) "  # noqa: S608
-                "ON CONFLICT DO NOTHING".encode(),
-                (ids,),
-            )
+                copy.write_row((*place, text, _metadata(chunk), mark, None if vector is None else as_vector(vector)))
+        cursor.execute(
+            f"INSERT INTO {lexemes_name(home)} SELECT DISTINCT lexeme FROM {table}, unnest({TSV}) "
+            f"WHERE id = ANY(%s) AND length(lexeme) <= {LONGEST_KEPT} ON CONFLICT DO NOTHING".encode(),
+            (ids,),
+        )
 
 
 def _delete_others(connection: Connection[Any], home: IndexedTable, ids: Mapping[str, set[str]]) -> int:
@@ -199,7 +197,7 @@ def _delete_others(connection: Connection[Any], home: IndexedTable, ids: Mapping
     while some := list(islice(documents, BATCH)):
         kept = [id_ for document in some for id_ in ids[document]]
         done = connection.execute(
-            f"DELETE FROM {full_name(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)".encode(),  # noqa: S608
+            f"DELETE FROM {full_name(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)".encode(),
             (some, kept),
         )
         deleted += done.rowcount
@@ -220,4 +218,4 @@ def progress_bar(total: int | None) -> tuple[Callable[[int], object], Callable[[
         task = shown_bar.add_task("chunks", total=total)
         shown_bar.start()
         return lambda done: shown_bar.advance(task, done), shown_bar.stop
-    return lambda done: None, lambda: None
+    return lambda _: None, lambda: None

@@ -54,26 +54,32 @@ def _word(name: Any) -> str:
 
 
 def _clause(condition: Any, metadata: Metadata) -> ColumnElement[bool]:
+    key: Any
     key, value, operator = (getattr(condition, name, None) for name in ("key", "value", "operator"))
-    if not isinstance(key, str) or not is_storable(key):
-        raise ConfigError("filter", "made of keys without NUL", key)
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, str) and not is_storable(each):
-            raise ConfigError(f"filter on {key!r}", "values without NUL and halves of surrogate pairs", each)
+    _check(key, value)
     name, text = _word(operator), text_at(metadata, key)
     if name == "is_empty":
         return text.is_(None)
     if name in _OF_MANY and isinstance(value, list):
         return _OF_MANY[name](text, cast(metadata, JSONB)[key], [str(each) for each in value])
-    if name in _OF_TEXT:
-        if not isinstance(value, str):
-            raise ConfigError(f"filter on {key!r}", f"a string for {_named(operator)}", value)
+    if name in _OF_TEXT and isinstance(value, str):
         return _OF_TEXT[name](text, cast(metadata, JSONB)[key], value)
-    if name not in _OF_ONE:
-        known = ", ".join(_NAMES)
-        raise ConfigError(f"filter on {key!r}", f"one of {known} for a PGVectorStore", _named(operator))
-    if value is None or isinstance(value, list):
-        raise ConfigError(f"filter on {key!r}", f"a string or a number for {_named(operator)}", value)
+    if name in _OF_ONE and not (value is None or isinstance(value, list)):
+        return _compared(name, text, value)
+    wanted = next((wanted for of, wanted in _WANTED if name in of), f"one of {', '.join(_NAMES)} for a PGVectorStore")
+    named = str(getattr(operator, "name", operator))
+    raise ConfigError(f"filter on {key!r}", wanted.format(named), value if name in _KNOWN else named)
+
+
+def _check(key: Any, value: Any) -> None:
+    if not isinstance(key, str) or not is_storable(key):
+        raise ConfigError("filter", "made of keys without NUL", key)
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, str) and not is_storable(each):
+            raise ConfigError(f"filter on {key!r}", "values without NUL and halves of surrogate pairs", each)
+
+
+def _compared(name: str, text: Any, value: Any) -> ColumnElement[bool]:
     compare = _OF_ONE[name]
     # PGVectorStore compares as numbers whatever reads as one. Two texts that are equal are so either way, and
     # "007" is not "7" to whoever asks for a tenant by name.
@@ -81,10 +87,6 @@ def _clause(condition: Any, metadata: Metadata) -> ColumnElement[bool]:
     if number is None or (name == "==" and isinstance(value, str)):
         return compare(text, literal(str(value), Text))
     return compare(case((text.regexp_match(_NUMBER), cast(text, Numeric))), literal(number, Numeric))
-
-
-def _named(operator: Any) -> str:
-    return str(getattr(operator, "name", operator))
 
 
 def _number(value: str | float) -> Decimal | None:
@@ -141,3 +143,6 @@ _NAMES = (
     *("EQ", "NE", "GT", "GTE", "LT", "LTE", "IN", "NIN", "ANY", "ALL"),
     *("CONTAINS", "TEXT_MATCH", "TEXT_MATCH_INSENSITIVE", "IS_EMPTY"),
 )
+_KNOWN = frozenset({*_OF_ONE, *_OF_MANY, *_OF_TEXT})
+_WANTED = ((_OF_MANY, "a list for {}"), (_OF_TEXT, "a string for {}"), (_OF_ONE, "a string or a number for {}"))
+"""The value that an operator compares with."""

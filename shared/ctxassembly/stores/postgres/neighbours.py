@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import JSON, ColumnElement, Text, any_, case, cast, func, literal, null, quoted_name, select
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
-from sqlalchemy.dialects.postgresql import JSONB
 
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, json_text, texts

@@ -20,6 +20,11 @@ from ctxassembly.stores.postgres.table import MOST_INDEXED, TSV, IndexedTable, s
 
 MOST_CHARACTERS = 200_000
 """Of a chunk's parts, so much is indexed: a `tsvector` of more than 1 MB is an error, and the row would be lost."""
+LONGEST_KEPT = 100
+"""Characters of a lexeme in the table of lexemes; longer ones are no words."""
+_GIN = "WITH (gin_pending_list_limit = 256)"
+"""What was written last lies in a list, which every search reads from end to end: 256 kB of it, not 4 MB. Without a
+list, writing takes four times as long."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 
 
@@ -122,7 +127,7 @@ def new_table(home: IndexedTable, fields: Fields) -> Iterator[Step]:
     yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
     yield marked(home, fields)
     yield _statistics(home)
-    yield from _index(home, "tsv", f"USING gin ({TSV})", concurrently=False)
+    yield from _index(home, "tsv", f"USING gin ({TSV}) {_GIN}", concurrently=False)
     yield from _index(home, "place", "(document_id, chunk_index)", concurrently=False)
     yield from _index(home, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False)
 
@@ -158,7 +163,7 @@ def _statistics(home: IndexedTable) -> Step:
 
 def words_indexed(home: IndexedTable) -> Iterator[Step]:
     """The index on the words of a table in use."""
-    yield from _index(home, "tsv", f"USING gin ({TSV})", concurrently=True)
+    yield from _index(home, "tsv", f"USING gin ({TSV}) {_GIN}", concurrently=True)
 
 
 def place_indexed(home: IndexedTable, document_id: str, index: str) -> Iterator[Step]:
@@ -175,24 +180,58 @@ def vectors_indexed(home: IndexedTable, *, concurrently: bool) -> Iterator[Step]
         yield from _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
 
 
+def lexemes_name(home: IndexedTable) -> str:
+    """The table of lexemes, quoted."""
+    return f"{quoted_name(home.schema)}.{quoted_name(home.lexemes)}"
+
+
 def lexemes_made(home: IndexedTable) -> Iterator[Step]:
-    """The table of lexemes, its index, and what is in it."""
-    table = f"{quoted_name(home.schema)}.{quoted_name(home.lexemes.name)}"
-    name = quoted_name(shortened(home.name, "lexemes_trgm"))
-    yield Step(f"CREATE TABLE IF NOT EXISTS {table} (word text PRIMARY KEY)")
-    yield Step(f"CREATE INDEX IF NOT EXISTS {name} ON {table} USING gin (word gin_trgm_ops)")
-    yield lexemes_refreshed(home)
+    """The table of lexemes, what is in it, and the index by which near ones are found."""
+    yield Step(f"CREATE TABLE IF NOT EXISTS {lexemes_name(home)} (word text PRIMARY KEY, share real)")
+    yield from lexemes_refreshed(home)
+    if home.has_trigrams:
+        name = quoted_name(shortened(home.name, "lexemes_trgm"))
+        kind = f"USING gin (word gin_trgm_ops) {_GIN}"
+        yield Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(home)} {kind}")
 
 
-def lexemes_refreshed(home: IndexedTable) -> Step:
-    """The words of all chunks, in the place of those of before."""
-    table = f"{quoted_name(home.schema)}.{quoted_name(home.lexemes.name)}"
+def lexemes_refreshed(home: IndexedTable) -> Iterator[Step]:
+    """The words of all chunks, in the place of those of before, after an ANALYZE."""
     every = text_literal(f"SELECT {TSV} FROM {full_name(home)}")
-    return Step(
-        f"WITH fresh AS MATERIALIZED (SELECT word FROM ts_stat({every})),\n"
+    table = lexemes_name(home)
+    yield Step(
+        f"WITH fresh AS MATERIALIZED (SELECT word FROM ts_stat({every}) WHERE length(word) <= {LONGEST_KEPT}),\n"
         f"  gone AS (DELETE FROM {table} WHERE word NOT IN (SELECT word FROM fresh))\n"
         f"INSERT INTO {table} SELECT word FROM fresh ON CONFLICT DO NOTHING"
     )
+    yield shares_known(home)
+    yield Step(f"ANALYZE {table}")
+
+
+def shares_known(home: IndexedTable) -> Step:
+    """The shares of the chunks that have each of the common words, from the statistics.
+
+    Looked up there, all 10,000 of them would be unpacked for each query, which takes longer than its search.
+    """
+    table = lexemes_name(home)
+    return Step(
+        "WITH common AS MATERIALIZED (\n"
+        "  SELECT word, max(share) AS share FROM pg_catalog.pg_stats,\n"
+        "    unnest(most_common_elems::text::text[], most_common_elem_freqs) AS each(word, share)\n"
+        f"  WHERE schemaname = {text_literal(home.schema)} AND tablename = {text_literal(home.name)}\n"
+        f"    AND attname = '{TSV}' AND length(word) <= {LONGEST_KEPT} GROUP BY word\n"
+        f"), rare AS (\n  UPDATE {table} SET share = NULL\n"
+        "  WHERE share IS NOT NULL AND word NOT IN (SELECT word FROM common)\n"
+        f")\nINSERT INTO {table} SELECT word, share FROM common\n"
+        "ON CONFLICT (word) DO UPDATE SET share = EXCLUDED.share"
+    )
+
+
+def lists_emptied(home: IndexedTable) -> Iterator[Step]:
+    """What was written last, moved from the lists of the indexes to its place."""
+    names = [shortened(home.name, "ctxassembly_tsv"), shortened(home.name, "ctxassembly_metadata")]
+    for name in [*names, *([shortened(home.name, "lexemes_trgm")] if home.has_trigrams else [])]:
+        yield Step(f"SELECT gin_clean_pending_list({text_literal(f'{quoted_name(home.schema)}.{quoted_name(name)}')})")
 
 
 def _index(home: IndexedTable, ending: str, on: str, *, concurrently: bool) -> Iterator[Step]:

@@ -13,8 +13,9 @@ chunks together, or two of the next ones. A bound on the rarest alone loses hits
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     REAL,
@@ -22,21 +23,22 @@ from sqlalchemy import (
     Double,
     Select,
     Text,
-    bindparam,
+    case,
     cast,
     column,
     func,
     literal,
     null,
     select,
+    table,
     union,
 )
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, array
 from sqlalchemy.types import UserDefinedType
 
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.data.searched import Term, Vocabulary
-from ctxassembly.stores.postgres.table import IndexedTable
+from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.wording.clean import is_storable
 
 ENOUGH = 1_000
@@ -63,6 +65,14 @@ class TsQuery(UserDefinedType[Any]):
         return "tsquery"
 
 
+class Scoring(NamedTuple):
+    """What a word in a chunk counts for."""
+
+    field_weights: tuple[float, float]
+    """In the title and in the questions; in the text it is 1."""
+    length_weight: float
+
+
 def quoted(lexeme: str) -> str:
     """A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it.
 
@@ -81,7 +91,7 @@ def candidates(vocabulary: Vocabulary, enough: int) -> str:
     """
     terms = sorted(_searchable(vocabulary.terms), key=lambda term: term.chunks)
     parts: list[str] = []
-    total = 0
+    total = 0.0
     alone = len(terms) == 1 or (terms and terms[0].chunks <= MOST_SCORED)  # else the pairs alone are more than enough
     while terms and (total + terms[0].chunks <= enough or (alone and not parts)):
         term = terms.pop(0)
@@ -105,40 +115,37 @@ def statement(
     request: SearchChunks,
     condition: ColumnElement[bool] | None,
     columns: Sequence[ColumnElement[Any]],
-    *,
-    field_weights: Sequence[float],
-    length_weight: float,
+    scoring: Scoring,
 ) -> Select[Any] | None:
     """The best chunks of each channel: `columns` of each, similarity, keyword score and matched words.
 
     None if there is nothing to search by.
     """
     found: list[Any] = []
-    similarity: ColumnElement[Any] = null()
-    score: ColumnElement[Any] = null()
-    matched: ColumnElement[Any] = null()
+    similarity: ColumnElement[Any] = cast(null(), Double)
+    score: ColumnElement[Any] = cast(null(), Double)
+    matched: ColumnElement[Any] = cast(null(), ARRAY(Text))
     key = home.c[home.key]
     if request.vector is not None:
         distance = home.distance(as_vector(request.vector))
-        nearest = select(key.label("key")).where(home.c[home.embedding].is_not(None))
-        nearest = nearest if condition is None else nearest.where(condition)
-        found.append(select(nearest.order_by(distance).limit(request.limit).cte("nearest")))
         similarity = 1 - cast(distance, Double)
+        near = select(key.label("key")).where(home.c[home.embedding].is_not(None), *_given(condition))
+        found.append(select(near.order_by(distance).limit(request.limit).cte("nearest")))
     if request.vocabulary is not None:
-        words = _words(request.vocabulary)
-        score = _scored(words, home.tsv, field_weights, length_weight, home)
-        matched = func.array(
-            select(words.c.word).where(home.tsv.op("@@", is_comparison=True)(words.c.query)).scalar_subquery()
-        )
-        enough = ENOUGH if condition is None else ENOUGH_FILTERED
-        if worth := candidates(request.vocabulary, enough):
-            found.append(_best(home, worth, condition, words, request.limit, field_weights, length_weight))
+        words = _Words.of(request.vocabulary)
+        score, matched = words.score(home, home.tsv, scoring), words.found_in(home.tsv)
+        if worth := candidates(request.vocabulary, ENOUGH if condition is None else ENOUGH_FILTERED):
+            found.append(_best(home, worth, condition, words, scoring, request.limit))
     if not found:
         return None
-    keys = union(*found).subquery("found") if len(found) > 1 else found[0].subquery("found")
-    return select(*columns, similarity.label("similarity"), score.label("keyword_score"), matched.label("terms")).join_from(
-        home.table, keys, keys.c.key == key
-    )
+    keys = (union(*found) if len(found) > 1 else found[0]).subquery("found")
+    return select(
+        *columns, similarity.label("similarity"), score.label("keyword_score"), matched.label("terms")
+    ).join_from(home.table, keys, keys.c.key == key)
+
+
+def _given(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
+    return [] if condition is None else [condition]
 
 
 def as_vector(vector: Sequence[float]) -> str:
@@ -152,49 +159,67 @@ def _searchable(terms: Sequence[Term]) -> list[Term]:
     return [term for term in kept.values() if len(term.text.encode()) <= LONGEST]
 
 
-def _words(vocabulary: Vocabulary) -> Any:
-    """The words of the query with their weights, as a table."""
-    weights = vocabulary.weights
-    terms = _searchable(vocabulary.terms)
-    texts = [term.text for term in terms]
-    columns: tuple[tuple[str, list[Any], Any], ...] = (
-        ("word", texts, ARRAY(Text)),
-        ("query", [quoted(text) for text in texts], ARRAY(TsQuery)),
-        ("weight", [weights[text] for text in texts], ARRAY(Double)),
-    )
-    arrays = [
-        cast(bindparam(f"words_{name}", bound, ARRAY(Text) if name == "query" else kind), kind)
-        for name, bound, kind in columns
-    ]
-    named = [column(name, kind.item_type) for name, _, kind in columns]
-    return func.unnest(*arrays).table_valued(*named, name="words").render_derived()
+@dataclass(frozen=True)
+class _Words:
+    """The words of a query, bound: word, weight and query of each."""
+
+    each: Sequence[tuple[Any, Any, Any]]
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> _Words:
+        """Those of `vocabulary` that chunks have."""
+        weights = vocabulary.weights
+        return cls(
+            [
+                (literal(term.text, Text), literal(weights[term.text], Double), _query(quoted(term.text)))
+                for term in _searchable(vocabulary.terms)
+            ]
+        )
+
+    def score(self, home: IndexedTable, tsv: ColumnElement[Any], scoring: Scoring) -> ColumnElement[Any]:
+        """The keyword score of a chunk; 0 without a word."""
+        title, questions = scoring.field_weights
+        # In the order of the labels D, C, B and A.
+        by_field = cast(literal([1.0, 1.0, questions, title], ARRAY(REAL)), ARRAY(REAL))
+        total: ColumnElement[Any] = cast(literal(0.0), Double)
+        for _, weight, query in self.each:
+            # One word at a time, written out: as a join with a table of words it takes twice the time.
+            total = total + weight * cast(func.ts_rank(by_field, tsv, query), Double)
+        if not scoring.length_weight:
+            return total
+        length = func.pg_column_size(tsv) / cast(_mean_size(home), Double)
+        return total / (1 - scoring.length_weight + scoring.length_weight * func.coalesce(length, 1.0))
+
+    def found_in(self, tsv: ColumnElement[Any]) -> ColumnElement[Any]:
+        """The words that a chunk has, as an array."""
+        has = [case((tsv.op("@@", is_comparison=True)(query), word)) for word, _, query in self.each]
+        all_of_them: ColumnElement[Any] = array(has, type_=Text())  # type: ignore[misc]  # its element type isn't told
+        return func.array_remove(all_of_them, null(), type_=ARRAY(Text))
 
 
-def _scored(
-    words: Any, tsv: ColumnElement[Any], field_weights: Sequence[float], length_weight: float, home: IndexedTable
-) -> ColumnElement[Any]:
-    """The keyword score of a chunk. It is 0 without a word."""
-    by_field = cast(bindparam("field_weights", list(field_weights), ARRAY(REAL)), ARRAY(REAL))
-    one = words.c.weight * func.ts_rank(by_field, tsv, words.c.query)
-    total = select(func.coalesce(func.sum(one), literal(0.0))).correlate_except(words).scalar_subquery()
-    return total
+def _mean_size(home: IndexedTable) -> ColumnElement[Any]:
+    """The mean size of a chunk's words, which the statistics have; NULL if there are none yet."""
+    stats = table("pg_stats", *map(column, ("schemaname", "tablename", "attname", "avg_width")), schema="pg_catalog")
+    of_words = (stats.c.schemaname == home.schema, stats.c.tablename == home.name, stats.c.attname == TSV)
+    return select(func.max(func.nullif(stats.c.avg_width, 0))).where(*of_words).scalar_subquery()
+
+
+def _query(written: str) -> ColumnElement[Any]:
+    return cast(literal(written, Text), TsQuery)
 
 
 def _best(
     home: IndexedTable,
     worth: str,
     condition: ColumnElement[bool] | None,
-    words: Any,
+    words: _Words,
+    scoring: Scoring,
     limit: int,
-    field_weights: Sequence[float],
-    length_weight: float,
 ) -> Any:
     """The keys of the best chunks by words."""
-    having = select(home.c[home.key].label("key"), home.tsv.label("tsv")).where(
-        home.tsv.op("@@", is_comparison=True)(cast(bindparam("worth", worth, Text), TsQuery))
-    )
-    having = having if condition is None else having.where(condition)
+    matches = home.tsv.op("@@", is_comparison=True)(_query(worth))
+    having = select(home.c[home.key].label("key"), home.tsv.label("tsv")).where(matches, *_given(condition))
     looked_at = having.limit(MOST_SCORED).subquery("looked_at")
-    score = _scored(words, looked_at.c.tsv, field_weights, length_weight, home)
-    ranked = select(looked_at.c.key, score.label("score")).subquery("ranked")
-    return select(select(ranked.c.key).order_by(ranked.c.score.desc(), ranked.c.key).limit(limit).cte("best"))
+    score = words.score(home, looked_at.c.tsv, scoring)
+    ranked = select(looked_at.c.key).order_by(score.desc(), looked_at.c.key)
+    return select(ranked.limit(limit).cte("best"))

@@ -8,7 +8,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from sqlalchemy import JSON, BigInteger, Column, ColumnElement, MetaData, Table, Text, bindparam, cast, func, quoted_name
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    ColumnElement,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    func,
+    quoted_name,
+)
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.types import UserDefinedType
 
@@ -62,8 +74,8 @@ class IndexedTable:
     vector_type: str = "vector"
     dimensions: int | None = None
     dialect: Dialect = "mapping"
-    has_lexemes: bool = True
-    """False if there is no table of lexemes, so that nobody knows of near ones."""
+    has_trigrams: bool = True
+    """False if there is no pg_trgm, so that nobody knows of near words."""
     is_own: bool = False
     """True if the index made it."""
 
@@ -73,19 +85,14 @@ class IndexedTable:
                 raise ConfigError("table", "made of names of 1 to 63 bytes without NUL", name)
 
     @property
-    def lexemes(self) -> Table:
-        """The table of lexemes: every word that a chunk has or had."""
-        return Table(
-            quoted_name(shortened(self.name, "lexemes"), quote=True),
-            MetaData(),
-            Column("word", Text, primary_key=True),
-            schema=quoted_name(self.schema, quote=True),
-        )
+    def lexemes(self) -> str:
+        """The name of the table of lexemes: every word that a chunk has or had, and the share of the common ones."""
+        return shortened(self.name, "lexemes")
 
     @cached_property
     def table(self) -> Table:
         """The same for SQLAlchemy."""
-        kinds: dict[str, Any] = {name: None for name in (*self.columns, self.key, self.id)}
+        kinds: dict[str, Any] = dict.fromkeys((*self.columns, self.key, self.id))
         kinds |= {self.content: Text, TSV: TSVECTOR, self.embedding: VectorOf(self.vector_type, self.dimensions)}
         if self.is_own:
             kinds |= dict.fromkeys(("id", "document_id", "prev_id", "next_id", "content_hash"), Text)
@@ -93,9 +100,7 @@ class IndexedTable:
         if self.metadata:
             kinds[self.metadata] = JSONB if self.is_jsonb else JSON
         made = [Column(quoted_name(name, quote=True), kind) for name, kind in kinds.items()]
-        return Table(
-            quoted_name(self.name, quote=True), MetaData(), *made, schema=quoted_name(self.schema, quote=True)
-        )
+        return Table(quoted_name(self.name, quote=True), MetaData(), *made, schema=quoted_name(self.schema, quote=True))
 
     @property
     def c(self) -> Any:

@@ -1,9 +1,9 @@
 """The words of a query as a table knows them, by one statement.
 
-The server makes lexemes of the text, as it made them of the chunks. How many chunks have one is read from the column's
-statistics, which hold the commonest (10,000 of them where they are kept at 1,000); ranking with these equals ranking
-with exact counts. What isn't among them is rare, and the GIN index counts it in no time. A lexeme that no chunk has is
-looked up among those that there are: what it is part of, then what has most of its trigrams.
+The server makes lexemes of the text, as it made them of the chunks. How many chunks have one was learned from the
+column's statistics, which hold the commonest (10,000 of them where they are kept at 1,000); ranking with these equals
+ranking with exact counts. What isn't among them is rare, and the GIN index counts it in no time. A lexeme that no chunk
+has is looked up among those that there are: what it is part of, then what has most of its trigrams.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import TextClause, bindparam, text
 
 from ctxassembly.data.requests import FindTerms
 from ctxassembly.data.searched import Term, Vocabulary
-from ctxassembly.stores.postgres.schema import full_name, quoted_name, text_literal
+from ctxassembly.stores.postgres.schema import full_name, lexemes_name, text_literal
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.wording.clean import sendable
 
@@ -42,17 +42,11 @@ WITH asked AS (
       * (pg_relation_size(oid) / CAST(current_setting('block_size') AS float8))))
     ELSE (SELECT count(*) FROM {table}) END AS chunks
   FROM pg_catalog.pg_class WHERE oid = CAST({name} AS regclass)
-), common AS (
-  SELECT word, max(share) AS share
-  FROM pg_catalog.pg_stats,
-    unnest(CAST(CAST(most_common_elems AS text) AS text[]), most_common_elem_freqs) AS each(word, share)
-  WHERE schemaname = :schema AND tablename = :name AND attname = :words AND word IN (SELECT lexeme FROM asked)
-  GROUP BY word
 ), known AS MATERIALIZED (
   SELECT lexeme, place, CASE WHEN share IS NOT NULL THEN round(share * chunks) ELSE (
     SELECT count(*) FROM (SELECT FROM {table} AS chunk WHERE chunk.{words} @@ {quoted} LIMIT :most_counted) AS these
   ) END AS df
-  FROM asked CROSS JOIN size LEFT JOIN common ON word = lexeme
+  FROM asked CROSS JOIN size LEFT JOIN {lexemes} AS common ON word = lexeme
 ), ranked AS (
   -- The rarest first; what no chunk has goes last, since nothing is found by it.
   SELECT *, row_number() OVER (ORDER BY df = 0, df, place, lexeme) AS rank,
@@ -80,14 +74,11 @@ def statement(home: IndexedTable, request: FindTerms, language: str) -> TextClau
     bound = {
         "language": language,
         "text": sendable(request.text.replace("\0", " "))[:MOST_CHARACTERS],
-        "schema": home.schema,
-        "name": home.name,
-        "words": TSV,
         "most_lexemes": MOST_LEXEMES,
         "most_counted": MOST_COUNTED,
         "most": request.most,
     }
-    looks_near = home.has_lexemes and request.near > 0
+    looks_near = home.has_trigrams and request.near > 0
     if looks_near:
         bound |= {"most_missing": MOST_MISSING, "shortest": SHORTEST, "near": request.near}
     return _made(home, looks_near=looks_near).bindparams(*(bindparam(name, value) for name, value in bound.items()))
@@ -100,7 +91,7 @@ def _made(home: IndexedTable, *, looks_near: bool) -> TextClause:
         "name": text_literal(full_name(home)),
         "words": TSV,
         "quoted": _QUOTED,
-        "lexemes": f"{quoted_name(home.schema)}.{quoted_name(home.lexemes.name)}",
+        "lexemes": lexemes_name(home),
         "inside": _INSIDE,
     }
     # SQLAlchemy takes a colon for the beginning of a parameter.
