@@ -136,7 +136,7 @@ Row = tuple[Chunk, Vector | None, str]
 
 def _missing(connection: Connection[Any], home: IndexedTable, rows: list[Row], *, embeds: bool) -> list[Row]:
     """Those of `rows` that aren't stored as they are. A row stored without its vector isn't, if there is one now."""
-    statement = f"SELECT id, content_hash, embedding IS NULL FROM {full_name(home)} WHERE id = ANY(%s)"
+    statement = f"SELECT id, content_hash, embedding IS NULL FROM {_table(home)} WHERE id = ANY(%s)"
     ids = [chunk.id for chunk, *_ in rows]
     stored = {id_: (was, bare) for id_, was, bare in connection.execute(statement.encode(), (ids,)).fetchall()}
 
@@ -178,16 +178,25 @@ def _write(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> 
     with connection.transaction(), connection.cursor() as cursor:
         # Of two runs with the same chunks the second waits here, and replaces what the first has written.
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (table,))
-        cursor.execute(f"DELETE FROM {table} WHERE id = ANY(%s)".encode(), (ids,))
+        cursor.execute(f"DELETE FROM {_table(home)} WHERE id = ANY(%s)".encode(), (ids,))
         with cursor.copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as copy:
             for chunk, vector, mark in rows:
                 *place, text = _plain(chunk)
                 copy.write_row((*place, text, _metadata(chunk), mark, None if vector is None else as_vector(vector)))
         cursor.execute(
-            f"INSERT INTO {lexemes_name(home)} SELECT DISTINCT lexeme FROM {table}, unnest({TSV}) "
+            f"INSERT INTO {_doubled(lexemes_name(home))} SELECT DISTINCT lexeme FROM {_table(home)}, unnest({TSV}) "
             f"WHERE id = ANY(%s) AND length(lexeme) <= {LONGEST_KEPT} ON CONFLICT DO NOTHING".encode(),
             (ids,),
         )
+
+
+def _table(home: IndexedTable) -> str:
+    return _doubled(full_name(home))
+
+
+def _doubled(name: str) -> str:
+    """A name as it stands in a statement with parameters."""
+    return name.replace("%", "%%")
 
 
 def _delete_others(connection: Connection[Any], home: IndexedTable, ids: Mapping[str, set[str]]) -> int:
@@ -197,7 +206,7 @@ def _delete_others(connection: Connection[Any], home: IndexedTable, ids: Mapping
     while some := list(islice(documents, BATCH)):
         kept = [id_ for document in some for id_ in ids[document]]
         done = connection.execute(
-            f"DELETE FROM {full_name(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)".encode(),
+            f"DELETE FROM {_table(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)".encode(),
             (some, kept),
         )
         deleted += done.rowcount

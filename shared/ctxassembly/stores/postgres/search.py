@@ -193,7 +193,7 @@ class _Words:
     def found_in(self, tsv: ColumnElement[Any]) -> ColumnElement[Any]:
         """The words that a chunk has, as an array."""
         has = [case((tsv.op("@@", is_comparison=True)(query), word)) for word, _, query in self.each]
-        all_of_them: ColumnElement[Any] = array(has, type_=Text())  # type: ignore[misc]  # its element type isn't told
+        all_of_them: ColumnElement[Any] = array(has, type_=Text())
         return func.array_remove(all_of_them, null(), type_=ARRAY(Text))
 
 
