@@ -24,7 +24,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, json_text, remembered, storable
-from ctxassembly.stores.postgres.neighbours import of_langchain
+from ctxassembly.stores.postgres.neighbours import langchain_table, of_langchain
 from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.detect import unwrapped
@@ -141,22 +141,16 @@ class _Table:
     async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
         store = unwrapped(self.vectorstore)
         condition, bound = _translated(store, self.filter)
-        made_of = (
-            store.schema_name,
-            store.table_name,
-            store.id_column,
-            store.content_column,
-            store.metadata_json_column,
-            tuple(store.metadata_columns),
-            self.keys,
-        )
+        columns = store.metadata_columns
+        named = (store.id_column, store.content_column, store.metadata_json_column, tuple(columns))
 
         def table() -> ChunkTable:
-            return of_langchain(*made_of, sql(f"({condition})") if condition else None)  # type: ignore[arg-type]
+            home = langchain_table(store.schema_name, store.table_name, *named)
+            return of_langchain(home, *named, self.keys, sql(f"({condition})") if condition else None)  # type: ignore[arg-type]
 
-        asked, places = remembered((*made_of, condition), table).asked(refs)
+        made_of = (store.schema_name, store.table_name, named, self.keys, condition)
+        asked, places = remembered(made_of, table).asked(refs)
         rows = await arows(store.engine, (asked, {**places, **bound}))
-        columns = store.metadata_columns
         return [
             (id_, text, {**(json or {}), **dict(zip(columns, more, strict=True))}) for id_, text, json, *more in rows
         ]

@@ -52,20 +52,20 @@ def _condition(table: IndexedTable, condition: Any) -> Condition | None:
     return _all(table, condition) if condition else None
 
 
-def _all(table: IndexedTable, condition: Any) -> Condition:
+def _all(table: IndexedTable, condition: Any, *, negated: bool = False) -> Condition:
     if not isinstance(condition, Mapping) or not condition:
         raise ConfigError("filter", FORM, condition)
-    return and_(*(_entry(table, key, value) for key, value in condition.items()))
+    return and_(*(_entry(table, key, value, negated=negated) for key, value in condition.items()))
 
 
-def _entry(table: IndexedTable, key: Any, value: Any) -> Condition:
+def _entry(table: IndexedTable, key: Any, value: Any, *, negated: bool) -> Condition:
     if key in ("$and", "$or"):
         if not isinstance(value, (list, tuple)) or not value:
             raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
-        return (and_ if key == "$and" else or_)(*(_all(table, each) for each in value))
+        return (and_ if key == "$and" else or_)(*(_all(table, each, negated=negated) for each in value))
     if key == "$not":
         several = value if isinstance(value, (list, tuple)) and value else [value]
-        return and_(*(not_(_all(table, each)) for each in several))
+        return and_(*(not_(_all(table, each, negated=True)) for each in several))
     if not isinstance(key, str) or not key or key.startswith("$"):
         raise ConfigError("filter", "made of metadata keys, $and, $or and $not", key)
     if not is_storable(key):
@@ -73,14 +73,16 @@ def _entry(table: IndexedTable, key: Any, value: Any) -> Condition:
     wanted = value if isinstance(value, Mapping) else {"$eq": value}
     if not wanted:
         raise ConfigError(f"filter[{key!r}]", "a value or operators", value)
-    return and_(*(_Check(table, key, name)(operand) for name, operand in wanted.items()))
+    return and_(*(_Check(table, key, name, negated=negated)(operand) for name, operand in wanted.items()))
 
 
 class _Check:
     """One operator on what stands under one key."""
 
-    def __init__(self, table: IndexedTable, key: str, name: Any) -> None:
+    def __init__(self, table: IndexedTable, key: str, name: Any, *, negated: bool) -> None:
         self.table, self.key, self.parameter = table, key, f"filter[{key!r}][{name!r}]"
+        self.is_whole = "." not in key and table.is_jsonb and key not in table.columns and not negated
+        """True if an index on the metadata as a whole may serve."""
         self.type = table.columns.get(key)
         self.column: Any = table.c[key] if self.type else None
         if name not in OPERATORS:
@@ -102,7 +104,7 @@ class _Check:
         """What stands there, as a text if it is one."""
         if self.type in _TEXTS:
             return cast(self.column, Text)
-        return self.json.op("#>>", return_type=Text())(cast("{}", ARRAY(Text)))
+        return self.json.op("#>>", return_type=Text())(cast(bindparam(None, "{}", Text), ARRAY(Text)))
 
     def fits_column(self, value: Any) -> bool:
         """True if the column compares with `value` as they are, by its index."""
@@ -150,13 +152,9 @@ def _equal(check: _Check, operand: Any) -> Condition:
     if check.fits_column(operand):
         return _storable(check, operand, lambda value: check.column == value)
     same = check.json == check.bound(operand)
-    if (
-        check.column is None
-        and "." not in check.key
-        and check.table.is_jsonb
-        and not isinstance(operand, (list, tuple))
-    ):
-        # Says the same once more, in the form that a GIN index on the metadata serves.
+    if check.is_whole and not isinstance(operand, (list, tuple)):
+        # Says the same once more, in the form that a GIN index on the metadata serves. It is false where the key is
+        # missing, not NULL, so under NOT it would let such a row pass.
         whole = json.dumps({check.key: None})[: -len("null}")] + check.as_json(operand) + "}"
         return and_(check.table.json().contains(cast(bindparam(None, whole, Text), JSONB)), same)
     return same

@@ -65,8 +65,9 @@ class PostgresIndex:
     home: IndexedTable
     fields: Fields
     _: KW_ONLY
-    filter: Any = None
-    """What neighbours, and hits beside the filter of their request, have to satisfy."""
+    filters: tuple[Any, ...] | None = None
+    """What neighbours, and hits beside the filter of their request, have to satisfy. None: nobody has said what the
+    caller's filter is. See `under`."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     field_weights: tuple[float, float] = (1.0, 1.0)
     """What an occurrence in the title and in the questions weighs, beside 1 in the text, 0 to 1."""
@@ -86,7 +87,7 @@ class PostgresIndex:
             raise ConfigError("length_weight", "a number from 0 to 1", self.length_weight)
         if len(self.field_weights) != 2 or not all(0 <= weight <= 1 for weight in self.field_weights):
             raise ConfigError("field_weights", "two numbers from 0 to 1, for title and questions", self.field_weights)
-        condition_of(self.home, self.filter)
+        condition_of(self.home, *(self.filters or ()))
 
     @classmethod
     def create(
@@ -208,15 +209,17 @@ class PostgresIndex:
             _warn_of_no_near_words()
         return cls(server, home, fields, keys=keys, **settings)
 
-    def under(self, filter: Any) -> PostgresIndex:  # noqa: A002 - as both frameworks call it
-        """The same index, of which hits and neighbours have to pass `filter` besides the filter that it has."""
-        if filter is None:
-            return self
-        if self.filter is None:
-            return replace(self, filter=filter)
-        if isinstance(self.filter, Mapping) and isinstance(filter, Mapping):
-            return replace(self, filter={"$and": [self.filter, filter]} if self.filter and filter else self.filter)
-        return replace(self, filter=type(filter)(filters=[self.filter, filter]))
+    def under(self, filter: Any) -> PostgresIndex:
+        """The same index, of which hits and neighbours have to pass `filter`, too. None: there is none.
+
+        A filter is a mapping of metadata keys to values or operators ($eq $ne $gt $gte $lt $lte $in $nin $exists
+        $between $like $ilike), with $and, $or and $not over such mappings; for a table of LlamaIndex's it may be
+        MetadataFilters. A chunk without the key doesn't pass.
+
+        Raises:
+            ConfigError: it has another form.
+        """
+        return replace(self, filters=(*(self.filters or ()), *(() if filter is None else (filter,))))
 
     # Retrieval
 
@@ -255,7 +258,7 @@ class PostgresIndex:
         made = search.statement(
             self.home,
             request,
-            condition_of(self.home, self.filter, request.filter),
+            condition_of(self.home, *(self.filters or ()), request.filter),
             self._columns,
             search.Scoring(self.field_weights, self.length_weight),
         )
@@ -279,8 +282,8 @@ class PostgresIndex:
 
     @property
     def holds_filter(self) -> bool | None:
-        """True with a filter of its own; without one nobody knows how the caller filters."""
-        return True if self.filter else None
+        """How neighbours are held to the caller's filter, as `Store` describes it; None before `under` has said it."""
+        return None if self.filters is None else bool(self.filters)
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -305,16 +308,14 @@ class PostgresIndex:
 
     @cached_property
     def _neighbours(self) -> ChunkTable:
-        home, condition = self.home, condition_of(self.home, self.filter)
+        home, condition = self.home, condition_of(self.home, *(self.filters or ()))
         if home.is_own:
             return neighbours.of_own(home, condition)
         if home.dialect == "llamaindex":
             metadata = home.c[home.metadata]
             return neighbours.of_llamaindex(home.c[home.id], home.c[home.content], metadata, self.keys, condition)
         columns = tuple(home.columns)
-        return neighbours.of_langchain(
-            home.schema, home.name, home.id, home.content, home.metadata, columns, self.keys, condition
-        )
+        return neighbours.of_langchain(home.table, home.id, home.content, home.metadata, columns, self.keys, condition)
 
     def _refs(self, refs: Sequence[ChunkRef]) -> Asked:
         asked, bound = self._neighbours.asked(refs)

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, Text, any_, case, cast, func, literal, null, quoted_name, select
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    FromClause,
+    TableClause,
+    Text,
+    any_,
+    case,
+    cast,
+    func,
+    literal,
+    null,
+    quoted_name,
+    select,
+)
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 
@@ -34,9 +48,17 @@ def of_own(home: IndexedTable, condition: ColumnElement[bool] | None) -> ChunkTa
     )
 
 
+def langchain_table(
+    schema: str, name: str, id_: str, content: str, json: str | None, columns: Sequence[str]
+) -> TableClause:
+    """A table of langchain-postgres' `PGVectorStore`."""
+    texts_and_keys = [sql_column(quoted_name(each, quote=True)) for each in (id_, content, *columns)]
+    metadata = [] if json is None else [sql_column(quoted_name(json, quote=True), JSON)]
+    return sql_table(quoted_name(name, quote=True), *texts_and_keys, *metadata, schema=quoted_name(schema, quote=True))
+
+
 def of_langchain(
-    schema: str,
-    table: str,
+    table: FromClause,
     id_: str,
     content: str,
     json: str | None,
@@ -46,15 +68,9 @@ def of_langchain(
 ) -> ChunkTable:
     """A table of langchain-postgres' `PGVectorStore`: rows of id, text, metadata and the values of `columns`."""
     document, index = _first(keys.lookup_id or keys.document_id, columns), _first(keys.index, columns)
-    own: dict[str, Any] = {name: sql_column(quoted_name(name, quote=True)) for name in (id_, content, *columns)}
-    metadata = null() if json is None else sql_column(quoted_name(json, quote=True), JSON)
-    home = sql_table(
-        quoted_name(table, quote=True),
-        *own.values(),
-        *(() if json is None else (metadata,)),
-        schema=quoted_name(schema, quote=True),
-    )
-    rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(home)
+    own: dict[str, Any] = {name: table.c[name] for name in (id_, content, *columns)}
+    metadata = null() if json is None else table.c[json]
+    rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(table)
     ordered = index in own
 
     def named(name: str) -> ColumnElement[Any]:

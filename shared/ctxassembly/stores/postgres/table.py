@@ -19,6 +19,7 @@ from sqlalchemy import (
     bindparam,
     cast,
     func,
+    literal,
     quoted_name,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
@@ -131,7 +132,7 @@ class IndexedTable:
         found = column if self.is_jsonb else cast(column, JSONB)
         for step in path:
             found = found.op("->", return_type=JSONB())(bindparam(None, step, Text))
-        return func.nullif(found, cast("null", JSONB), type_=JSONB()) if path else found
+        return func.nullif(found, cast(literal("null", Text), JSONB), type_=JSONB()) if path else found
 
 
 def shortened(table: str, ending: str) -> str:
