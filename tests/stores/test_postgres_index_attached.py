@@ -262,6 +262,23 @@ def of_llamaindex(module_database_url: str) -> PostgresIndex:
         (MetadataFilters(filters=[one("unknown", None, FilterOperator.IS_EMPTY)]), [0, 1, 2, 3, 4]),
         (MetadataFilters(filters=[one("unknown", "x", FilterOperator.NE)]), []),
         (MetadataFilters(filters=[one("tenant", "x' OR '1'='1")]), []),
+        *(
+            (group(FilterCondition.NOT, one("unknown", value, operator)), [])
+            for value, operator in (
+                ("x", FilterOperator.EQ),
+                ("x", FilterOperator.NE),
+                (7, FilterOperator.GT),
+                (["x"], FilterOperator.IN),
+                ([], FilterOperator.IN),
+                (["x"], FilterOperator.NIN),
+                ([], FilterOperator.NIN),
+                (["x"], FilterOperator.ANY),
+                (["x"], FilterOperator.ALL),
+                ("x", FilterOperator.CONTAINS),
+                ("x", FilterOperator.TEXT_MATCH),
+                ("x", FilterOperator.TEXT_MATCH_INSENSITIVE),
+            )
+        ),
         (MetadataFilters(filters=[]), [0, 1, 2, 3, 4]),
         ({"tenant": "a", "n": {"$gt": 1}}, [2, 4]),
     ],

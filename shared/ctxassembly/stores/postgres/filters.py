@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, and_, any_, bindparam, cast, func, not_, or_
+from sqlalchemy import ColumnElement, Text, and_, any_, bindparam, case, cast, func, not_, or_
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from ctxassembly.errors import ConfigError
@@ -188,12 +188,18 @@ def _among(check: _Check, operand: Any) -> Condition:
     values = _values(check, operand)
     if values and all(map(check.fits_column, values)):
         return _storable(check, values, check.column.in_)
-    return check.json == any_(_jsons(check, values))
+    return _of_known(check, lambda found: found == any_(_jsons(check, values)))
 
 
 def _not_among(check: _Check, operand: Any) -> Condition:
-    found, values = check.json, _jsons(check, _values(check, operand))
-    return and_(found.is_not(None), not_(func.coalesce(found == any_(values), False)))
+    values = _values(check, operand)
+    return _of_known(check, lambda found: not_(found == any_(_jsons(check, values))))
+
+
+def _of_known(check: _Check, test: Callable[[Any], Condition]) -> Condition:
+    """The test of what stands there; NULL if nothing does, also in comparison with an empty list."""
+    found = check.json
+    return case((found.is_not(None), test(found)))
 
 
 def _exists(check: _Check, operand: Any) -> Condition:

@@ -17,11 +17,12 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Vocabulary
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import attached, ingest, neighbours, search, terms
+from ctxassembly.stores.postgres import attached, health, ingest, neighbours, search, terms
 from ctxassembly.stores.postgres.catalog import Described, connected, described, execute
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, storable
 from ctxassembly.stores.postgres.engines import Server, arows, rows, server_url
 from ctxassembly.stores.postgres.filters import condition_of
+from ctxassembly.stores.postgres.health import Health
 from ctxassembly.stores.postgres.ingest import Added
 from ctxassembly.stores.postgres.schema import (
     Fields,
@@ -400,6 +401,22 @@ class PostgresIndex:
         if changed and changed * _ANALYSED_AT >= max(rows_known, 0):
             steps += [analysed(home), shares_known(home)]
         return [*steps, *lists_emptied(home)] if changed else steps
+
+    def check(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
+        """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
+
+        Args:
+            sample: how many of the chunks' own vectors are searched for, exactly and by the index. An exact search
+                reads the whole table.
+            limit: how many nearest chunks of each are compared.
+            seed: of the choice of chunks.
+
+        Raises:
+            ConfigError: `sample` or `limit` is below 1.
+        """
+        with connected(self.server) as connection:
+            found = described(connection, self.home.schema, self.home.name)
+            return health.measured(connection, self.home, found, sample=sample, limit=limit, seed=seed)
 
     def refresh(self) -> None:
         """Bring statistics and the table of words up to date, after others have written many chunks."""

@@ -73,19 +73,20 @@ def add(
 ) -> Added:
     """Write `chunks`; `told` gets the number of chunks done after each batch."""
     added = unchanged = 0
-    ids: dict[str, set[str]] = defaultdict(set)
+    documents: dict[str, str] = {}
+    """By the ids of their chunks."""
     for batch in _batches(_with_vectors(chunks, vectors)):
         rows = [(chunk, vector, content_hash(chunk)) for chunk, vector in batch]
         for chunk, *_ in rows:
-            if chunk.id in ids[chunk.document_id]:
+            if chunk.id in documents:
                 raise ConfigError("chunks", "of different ids", chunk.id)
-            ids[chunk.document_id].add(chunk.id)
+            documents[chunk.id] = chunk.document_id
         missing = _missing(connection, home, rows, embeds=embed is not None)
         _write(connection, home, _embedded(missing, embed, home))
         added += len(missing)
         unchanged += len(rows) - len(missing)
         told(len(rows))
-    return Added(added, unchanged, _delete_others(connection, home, ids))
+    return Added(added, unchanged, _delete_others(connection, home, documents))
 
 
 def content_hash(chunk: Chunk) -> str:
@@ -150,13 +151,14 @@ def _missing(connection: Connection[Any], home: IndexedTable, rows: list[Row], *
 
 def _embedded(rows: list[Row], embed: Embed | None, home: IndexedTable) -> list[Row]:
     """`rows` with their vectors, as far as there is somebody to make them."""
-    bare = [chunk.text for chunk, vector, _ in rows if vector is None]
-    made = iter(embed(bare) if embed and bare else ())
+    bare = [chunk.text for chunk, vector, _ in rows if vector is None] if embed else []
+    made = embed(bare) if embed and bare else []
+    if len(made) != len(bare):
+        raise InputError(f"embed must return one vector for each text: {len(bare)} texts gave {len(made)}")
+    following = iter(made)
     found: list[Row] = []
     for chunk, given, mark in rows:
-        vector = next(made, None) if given is None and embed else given
-        if vector is None and embed:
-            raise InputError(f"embed must return one vector for each text: there were {len(bare)} texts")
+        vector = next(following) if given is None and embed else given
         if vector is not None:
             _check(vector, home)
         found.append((chunk, vector, mark))
@@ -199,17 +201,16 @@ def _doubled(name: str) -> str:
     return name.replace("%", "%%")
 
 
-def _delete_others(connection: Connection[Any], home: IndexedTable, ids: Mapping[str, set[str]]) -> int:
-    """Delete the chunks that are in a document of `ids` and not among its ids; their number."""
+def _delete_others(connection: Connection[Any], home: IndexedTable, documents: Mapping[str, str]) -> int:
+    """Delete the chunks of `documents` that aren't among their keys; the number of those deleted."""
+    kept: dict[str, list[str]] = defaultdict(list)
+    for id_, document in documents.items():
+        kept[document].append(id_)
+    statement = f"DELETE FROM {_table(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)".encode()
     deleted = 0
-    documents = iter(ids)
-    while some := list(islice(documents, BATCH)):
-        kept = [id_ for document in some for id_ in ids[document]]
-        done = connection.execute(
-            f"DELETE FROM {_table(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)".encode(),
-            (some, kept),
-        )
-        deleted += done.rowcount
+    names = iter(kept)
+    while some := list(islice(names, BATCH)):
+        deleted += connection.execute(statement, (some, [id_ for each in some for id_ in kept[each]])).rowcount
     return deleted
 
 

@@ -115,9 +115,9 @@ _OF_ONE: Mapping[str, Callable[[Any, Any], ColumnElement[bool]]] = {
 }
 
 _OF_MANY: Mapping[str, Callable[[Any, Any, list[str]], ColumnElement[bool]]] = {
-    "in": lambda text, _, values: text == any_(literal(values, ARRAY(Text))),
-    # NULL would pass where there is nothing to differ from.
-    "nin": lambda text, _, values: and_(text.is_not(None), text != all_(literal(values, ARRAY(Text)))),
+    # An empty list compares with nothing: NULL has to come of where nothing stands, or it would pass under NOT.
+    "in": lambda text, _, values: text == any_(literal(values, ARRAY(Text))) if values else text != text,  # noqa: PLR0124
+    "nin": lambda text, _, values: text != all_(literal(values, ARRAY(Text))) if values else text == text,  # noqa: PLR0124
     "any": lambda _, found, values: found.has_any(literal(values, ARRAY(Text))),
     "all": lambda _, found, values: found.has_all(literal(values, ARRAY(Text))),
 }

@@ -52,7 +52,7 @@ def langchain_table(
     schema: str, name: str, id_: str, content: str, json: str | None, columns: Sequence[str]
 ) -> TableClause:
     """A table of langchain-postgres' `PGVectorStore`."""
-    texts_and_keys = [sql_column(quoted_name(each, quote=True)) for each in (id_, content, *columns)]
+    texts_and_keys: list[Any] = [sql_column(quoted_name(each, quote=True)) for each in (id_, content, *columns)]
     metadata = [] if json is None else [sql_column(quoted_name(json, quote=True), JSON)]
     return sql_table(quoted_name(name, quote=True), *texts_and_keys, *metadata, schema=quoted_name(schema, quote=True))
 
