@@ -68,7 +68,7 @@ def test_a_run_that_was_ended_goes_on_where_it_was(index: PostgresIndex, monkeyp
 
     index.add(chunks(document_id="old"), progress=False)
     with pytest.raises(KeyboardInterrupt):
-        index.add([*broken()] if False else broken(), embed=embed, progress=False)
+        index.add(broken(), embed=embed, progress=False)
     assert ids(index, "lab") == ["lab#0", "lab#1"]  # batches commit each; the one under way is lost whole
     embeddings = Counted()
     assert index.add(chunks(), embed=embeddings, progress=False) == Added(3, 2, 0)

@@ -20,7 +20,7 @@ from sqlalchemy import URL, Engine, Row, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ctxassembly.calls import lock
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, missing_extra
 from ctxassembly.stores.rows import Asked, read, read_in_background
 
 _SETTINGS = {
@@ -103,7 +103,10 @@ _making = lock()
 
 
 def _made(server: Server) -> Engine:
-    engine = create_engine(server.url)
+    try:
+        engine = create_engine(server.url)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "PostgresIndex", "postgres", ("psycopg",)) from error
     event.listen(engine, "connect", _set_up({**_SETTINGS, "hnsw.ef_search": str(server.ef_search)}))
     return engine
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -11,38 +10,22 @@ from typing import Any, Literal, overload
 
 from sqlalchemy import ColumnElement, Row
 
-from ctxassembly.data.checks import check_int
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Vocabulary
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import attached, health, ingest, neighbours, search, terms
-from ctxassembly.stores.postgres.catalog import Described, connected, described, execute
+from ctxassembly.stores.postgres import attached, health, ingest, making, neighbours, search, terms
+from ctxassembly.stores.postgres.catalog import connected, described
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, storable
-from ctxassembly.stores.postgres.engines import Server, arows, rows, server_url
+from ctxassembly.stores.postgres.engines import Server, arows, rows
 from ctxassembly.stores.postgres.filters import condition_of
 from ctxassembly.stores.postgres.health import Health
 from ctxassembly.stores.postgres.ingest import Added
-from ctxassembly.stores.postgres.schema import (
-    Fields,
-    Plan,
-    Step,
-    analysed,
-    checked,
-    full_name,
-    lexemes_made,
-    lexemes_refreshed,
-    lists_emptied,
-    new_table,
-    shares_known,
-    vectors_indexed,
-)
-from ctxassembly.stores.postgres.table import MOST_INDEXED, OWN_COLUMNS, IndexedTable
+from ctxassembly.stores.postgres.schema import Fields, Plan, checked
+from ctxassembly.stores.postgres.table import IndexedTable
 from ctxassembly.stores.rows import Asked
 
-_ANALYSED_AT = 10
-"""Statistics are made anew once a tenth of the rows has changed, as autovacuum does it a minute later."""
 ToChunk = Callable[[Any, str, Mapping[str, Any]], Chunk]
 """A function from id, text and metadata of a row to its chunk."""
 
@@ -121,31 +104,8 @@ class PostgresIndex:
             ConfigError: a value out of range; a table of that name that was made otherwise; no pgvector, and no right
                 to create it.
         """
-        check_int("dimensions", dimensions, 1, 16_000)
         fields = checked(Fields(language, title, questions))
-        kind = "vector" if dimensions <= MOST_INDEXED["vector"] else "halfvec"
-        home = IndexedTable(
-            name=table,
-            schema=schema,
-            key="id",
-            id="id",
-            content="content",
-            embedding="embedding",
-            metadata="metadata",
-            columns=OWN_COLUMNS,
-            vector_type=kind,
-            dimensions=dimensions,
-            is_own=True,
-        )
-        server = _server(url, ef_search)
-        with connected(server) as connection:
-            extensions = _with_extensions(connection, home)
-            home = replace(home, has_trigrams="pg_trgm" in extensions)
-            found = described(connection, schema, table)
-            _check_made_alike(home, found, fields)
-            steps = list(new_table(home, fields)) if not found.exists else []
-            steps += lexemes_made(home) if not found.has_lexemes else []
-            execute(connection, steps, full_name(home))
+        server, home = making.created(url, table, schema, fields, dimensions=dimensions, ef_search=ef_search)
         return cls(server, home, fields, **settings)
 
     @overload
@@ -193,21 +153,11 @@ class PostgresIndex:
         """
         keys = MetadataKeys() if keys is None else keys
         fields = checked(Fields(language, title, questions))
-        url, home = attached.located(vectorstore)
-        server = _server(url, ef_search)
-        with connected(server) as connection:
-            found = described(connection, home.schema, home.name)
-            home = attached.completed(home, found)
-            _check_language(found, fields)
-            plan = attached.missing(home, found, fields, keys, hnsw=hnsw)
-            if dry_run:
-                return plan
-            if plan.steps and not found.is_owned:
-                allowed = "one whose table this user owns; attach(..., dry_run=True) prints what its owner has to run"
-                raise ConfigError("vectorstore", allowed, full_name(home))
-            execute(connection, plan.steps, full_name(home))
-        if not home.has_trigrams:
-            _warn_of_no_near_words()
+        server, home, plan = making.attached_to(
+            vectorstore, fields, keys, hnsw=hnsw, ef_search=ef_search, dry_run=dry_run
+        )
+        if dry_run:
+            return plan
         return cls(server, home, fields, keys=keys, **settings)
 
     def under(self, filter: Any) -> PostgresIndex:
@@ -385,22 +335,8 @@ class PostgresIndex:
                 report = ingest.add(connection, self.home, chunks, vectors, ingest.embedding(embed), told)
             finally:
                 done()
-            execute(connection, self._afterwards(connection, report.added + report.deleted), full_name(self.home))
+            making.settle(connection, self.home, report.added + report.deleted)
         return report
-
-    def _afterwards(self, connection: Any, changed: int) -> list[Step]:
-        """What to do after `changed` rows were written."""
-        home, found = self.home, described(connection, self.home.schema, self.home.name)
-        steps = [] if found.has_hnsw else list(vectors_indexed(home, concurrently=False))
-        if steps:
-            steps.insert(0, Step("SELECT set_config('maintenance_work_mem', '512MB', false)"))
-            steps.append(Step("RESET maintenance_work_mem"))
-        rows_known = connection.execute(
-            "SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(home),)
-        ).fetchone()[0]
-        if changed and changed * _ANALYSED_AT >= max(rows_known, 0):
-            steps += [analysed(home), shares_known(home)]
-        return [*steps, *lists_emptied(home)] if changed else steps
 
     def check(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
         """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
@@ -420,70 +356,12 @@ class PostgresIndex:
 
     def refresh(self) -> None:
         """Bring statistics and the table of words up to date, after others have written many chunks."""
-        steps = [analysed(self.home), *lexemes_refreshed(self.home)]
         with connected(self.server) as connection:
-            execute(connection, steps, full_name(self.home))
+            making.refresh(connection, self.home)
 
 
 def _nothing(*_: Any) -> None:
     """No progress bar."""
-
-
-def _server(url: Any, ef_search: int) -> Server:
-    check_int("ef_search", ef_search, 1, 1000)
-    return Server(server_url(url), ef_search)
-
-
-def _with_extensions(connection: Any, home: IndexedTable) -> frozenset[str]:
-    """The extensions that there are, once those that are needed were created.
-
-    Raises:
-        ConfigError: there is no pgvector, and it can't be created.
-    """
-    from psycopg import errors
-
-    def there() -> frozenset[str]:
-        return described(connection, home.schema, home.name).extensions
-
-    for name in ("vector", "pg_trgm"):
-        if name in there():
-            continue
-        try:
-            execute(connection, [Step(f"CREATE EXTENSION IF NOT EXISTS {name}")], "extensions")
-        except (ConfigError, errors.FeatureNotSupported, errors.UndefinedFile, errors.InternalError) as error:
-            if name == "vector":
-                raise ConfigError("url", "of a database with pgvector: CREATE EXTENSION vector", str(error)) from error
-            _warn_of_no_near_words()
-    return there()
-
-
-def _warn_of_no_near_words() -> None:
-    warnings.warn(
-        "there is no pg_trgm: words that no chunk has bring no near ones. CREATE EXTENSION pg_trgm adds it",
-        UserWarning,
-        stacklevel=3,
-    )
-
-
-def _check_language(found: Described, fields: Fields) -> None:
-    if fields.language.rpartition(".")[2] not in found.languages and "." not in fields.language:
-        known = ", ".join(sorted(found.languages))
-        raise ConfigError("language", f"a text search configuration of this database ({known})", fields.language)
-
-
-def _check_made_alike(home: IndexedTable, found: Described, fields: Fields) -> None:
-    _check_language(found, fields)
-    if not found.exists:
-        return
-    if found.types.keys() < {*neighbours.OWN, home.embedding, "content_hash"}:
-        raise ConfigError("table", "a new one, or one that PostgresIndex.create made", home.name)
-    made = (found.dimensions[home.embedding], found.words_of)
-    if made != (home.dimensions, str(fields)):
-        raise ConfigError(
-            "dimensions, language, title and questions",
-            f"those of the table that is there ({made[0]}, {made[1]})",
-            f"{home.dimensions}, {fields}",
-        )
 
 
 def _number(similarity: Any) -> float | None:
