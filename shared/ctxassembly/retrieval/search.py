@@ -87,19 +87,19 @@ def search(
     vocabulary: Vocabulary | None = ready.get("keyword")
     log.terms = vocabulary.weights if vocabulary else {}
 
-    search: dict[Channel, SearchRequest] = {
+    requests: dict[Channel, SearchRequest] = {
         channel: SearchElsewhere(channel, log.queries[channel], config.per_channel, question.filter)
         for channel in sorted(channels & means.elsewhere)
     }
     if ready:
         # One request for both channels of the index, so that each chunk that either finds gets both scores.
-        search["vector" if vector is not None else "keyword"] = SearchChunks(
+        requests["vector" if vector is not None else "keyword"] = SearchChunks(
             config.per_channel, vector, vocabulary, question.filter
         )
-    answers = yield from ask(search, config, log)
+    answers = yield from ask(requests, config, log)
     if channels and not answers:
         raise SearchError(f"no channel answered: {'; '.join(map(failure, log.failures))}") from log.failures[0]
-    scored = merged([_read(search.get(channel), answer) for channel, answer in answers.items()])
+    scored = merged([_read(requests.get(channel), answer) for channel, answer in answers.items()])
     every = rankings(scored, config.per_channel, None)
     log.step("search", 0, fuse(scored, every, config, log.terms))
     ranked = every if config.min_similarity is None else rankings(scored, config.per_channel, config.min_similarity)

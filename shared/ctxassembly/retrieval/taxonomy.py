@@ -192,17 +192,21 @@ class Taxonomy:
         """
         asked = _words_of(query)
         passes = node_test(filter) or (lambda _: False)
+
+        def is_there(node: Node) -> bool:
+            return not node.metadata or passes(node)
+
         found: dict[str, Node] = {}
         heard: dict[str, str] = {}
         at = 0
         while at < len(asked):
             nodes, length = self._at(asked, at)
             for node in nodes:
-                if not node.metadata or passes(node):
+                if is_there(node):
                     found.setdefault(node.id, node)
                     heard.setdefault(node.id, " ".join(asked[at : at + length]))
             at += length
-        named = {node.id: node for own in found.values() for node in (own, *self.led_to(own))}
+        named = {node.id: node for own in found.values() for node in (own, *self.led_to(own)) if is_there(node)}
         text = f" {' '.join(asked)} "
         names = dict.fromkeys(node.name for node in named.values() if f" {' '.join(_words_of(node.name))} " not in text)
         return Resolution(tuple(found.values()), tuple(names), heard)
@@ -224,9 +228,14 @@ def _check_template(template: Any) -> None:
         raise ConfigError("facts", "templates with names in braces", template)
 
 
+def is_narrowing(condition: Any) -> bool:
+    """True of a filter that excludes anything: None and an empty mapping exclude nothing."""
+    return condition is not None and not (isinstance(condition, Mapping) and not condition)
+
+
 def node_test(condition: Any) -> Callable[[Node], bool] | None:
     """The test of a filter on nodes, which one without metadata never passes; None if it can't be tested here."""
-    if condition is None:
+    if not is_narrowing(condition):
         return lambda _: True
     try:
         passes: Callable[[Chunk], bool] = as_predicate(condition)

@@ -177,6 +177,11 @@ def test_without_metadata_nothing_is_given_under_a_filter_and_a_note_says_so():
     assert known.notes == ("taxonomy: 1 of its nodes have no metadata to test the filter on, and are left out",)
 
 
+def test_an_empty_filter_is_none():
+    known = ask("Wie werken er op Neurologie?", None, {})
+    assert (ids(known), known.notes) == (["hospital:c"], ())
+
+
 def test_a_filter_that_cannot_be_tested_gives_nothing_and_a_note():
     bare = Taxonomy([Node("neuro", "department", "Neurologie"), NODES[5]], type_words=TYPE_WORDS)
     known = ask("doctors Neurologie", None, "campus = 'Zuid'", bare)

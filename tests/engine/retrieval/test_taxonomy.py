@@ -111,6 +111,17 @@ def test_under_a_filter_nodes_of_others_are_not_there():
     assert taxonomy.resolve(query, "tenant = 'noord'").names == ("Water",)
 
 
+def test_nobody_is_led_to_what_the_filter_excludes():
+    nodes = [
+        Node("card", "department", "Cardiologie Noord", (), {"campus": "Noord"}),
+        Node("hf", "condition", "Hartfalen"),
+    ]
+    taxonomy = Taxonomy(nodes, [Relation("card", "HANDLES", "hf")])
+    for condition in (None, {}, {"campus": "Noord"}):
+        assert taxonomy.resolve("hartfalen", condition).names == ("Cardiologie Noord",)
+    assert taxonomy.resolve("hartfalen", {"campus": "Zuid"}).names == ()
+
+
 # Where it comes from
 
 PLAIN: dict[str, Any] = {
