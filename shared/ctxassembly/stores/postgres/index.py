@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, overload
 
-from sqlalchemy import ColumnElement, Row
+from sqlalchemy import ColumnElement, Row, Select
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
@@ -23,6 +23,7 @@ from ctxassembly.stores.postgres.filters import condition_of
 from ctxassembly.stores.postgres.health import Health
 from ctxassembly.stores.postgres.ingest import Added
 from ctxassembly.stores.postgres.schema import Fields, Plan, checked
+from ctxassembly.stores.postgres.search import Shape
 from ctxassembly.stores.postgres.table import IndexedTable
 from ctxassembly.stores.rows import Asked
 
@@ -206,14 +207,19 @@ class PostgresIndex:
 
     def _search(self, request: SearchChunks) -> Asked | None:
         self._check_vector(request.vector)
-        made = search.statement(
-            self.home,
-            request,
-            condition_of(self.home, *(self.filters or ()), request.filter),
-            self._columns,
-            search.Scoring(self.field_weights, self.length_weight),
-        )
-        return None if made is None else (made, {})
+        condition = condition_of(self.home, *(self.filters or ()), request.filter)
+        shape, bound = search.asked(request, filtered=condition is not None, field_weights=self.field_weights)
+        made = self._searches.get(shape) if condition is None else None
+        if made is None:
+            made = search.statement(self.home, shape, condition, self._columns, self.length_weight)
+        if made is not None and condition is None:
+            self._searches[shape] = made
+        return None if made is None else (made, bound)
+
+    @cached_property
+    def _searches(self) -> dict[Shape, Select[Any]]:
+        """The statements without a filter, which take longer to build than to send."""
+        return {}
 
     def _check_vector(self, vector: Sequence[float] | None) -> None:
         if vector is None:

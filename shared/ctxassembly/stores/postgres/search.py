@@ -13,7 +13,6 @@ chunks together, or two of the next ones. A bound on the rarest alone loses hits
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -21,8 +20,10 @@ from sqlalchemy import (
     REAL,
     ColumnElement,
     Double,
+    Integer,
     Select,
     Text,
+    bindparam,
     case,
     cast,
     column,
@@ -65,14 +66,6 @@ class TsQuery(UserDefinedType[Any]):
         return "tsquery"
 
 
-class Scoring(NamedTuple):
-    """What a word in a chunk counts for."""
-
-    field_weights: tuple[float, float]
-    """In the title and in the questions; in the text it is 1."""
-    length_weight: float
-
-
 def quoted(lexeme: str) -> str:
     """A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it.
 
@@ -110,12 +103,42 @@ def candidates(vocabulary: Vocabulary, enough: int) -> str:
     return " | ".join(parts)
 
 
+class Shape(NamedTuple):
+    """What the statement of a search depends on, apart from values and filter."""
+
+    by_vector: bool
+    words: int | None
+    """How many are scored; None if none is asked for."""
+    has_candidates: bool
+    """True if a chunk may have one of them."""
+
+
+def asked(request: SearchChunks, *, filtered: bool, field_weights: tuple[float, float]) -> tuple[Shape, dict[str, Any]]:
+    """The shape of a search, and the values of its parameters."""
+    bound: dict[str, Any] = {"limit": request.limit}
+    if request.vector is not None:
+        bound["vector"] = as_vector(request.vector)
+    if request.vocabulary is None:
+        return Shape(request.vector is not None, None, has_candidates=False), bound
+    weights, terms = request.vocabulary.weights, _searchable(request.vocabulary.terms)
+    for at, term in enumerate(terms):
+        bound |= {f"word_{at}": term.text, f"query_{at}": quoted(term.text), f"weight_{at}": weights[term.text]}
+    worth = candidates(request.vocabulary, ENOUGH_FILTERED if filtered else ENOUGH)
+    if worth:
+        bound |= {"worth": worth, "most_scored": MOST_SCORED}
+    if terms:
+        # In the order of the labels D, C, B and A; of them all, .1 is what PostgreSQL itself gives a text.
+        title, questions = field_weights
+        bound["by_field"] = [0.1, 0.1, 0.1 * questions, 0.1 * title]
+    return Shape(request.vector is not None, len(terms), has_candidates=bool(worth)), bound
+
+
 def statement(
     home: IndexedTable,
-    request: SearchChunks,
+    shape: Shape,
     condition: ColumnElement[bool] | None,
     columns: Sequence[ColumnElement[Any]],
-    scoring: Scoring,
+    length_weight: float,
 ) -> Select[Any] | None:
     """The best chunks of each channel: `columns` of each, similarity, keyword score and matched words.
 
@@ -126,22 +149,29 @@ def statement(
     score: ColumnElement[Any] = cast(null(), Double)
     matched: ColumnElement[Any] = cast(null(), ARRAY(Text))
     key = home.c[home.key]
-    if request.vector is not None:
-        distance = home.distance(as_vector(request.vector))
+    if shape.by_vector:
+        distance = home.distance()
         similarity = 1 - cast(distance, Double)
         near = select(key.label("key")).where(home.c[home.embedding].is_not(None), *_given(condition))
-        found.append(select(near.order_by(distance).limit(request.limit).cte("nearest")))
-    if request.vocabulary is not None:
-        words = _Words.of(request.vocabulary)
-        score, matched = words.score(home, home.tsv, scoring), words.found_in(home.tsv)
-        if worth := candidates(request.vocabulary, ENOUGH if condition is None else ENOUGH_FILTERED):
-            found.append(_best(home, worth, condition, words, scoring, request.limit))
+        found.append(select(near.order_by(distance).limit(_LIMIT).cte("nearest")))
+    if shape.words is not None:
+        score = _score(home, home.tsv, shape.words, length_weight)
+        matched = _found_in(home.tsv, shape.words)
+    if shape.words and shape.has_candidates:
+        matches = home.tsv.op("@@", is_comparison=True)(_query("worth"))
+        having = select(key.label("key"), home.tsv.label("tsv")).where(matches, *_given(condition))
+        looked_at = having.limit(bindparam("most_scored", type_=Integer)).subquery("looked_at")
+        best = _score(home, looked_at.c.tsv, shape.words, length_weight)
+        found.append(select(select(looked_at.c.key).order_by(best.desc(), looked_at.c.key).limit(_LIMIT).cte("best")))
     if not found:
         return None
     keys = (union(*found) if len(found) > 1 else found[0]).subquery("found")
     return select(
         *columns, similarity.label("similarity"), score.label("keyword_score"), matched.label("terms")
     ).join_from(home.table, keys, keys.c.key == key)
+
+
+_LIMIT = bindparam("limit", type_=Integer)
 
 
 def _given(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
@@ -159,42 +189,32 @@ def _searchable(terms: Sequence[Term]) -> list[Term]:
     return [term for term in kept.values() if len(term.text.encode()) <= LONGEST]
 
 
-@dataclass(frozen=True)
-class _Words:
-    """The words of a query, bound: word, weight and query of each."""
+def _score(home: IndexedTable, tsv: ColumnElement[Any], words: int, length_weight: float) -> ColumnElement[Any]:
+    """The keyword score of a chunk; 0 without a word."""
+    by_field = cast(bindparam("by_field", type_=ARRAY(REAL)), ARRAY(REAL))
+    total: ColumnElement[Any] = cast(literal(0.0), Double)
+    for at in range(words):
+        # One word at a time, written out: as a join with a table of words it takes twice the time.
+        counted = cast(func.ts_rank(by_field, tsv, _query(f"query_{at}")), Double)
+        total = total + bindparam(f"weight_{at}", type_=Double) * counted
+    if not length_weight:
+        return total
+    length = func.pg_column_size(tsv) / cast(_mean_size(home), Double)
+    return total / (1 - length_weight + length_weight * func.coalesce(length, 1.0))
 
-    each: Sequence[tuple[Any, Any, Any]]
 
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> _Words:
-        """Those of `vocabulary` that chunks have."""
-        weights = vocabulary.weights
-        return cls(
-            [
-                (literal(term.text, Text), literal(weights[term.text], Double), _query(quoted(term.text)))
-                for term in _searchable(vocabulary.terms)
-            ]
-        )
+def _found_in(tsv: ColumnElement[Any], words: int) -> ColumnElement[Any]:
+    """The words that a chunk has, as an array."""
+    has = [
+        case((tsv.op("@@", is_comparison=True)(_query(f"query_{at}")), bindparam(f"word_{at}", type_=Text)))
+        for at in range(words)
+    ]
+    all_of_them: ColumnElement[Any] = array(has, type_=Text())
+    return func.array_remove(all_of_them, null(), type_=ARRAY(Text))
 
-    def score(self, home: IndexedTable, tsv: ColumnElement[Any], scoring: Scoring) -> ColumnElement[Any]:
-        """The keyword score of a chunk; 0 without a word."""
-        title, questions = scoring.field_weights
-        # In the order of the labels D, C, B and A; of them all, .1 is what PostgreSQL itself gives a text.
-        by_field = cast(literal([0.1, 0.1, 0.1 * questions, 0.1 * title], ARRAY(REAL)), ARRAY(REAL))
-        total: ColumnElement[Any] = cast(literal(0.0), Double)
-        for _, weight, query in self.each:
-            # One word at a time, written out: as a join with a table of words it takes twice the time.
-            total = total + weight * cast(func.ts_rank(by_field, tsv, query), Double)
-        if not scoring.length_weight:
-            return total
-        length = func.pg_column_size(tsv) / cast(_mean_size(home), Double)
-        return total / (1 - scoring.length_weight + scoring.length_weight * func.coalesce(length, 1.0))
 
-    def found_in(self, tsv: ColumnElement[Any]) -> ColumnElement[Any]:
-        """The words that a chunk has, as an array."""
-        has = [case((tsv.op("@@", is_comparison=True)(query), word)) for word, _, query in self.each]
-        all_of_them: ColumnElement[Any] = array(has, type_=Text())
-        return func.array_remove(all_of_them, null(), type_=ARRAY(Text))
+def _query(parameter: str) -> ColumnElement[Any]:
+    return cast(bindparam(parameter, type_=Text), TsQuery)
 
 
 def _mean_size(home: IndexedTable) -> ColumnElement[Any]:
@@ -202,24 +222,3 @@ def _mean_size(home: IndexedTable) -> ColumnElement[Any]:
     stats = table("pg_stats", *map(column, ("schemaname", "tablename", "attname", "avg_width")), schema="pg_catalog")
     of_words = (stats.c.schemaname == home.schema, stats.c.tablename == home.name, stats.c.attname == TSV)
     return select(func.max(func.nullif(stats.c.avg_width, 0))).where(*of_words).scalar_subquery()
-
-
-def _query(written: str) -> ColumnElement[Any]:
-    return cast(literal(written, Text), TsQuery)
-
-
-def _best(
-    home: IndexedTable,
-    worth: str,
-    condition: ColumnElement[bool] | None,
-    words: _Words,
-    scoring: Scoring,
-    limit: int,
-) -> Any:
-    """The keys of the best chunks by words."""
-    matches = home.tsv.op("@@", is_comparison=True)(_query(worth))
-    having = select(home.c[home.key].label("key"), home.tsv.label("tsv")).where(matches, *_given(condition))
-    looked_at = having.limit(MOST_SCORED).subquery("looked_at")
-    score = words.score(home, looked_at.c.tsv, scoring)
-    ranked = select(looked_at.c.key).order_by(score.desc(), looked_at.c.key)
-    return select(ranked.limit(limit).cte("best"))

@@ -118,11 +118,11 @@ class IndexedTable:
         """True if HNSW takes so many dimensions only in half precision, which the column hasn't."""
         return self.vector_type == "vector" and (self.dimensions or 0) > MOST_INDEXED["vector"]
 
-    def distance(self, vector: str) -> ColumnElement[Any]:
-        """The cosine distance of the embedding to a vector, written as the index on it is."""
+    def distance(self) -> ColumnElement[Any]:
+        """The cosine distance of the embedding to the parameter `vector`, written as the index on it is."""
         kind = VectorOf("halfvec" if self.is_halved else self.vector_type, self.dimensions)
         column = cast(self.c[self.embedding], kind) if self.is_halved else self.c[self.embedding]
-        return column.op("<=>")(cast(bindparam("vector", vector, Text), kind))
+        return column.op("<=>")(cast(bindparam("vector", type_=Text), kind))
 
     def json(self, *path: str) -> ColumnElement[Any]:
         """The metadata as JSONB, or what stands in them at `path`; NULL if nothing does."""
