@@ -23,7 +23,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, PostgresStore, json_text, remembered, storable
-from ctxassembly.stores.postgres.neighbours import langchain_table, of_langchain
+from ctxassembly.stores.postgres.neighbours import Columns, langchain_table, of_langchain
 from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.detect import loop_of, unwrapped
@@ -127,18 +127,21 @@ class _Table:
     async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
         store = unwrapped(self.vectorstore)
         condition, bound = _translated(store, self.filter)
-        columns = store.metadata_columns
-        named = (store.id_column, store.content_column, store.metadata_json_column, tuple(columns))
+        columns = Columns(
+            store.id_column, store.content_column, store.metadata_json_column, tuple(store.metadata_columns)
+        )
 
         def table() -> ChunkTable:
-            home = langchain_table(store.schema_name, store.table_name, *named)
-            return of_langchain(home, *named, self.keys, sql(f"({condition})") if condition else None)  # type: ignore[arg-type]
+            home = langchain_table(store.schema_name, store.table_name, columns)
+            return of_langchain(home, columns, self.keys, _clause(condition))
 
-        made_of = (store.schema_name, store.table_name, named, self.keys, condition)
+        # Values of a filter are bound, so one statement serves all callers whose filters have the same form.
+        made_of = (store.schema_name, store.table_name, columns, self.keys, condition)
         asked, places = remembered(made_of, table).asked(refs)
         rows = await arows(store.engine, (asked, {**places, **bound}))
         return [
-            (id_, text, {**(json or {}), **dict(zip(columns, more, strict=True))}) for id_, text, json, *more in rows
+            (id_, text, {**(json or {}), **dict(zip(columns.own, more, strict=True))})
+            for id_, text, json, *more in rows
         ]
 
 
@@ -153,6 +156,10 @@ def _translated(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> 
     for at, name in enumerate(bound):
         clause = re.sub(rf":{name}\b", f":filter_{at}", clause)
     return clause, {f"filter_{at}": value for at, value in enumerate(bound.values())}
+
+
+def _clause(condition: str) -> Any:
+    return sql(f"({condition})") if condition else None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
@@ -102,33 +103,25 @@ def _members(taxonomy: Taxonomy, anchor: Node, types: frozenset[str]) -> list[tu
 
 def _entity(taxonomy: Taxonomy, anchor: Node, node: Node, steps: int, passes: Callable[[Node], bool]) -> Found:
     text = _fact(taxonomy, node, passes) or f"{node.name} ({node.type}): {anchor.name}"
-    return _found(taxonomy, "entities", node.id, text, (anchor, node), PUBLISHED_TYPED if steps == 1 else PUBLISHED_LED)
+    found = _found("entities", _chunk(taxonomy, node.id, text), (anchor, node))
+    return replace(found, published_score=PUBLISHED_TYPED if steps == 1 else PUBLISHED_LED)
 
 
 def _list(taxonomy: Taxonomy, anchor: Node, members: list[tuple[Node, int]], passes: Callable[[Node], bool]) -> Found:
     lines = [_fact(taxonomy, node, passes) or node.name for node, _ in members]
     text = "\n".join((f"{anchor.name} ({len(members)}):", *(f"- {line}" for line in lines)))
-    whole = {"keep_whole": True}
-    return _found(taxonomy, "list", f"list:{anchor.id}", text, (anchor,), PUBLISHED_LIST, whole)
+    found = _found("list", _chunk(taxonomy, f"list:{anchor.id}", text, keep_whole=True), (anchor,))
+    return replace(found, published_score=PUBLISHED_LIST)
 
 
-def _found(
-    taxonomy: Taxonomy,
-    channel: Channel,
-    name: str,
-    text: str,
-    because_of: Iterable[Node],
-    published_score: float,
-    metadata: dict[str, Any] | None = None,
-) -> Found:
-    chunk = Chunk(
-        id=f"{taxonomy.name}:{name}",
-        document_id=taxonomy.name,
-        text=text,
-        metadata={"source": taxonomy.name, "no_neighbours": True, **(metadata or {})},
-    )
-    names = tuple(node.name for node in because_of)
-    return Found(chunk, 1.0, (channel,), because_of=names, published_score=published_score)
+def _chunk(taxonomy: Taxonomy, name: str, text: str, **metadata: Any) -> Chunk:
+    """A chunk made of the taxonomy, and cited as it."""
+    marks = {"source": taxonomy.name, "no_neighbours": True, **metadata}
+    return Chunk(f"{taxonomy.name}:{name}", taxonomy.name, text, metadata=marks)
+
+
+def _found(channel: Channel, chunk: Chunk, because_of: Iterable[Node]) -> Found:
+    return Found(chunk, 1.0, (channel,), because_of=tuple(node.name for node in because_of))
 
 
 def _fact(taxonomy: Taxonomy, node: Node, passes: Callable[[Node], bool]) -> str | None:

@@ -272,7 +272,9 @@ class PostgresIndex:
             metadata = home.c[home.metadata]
             return neighbours.of_llamaindex(home.c[home.id], home.c[home.content], metadata, self.keys, condition)
         columns = tuple(home.columns)
-        return neighbours.of_langchain(home.table, home.id, home.content, home.metadata, columns, self.keys, condition)
+        return neighbours.of_langchain(
+            home.table, neighbours.Columns(home.id, home.content, home.metadata, columns), self.keys, condition
+        )
 
     def _refs(self, refs: Sequence[ChunkRef]) -> Asked:
         asked, bound = self._neighbours.asked(refs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     JSON,
@@ -48,42 +48,51 @@ def of_own(home: IndexedTable, condition: ColumnElement[bool] | None) -> ChunkTa
     )
 
 
-def langchain_table(
-    schema: str, name: str, id_: str, content: str, json: str | None, columns: Sequence[str]
-) -> TableClause:
-    """A table of langchain-postgres' `PGVectorStore`."""
-    texts_and_keys: list[Any] = [sql_column(quoted_name(each, quote=True)) for each in (id_, content, *columns)]
-    metadata = [] if json is None else [sql_column(quoted_name(json, quote=True), JSON)]
+class Columns(NamedTuple):
+    """The columns of a table of langchain-postgres' `PGVectorStore`, as it was told them."""
+
+    id: str
+    content: str
+    json: str | None
+    """The column of metadata that have no column of their own."""
+    own: tuple[str, ...]
+    """Columns of one metadata key each."""
+
+
+def langchain_table(schema: str, name: str, columns: Columns) -> TableClause:
+    """A table of langchain-postgres' `PGVectorStore`. Names are quoted: one may have capitals, or be a word of SQL."""
+    named = (columns.id, columns.content, *columns.own)
+    texts_and_keys: list[Any] = [sql_column(quoted_name(column, quote=True)) for column in named]
+    metadata = [] if columns.json is None else [sql_column(quoted_name(columns.json, quote=True), JSON)]
     return sql_table(quoted_name(name, quote=True), *texts_and_keys, *metadata, schema=quoted_name(schema, quote=True))
 
 
 def of_langchain(
-    table: FromClause,
-    id_: str,
-    content: str,
-    json: str | None,
-    columns: Sequence[str],
-    keys: MetadataKeys,
-    condition: ColumnElement[bool] | None,
+    table: FromClause, columns: Columns, keys: MetadataKeys, condition: ColumnElement[bool] | None
 ) -> ChunkTable:
-    """A table of langchain-postgres' `PGVectorStore`: rows of id, text, metadata and the values of `columns`."""
-    document, index = _first(keys.lookup_id or keys.document_id, columns), _first(keys.index, columns)
-    own: dict[str, Any] = {name: table.c[name] for name in (id_, content, *columns)}
-    metadata = null() if json is None else table.c[json]
-    rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(table)
+    """A table of langchain-postgres' `PGVectorStore`: rows of id, text, metadata and the values of its own columns.
+
+    Each key of the metadata is read from its own column, else from the JSON. The embedding, which is the most of a row,
+    is never read.
+    """
+    document, index = _first(keys.lookup_id or keys.document_id, columns.own), _first(keys.index, columns.own)
+    own: dict[str, Any] = {name: table.c[name] for name in (columns.id, columns.content, *columns.own)}
+    metadata = null() if columns.json is None else table.c[columns.json]
+    read = (own[columns.id], own[columns.content], metadata, *(own[name] for name in columns.own))
+    rows = select(*read).select_from(table)
     ordered = index in own
 
     def named(name: str) -> ColumnElement[Any]:
-        if name in columns:
+        if name in columns.own:
             return cast(own[name], Text)
-        return cast(null(), Text) if json is None else json_text(metadata, name)
+        return cast(null(), Text) if columns.json is None else json_text(metadata, name)
 
     def first(names: Sequence[str]) -> ColumnElement[Any]:
         return func.coalesce(*map(named, names))
 
-    together = document in columns and ordered  # then the table was made for these two
+    together = document in columns.own and ordered  # then the table was made for these two
     return ChunkTable(
-        id=own[id_],
+        id=own[columns.id],
         document_id=own[document] if document in own else json_text(metadata, document),
         index=own[index] if ordered else json_text(metadata, index),
         rows=rows if condition is None else rows.where(condition),
