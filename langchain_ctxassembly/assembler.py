@@ -44,6 +44,8 @@ REMEDY = (
 )
 ELSEWHERE = "The search has no filter, but neighbours come from other documents than it searches"
 GIVE_IT = "Give the filter that these need, ContextAssembler(filter=...)"
+QUERY_NAMES = ("question", "input")
+"""The keys under which chains hand on the user's question, where none is named "query"."""
 FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
 
 
@@ -52,7 +54,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     Input: a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, of which the last two
     are optional. A supplement (text or a `Supplement`) holds what no document does: facts from a graph or a database.
-    Other keys, such as a chat history or the rest of a graph's state, are ignored.
+    Without a "query", a text under "question" or "input" is taken for it. Other keys, such as a chat history or the rest
+    of a graph's state, are ignored.
 
     Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
     never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
@@ -295,7 +298,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                     f"{FORMS}; got the keys {shown(list(given))}: say which of them holds the documents, as "
                     "{'documents': itemgetter('context'), 'query': itemgetter('input')} | assembler does"
                 )
-            documents, query, supplement = given["documents"], given.get("query"), given.get("supplement")
+            documents, query, supplement = given["documents"], _query_in(given), given.get("supplement")
         if not isinstance(documents, (list, tuple)) or not all(isinstance(one, Document) for one in documents):
             raise InputError(f"{FORMS}, got {shown(documents)}{not_a_document(documents)}")
         if query is not None and not isinstance(query, str):
@@ -306,6 +309,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             "query": query,
             "supplement": supplement,
         }
+
+
+def _query_in(given: Mapping[str, Any]) -> Any:
+    """The query of an input: what stands under "query", else a text under the names that chains use for it."""
+    if given.get("query") is not None:
+        return given["query"]
+    return next((given[name] for name in QUERY_NAMES if isinstance(given.get(name), str)), None)
 
 
 def _can_embed(embeddings: Any) -> bool:

@@ -33,11 +33,11 @@ class ConfigurableFields(RunnableConfigurableFields):  # type: ignore[type-arg]
     """An assembler whose fields the config of the call sets."""
 
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
-        """As `ContextAssembler.as_context`."""
+        """The same as `ContextAssembler.as_context`."""
         return configured(_as_context(self), config)
 
     def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> RunnableSerializable[Any, Any]:
-        """As for any runnable."""
+        """The same as for any runnable; `as_context()` follows the result, too."""
         return following(super().configurable_alternatives(which, **kwargs))
 
     def _prepare(self, config: RunnableConfig | None = None) -> tuple[Runnable[Any, Any], RunnableConfig]:
@@ -50,7 +50,7 @@ class ConfigurableAlternatives(RunnableConfigurableAlternatives):  # type: ignor
     """One of several assemblers, which the config of the call chooses."""
 
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
-        """As `ContextAssembler.as_context`."""
+        """The same as `ContextAssembler.as_context`."""
         return configured(_as_context(self), config)
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from ctxassembly.adapting.messages import context_given
 from ctxassembly.context import Context
-from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
 
 
 def to_messages(
@@ -22,11 +21,13 @@ def to_messages(
 ) -> list[BaseMessage]:
     """A system and a human message, worded as by `Context.to_messages`.
 
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> [message.type for message in to_messages(assemble([Hit(Chunk("a", "a", "Rest."))]), "May I rest?")]
+    ['system', 'human']
+
     Raises:
         InputError: `context` is no Context.
     """
-    if not isinstance(context, Context):
-        instead = "ContextAssembler().as_context().invoke(documents) gives one"
-        raise InputError(f"context must be a Context, got {shown(context)}: {instead}")
+    context = context_given(context, "ContextAssembler().as_context().invoke(documents)")
     system, user = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
     return [SystemMessage(system["content"]), HumanMessage(user["content"])]

@@ -49,29 +49,29 @@ def number_chunks(
             other. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
-    for each in documents:
-        if not isinstance(each, Document):
-            raise InputError(f"documents must be a list of Document, got {shown(each)}")
+    for document in documents:
+        if not isinstance(document, Document):
+            raise InputError(f"documents must be a list of Document, got {shown(document)}")
     chunks = [
         Chunk(
-            each.id or "",
-            keys.read(each.metadata, "document_id") or "",
-            each.page_content,
-            keys.read(each.metadata, "index"),
-            metadata=each.metadata,
+            document.id or "",
+            keys.read(document.metadata, "document_id") or "",
+            document.page_content,
+            keys.read(document.metadata, "index"),
+            metadata=document.metadata,
         )
-        for each in documents
+        for document in documents
     ]
     return [
-        each.model_copy(
+        document.model_copy(
             update={
                 "id": place.id,
                 "metadata": {
-                    **each.metadata,
+                    **document.metadata,
                     **({} if chunk.document_id else {keys.document_id[0]: place.document_id}),
                     **({} if chunk.index is not None else {keys.index[0]: place.index}),
                 },
             }
         )
-        for each, chunk, place in zip(documents, chunks, placed(chunks, keys, document_id, id_of), strict=True)
+        for document, chunk, place in zip(documents, chunks, placed(chunks, keys, document_id, id_of), strict=True)
     ]

@@ -37,11 +37,11 @@ class Search:
     filter: Any = None
     """In the vector store's own form; None says that there is none."""
     is_all: bool = True
-    """Whether nothing but the filter excludes documents, as far as that can be told."""
+    """True if nothing but the filter excludes documents, as far as that can be told."""
 
     @property
     def has_no_filter(self) -> bool:
-        """Whether it is known to find whatever its vector store holds."""
+        """True if it is known to search all documents of its vector store."""
         return self.is_all and not is_filter(self.filter)
 
 
@@ -83,10 +83,11 @@ def ambient(config: RunnableConfig) -> Iterator[None]:
 
 def _found(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]) -> Found | None:
     kind = type(runnable)
-    for each in (VectorStoreRetriever, ScoredRetriever):
-        if isinstance(runnable, each) and _searches_as(each, kind):
+    for known in (VectorStoreRetriever, ScoredRetriever):
+        if isinstance(runnable, known) and _searches_as(known, kind):
             return runnable.vectorstore, {**runnable.search_kwargs, **arguments}
     if kind in (RunnableBinding, RunnableRetry):
+        # In the order in which LangChain merges them for the bound runnable.
         merged = merge_configs(runnable.config, config)
         merged = merge_configs(merged, *(factory(merged) for factory in runnable.config_factories))
         return _found(runnable.bound, merged, {**runnable.kwargs, **arguments})
@@ -95,6 +96,7 @@ def _found(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str,
         return _found(prepared, config, arguments)
     if kind.__name__ in WRAPPERS and kind.__module__.partition(".")[0] in ("langchain", "langchain_classic"):
         name, takes_arguments = WRAPPERS[kind.__name__]
+        # A filter among the arguments would not reach the search.
         if arguments and not takes_arguments:
             return None
         return _whatever_the_config(getattr(runnable, name), config, arguments)
@@ -102,14 +104,17 @@ def _found(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str,
 
 
 def _searches_as(kind: type, derived: type) -> bool:
-    """Whether `derived` leaves the search to `kind`."""
+    """True if the class `derived` leaves the search to `kind`: it overrides none of the methods that search."""
     names = ("invoke", "ainvoke", "_get_relevant_documents", "_aget_relevant_documents")
     return all(getattr(derived, name) is getattr(kind, name) for name in names)
 
 
 def _whatever_the_config(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str, Any]) -> Found | None:
-    """What is found under `config` and under the ambient one alike: a retriever inside another gets only the latter."""
-    found, other = (_found(runnable, each, arguments) for each in (config, None))
+    """The search of `runnable` if it is the same under `config` and under the ambient one; else None.
+
+    A retriever inside another is given the ambient config alone, so that of the call may not reach it.
+    """
+    found, other = (_found(runnable, given, arguments) for given in (config, None))
     if found is None or other is None or found[0] is not other[0] or found[1].keys() != other[1].keys():
         return None
     return found if all(found[1][name] is other[1][name] for name in found[1]) else None

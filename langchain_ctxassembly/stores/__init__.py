@@ -1,1 +1,1 @@
-"""Where neighbours come from: LangChain's vector stores, and how each holds a filter."""
+"""Stores of neighbours over LangChain's vector stores, each held to a filter in its own form."""

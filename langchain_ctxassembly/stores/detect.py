@@ -1,8 +1,11 @@
-"""The kind of a vector store, found without importing its package."""
+"""The kind of a vector store, and what is inside it, found without importing its package."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 
 def is_postgres(vectorstore: object) -> bool:
@@ -13,6 +16,12 @@ def is_postgres(vectorstore: object) -> bool:
 def unwrapped(vectorstore: Any) -> Any:
     """The `AsyncPGVectorStore` inside a `PGVectorStore`, which has its columns and settings; any other as it is."""
     return getattr(vectorstore, "_PGVectorStore__vs", vectorstore)
+
+
+def loop_of(vectorstore: Any) -> AbstractEventLoop | None:
+    """The event loop that the engine of a PGVectorStore runs in a thread of its own; None if it has none."""
+    loop: AbstractEventLoop | None = getattr(getattr(vectorstore, "_engine", None), "_loop", None)
+    return loop
 
 
 def is_langchains(kind: type) -> bool:

@@ -1,4 +1,9 @@
-"""A metadata filter as a test on documents, for stores that can't apply it themselves."""
+"""A metadata filter as a test on documents, for stores that can't apply it themselves.
+
+A filter keeps tenants apart, so all that is unclear excludes. A key that a document lacks passes no comparison, not
+even `$ne`, as NULL passes none in SQL; two values of types that have no order are neither above nor below each other;
+True is not 1. A filter in an unknown form raises: if it were skipped, everybody's chunks would come in.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +26,12 @@ def as_predicate(condition: Filter | None) -> Callable[[Document], bool]:
     """The test that `condition` stands for: a function is its own; None and an empty mapping let everything pass.
 
     A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
-    $nin $exists), or $and and $or with a list of mappings. All must hold. As in SQL, and since filters keep tenants
-    apart, a document without the key passes none of them but `{"$exists": False}`.
+    $nin $exists), or $and and $or with a list of mappings. All must hold. A document without the key passes none of
+    them but `{"$exists": False}`.
+
+    >>> ours = as_predicate({"tenant": "ours", "level": {"$lt": 4}})
+    >>> [ours(Document("", metadata={"tenant": "ours", "level": level})) for level in (3, 4, "3")]
+    [True, False, False]
 
     Raises:
         ConfigError: `condition` has another form. It is never ignored.
@@ -44,7 +53,7 @@ def _entry(key: Any, value: Any) -> Test:
     if key in ("$and", "$or"):
         if not isinstance(value, (list, tuple)) or not value:
             raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
-        tests = [_mapping(each) for each in value]
+        tests = [_mapping(condition) for condition in value]
         every = all if key == "$and" else any
         return lambda metadata: every(test(metadata) for test in tests)
     if not isinstance(key, str) or not key or key.startswith("$"):
@@ -69,7 +78,7 @@ def _operator(key: str, name: Any, operand: Any) -> Callable[[Any, Any], bool]:
 
 
 def _equal(value: Any, operand: Any) -> bool:
-    """Whether two values are the same, True not being 1: no vector store takes them for that."""
+    """True if two values are the same. True is not 1: no vector store takes one for the other."""
     return bool(value == operand) and isinstance(value, bool) == isinstance(operand, bool)
 
 
@@ -94,7 +103,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gte": _if_ordered(operator.ge),
     "$lt": _if_ordered(operator.lt),
     "$lte": _if_ordered(operator.le),
-    "$in": _if_known(lambda value, operand: any(_equal(value, each) for each in operand)),
-    "$nin": _if_known(lambda value, operand: all(value != each for each in operand)),
+    "$in": _if_known(lambda value, operand: any(_equal(value, listed) for listed in operand)),
+    "$nin": _if_known(lambda value, operand: all(value != listed for listed in operand)),
     "$exists": lambda value, operand: (value is not None) == operand,
 }

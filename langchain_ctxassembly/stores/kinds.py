@@ -1,6 +1,11 @@
-"""What a filter means to the vector store that it belongs to, and how that store's own chunks are held to it.
+"""The kinds of vector stores: how each reads a filter, and how its chunks are held to one.
 
-A vector store is told by the name of its class, so none is imported that isn't in use already.
+A search and the neighbours of its hits must be filtered alike, but each vector store has a filter language of its own:
+the same mapping means different things to FAISS and to Chroma. So a filter is never translated. The vector store
+applies it in its own query where it has one (`select`, `find`, `beside`); else the chunks that came are tested one by
+one, as that vector store would test them (`passes`). A filter that neither way can apply is a ConfigError.
+
+A vector store is known by the name of its class, so that none is imported that isn't in use already.
 """
 
 from __future__ import annotations
@@ -32,17 +37,17 @@ Test = Callable[[Document], bool]
 
 @dataclass(frozen=True)
 class Kind:
-    """How the vector stores of a kind read a filter in their own form."""
+    """One kind of vector store: its ways to apply a filter, and to find chunks by metadata."""
 
     passes: Callable[[Any, Any], Test]
-    """From a vector store and a filter: whether a document passes, as the vector store itself would decide.
+    """From a vector store and a filter to a test: True for a document that the vector store itself would let pass.
 
     Raises ConfigError if the filter has another form."""
     select: Callable[[Any, Sequence[str], Any], list[Document]] | None = None
     """From a vector store, ids and a filter: the documents under those ids that pass, by one query; None if the vector
     store has no such query."""
     in_own_form: Callable[[Any], bool] = lambda _: False
-    """Whether a filter is in the form that `select` and `find` take."""
+    """True for a filter in the form that `select`, `find` and `beside` take."""
     find: Callable[[Any, Sequence[Asked], MetadataKeys, Any], list[Document]] | None = None
     """From a vector store, places, the keys of their metadata and a filter or None: the documents at these places that
     pass; None if the vector store can't be asked by metadata."""
@@ -51,18 +56,18 @@ class Kind:
 
 
 def is_filter(condition: Any) -> bool:
-    """Whether `condition` excludes anything: None and an empty mapping, list or string don't."""
+    """True if `condition` excludes anything. None and an empty mapping, list or string don't."""
     return condition is not None and not (isinstance(condition, (Mapping, list, tuple, str)) and not condition)
 
 
 def kind_of(vectorstore: Any) -> Kind:
     """The kind of `vectorstore`, also if its class is derived from one that is known."""
-    names = (each.__name__ for each in type(vectorstore).__mro__ if is_langchains(each))
+    names = (parent.__name__ for parent in type(vectorstore).__mro__ if is_langchains(parent))
     return next((KINDS[name] for name in names if name in KINDS), GENERIC)
 
 
 def passes(vectorstore: Any, condition: Any) -> Test:
-    """Whether a document passes a filter of `vectorstore`'s, wherever the document comes from.
+    """A test for documents from any store: True for those that a filter of `vectorstore` lets pass.
 
     Raises:
         ConfigError: `condition` has a form that can't be evaluated. It is never ignored.
@@ -93,7 +98,7 @@ async def agot(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Doc
 
 
 def finds_places(vectorstore: Any) -> bool:
-    """Whether `vectorstore` can be asked for document and place in the metadata, whatever the ids are."""
+    """True if `vectorstore` can be asked for a document and an index in the metadata, whatever the ids are."""
     return kind_of(vectorstore).find is not None
 
 
@@ -120,7 +125,7 @@ def found_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, co
 
 
 def both(first: Any, second: Any) -> Any:
-    """One filter for `first` and `second`, if their form can say it; else None."""
+    """One filter that means both `first` and `second`; None if their form has no AND known here."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return {"$and": [first, second]}
     if _is_qdrants(first) and _is_qdrants(second):
@@ -139,7 +144,8 @@ def _as_predicate(vectorstore: Any, condition: Any) -> Test:  # noqa: ARG001 - o
     return as_predicate(condition)
 
 
-# FAISS: a function of the metadata, or a mapping that its own reading of is unlike any other.
+# FAISS: a function of the metadata, or a mapping. It reads a mapping unlike any other store, so its own private reading
+# is called: a FAISS without it can't be filtered here.
 
 
 def _faiss_passes(vectorstore: Any, condition: Any) -> Test:

@@ -33,11 +33,11 @@ class NoNeighbours:
 
     vectorstore: Any
     holds_filter: bool = True
-    """None of its neighbours passes it by."""
+    """It has no neighbours, so none comes past a filter."""
 
     @property
     def remedies(self) -> Mapping[Lack, str]:
-        """What to write."""
+        """The line to write if neighbours can't be found."""
         return {"method": "say where they come from, ContextAssemblyRetriever.from_vectorstore(vectorstore, store=...)"}
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:

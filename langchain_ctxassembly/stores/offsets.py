@@ -1,7 +1,10 @@
-"""The ids of the documents beside an offset, for vector stores that can be asked for a range of it: Chroma, Qdrant.
+"""Neighbours of chunks without an index, by their offsets, in vector stores that can be asked for a range of numbers.
 
-Two queries at most are made, and both read metadata alone: one near the offsets, one farther off for those where it
-found too few, which are mostly the first and the last of a page or of a document.
+Chroma can't sort by an offset and stop after the first few, and Qdrant only where there is an index on it. A query for
+all chunks that begin before an offset would bring half of the document. So the first query asks for a stretch around
+the offset, `NEAR_CHARS` for each chunk that is wanted on a side. Where it brings too few, which is mostly so at the
+ends of a page or of a document, a second query asks for the rest of the part, and for the page before or after it. Both
+read ids and metadata alone; the texts of those that are wanted are fetched afterwards.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.shown import as_name
 
 NEAR_CHARS = 4_000
-"""How far from an offset is looked first, for each chunk that is wanted on a side."""
+"""Characters on each side of an offset that the first query covers, for each chunk wanted there."""
 _MOST_DIGITS = 15
+"""Of a page number; a longer one isn't exact as a float."""
 
 Found = tuple[Any, Mapping[str, Any]]
 """An id and the metadata."""
@@ -36,19 +40,19 @@ class Spot(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """The chunks of a part of a document that begin from `low` to `high`, each where it is known."""
+    """A range to ask for: the chunks of a part of a document that begin from `low` to `high`; None is no bound."""
 
     names: tuple[str, ...]
     """The keys that may hold the document's id."""
     document_id: str
     part: PartName
-    """The keys and values that all have."""
+    """Keys and values that all chunks in it have."""
     low: int | None = None
     high: int | None = None
 
 
 Read = Callable[[Sequence[Stretch]], Iterable[Found]]
-"""From stretches to ids and metadata of all that lies in any of them."""
+"""A query of the vector store: from stretches to ids and metadata of all chunks in any of them."""
 
 
 def spots(refs: Iterable[ChunkRef]) -> list[Spot]:
@@ -57,13 +61,13 @@ def spots(refs: Iterable[ChunkRef]) -> list[Spot]:
 
 
 def ids_beside(asked: Sequence[Spot], keys: MetadataKeys, read: Read) -> list[Any]:
-    """The ids of the last ones that begin before each spot and of the first ones after it, each once."""
+    """Ids of the last chunks that begin before each spot and of the first ones after it, each once, by two queries."""
     near = [_around(spot, keys) for spot in asked]
     found = dict(read(near)) if near else {}
     farther = [stretch for spot in asked for stretch in _farther(spot, keys, *_sides(spot, keys, found, near_by=True))]
     if farther:
         found |= dict(read(farther))
-    return list(dict.fromkeys(each for spot in asked for side in _sides(spot, keys, found) for each in side))
+    return list(dict.fromkeys(id_ for spot in asked for side in _sides(spot, keys, found) for id_ in side))
 
 
 def _around(spot: Spot, keys: MetadataKeys) -> Stretch:
@@ -72,11 +76,11 @@ def _around(spot: Spot, keys: MetadataKeys) -> Stretch:
 
 
 def _farther(spot: Spot, keys: MetadataKeys, before: Sequence[Any], after: Sequence[Any]) -> Iterator[Stretch]:
-    """Where the sides on which too few were found go on: to the end of the part, and on the page beside it."""
+    """Stretches for the second query, on each side with too few chunks: the rest of the part, the page beside it."""
     around, wanted = _around(spot, keys), spot.beside.each_side
     low, high = around.low or 0, around.high or 0
     if len(before) < wanted:
-        if low > 0:
+        if low > 0:  # nothing begins before 0
             yield around._replace(low=None, high=low - 1)
         yield from _page(spot, keys, -1)
     if len(after) < wanted:
@@ -85,18 +89,19 @@ def _farther(spot: Spot, keys: MetadataKeys, before: Sequence[Any], after: Seque
 
 
 def _page(spot: Spot, keys: MetadataKeys, step: int) -> Iterator[Stretch]:
+    """The whole page `step` pages on; nothing if pages don't follow each other, or before page 0."""
     name, number = spot.beside.page, spot.page
     if name is None or number is None or number + step < 0:
         return
     given = dict(spot.beside.part)[name]
-    value = type(given)(number + step)
+    value = type(given)(number + step)  # as it is stored: 7, 7.0 or "7"
     document_id = spot.beside.document_id
     names = keys.looked_up if document_id is None else keys.documents
     yield Stretch(names, spot.document_id if document_id is None else document_id, ((name, value),))
 
 
 def _shared(spot: Spot) -> PartName:
-    """What all chunks have among which the spot's offset counts: the number of the page, else all names of the part."""
+    """Metadata that all chunks of the spot's part share: the page number, or without pages all names of the part."""
     part, page = spot.beside.part, spot.beside.page
     return part if page is None else ((page, dict(part)[page]),)
 
@@ -104,9 +109,10 @@ def _shared(spot: Spot) -> PartName:
 def _sides(
     spot: Spot, keys: MetadataKeys, found: Mapping[Any, Mapping[str, Any]], *, near_by: bool = False
 ) -> tuple[list[Any], list[Any]]:
-    """Of what was `found` the ids that are wanted before the spot, and those after it, in order.
+    """Ids out of `found` that stand before the spot, and those after it, each in order and at most as many as wanted.
 
-    Some of it was found for other spots. With `near_by` only what was looked for first counts for this one.
+    The queries ask for all spots at once, so some of `found` belongs to others. `near_by` counts only what the first
+    query asked for on behalf of this spot: a chunk farther off may have others between, which nobody has read yet.
     """
     here, wanted = (spot.page or 0, spot.beside.start), spot.beside.each_side
     pages, chars = (0, NEAR_CHARS * wanted) if near_by else (1, math.inf)
@@ -117,7 +123,7 @@ def _sides(
         and abs(place[0] - here[0]) <= pages
         and abs(place[1] - here[1]) <= chars
     ]
-    placed.sort(key=lambda each: each[0])
+    placed.sort(key=lambda entry: entry[0])
     before = [id_ for place, id_ in placed if place < here]
     after = [id_ for place, id_ in placed if place > here]
     return before[-wanted:], after[:wanted]
@@ -138,6 +144,7 @@ def _place(metadata: Mapping[str, Any], spot: Spot, keys: MetadataKeys) -> tuple
 
 
 def _is_of(metadata: Mapping[str, Any], spot: Spot, keys: MetadataKeys) -> bool:
+    """True if a chunk is of the spot's document, by the name in its store, or of the file that its pages belong to."""
     named = as_name(keys.document_of(metadata))
     looked_up = as_name(keys.read(metadata, "lookup_id"))
     return spot.document_id == (named if looked_up is None else looked_up) or (

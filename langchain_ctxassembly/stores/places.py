@@ -1,6 +1,8 @@
-"""Documents by document and place in their metadata, for vector stores whose query can ask for these: Chroma, Qdrant.
+"""Neighbours by document and index in their metadata, for the vector stores whose query can ask for these.
 
-There a neighbour is found whatever its id is. Places are integers; other forms (7.0, "7") aren't found.
+Chroma and Qdrant find a neighbour so whatever its id is. Two things are asked for in more than one form: each key under
+which metadata may hold the value (`keys.looked_up`, `keys.index`), and a document id that reads as a number, since a
+chunk's id is text and its metadata may have the number. Indexes are asked for as integers; 7.0 and "7" aren't found.
 """
 
 from __future__ import annotations
@@ -16,27 +18,27 @@ from ctxassembly.data.keys import MetadataKeys
 from langchain_ctxassembly.stores.offsets import Found, Spot, Stretch, ids_beside
 
 Asked = tuple[str, tuple[int, ...]]
-"""A document and places in it; no places mean all of it."""
+"""A document and indexes in it; without indexes, all of it."""
 MOST_DOCUMENTS = 32
-"""Or parts of documents, in one of Chroma's queries, which take quadratic time in the alternatives."""
+"""Documents, or parts of them, in one query of Chroma, whose time grows with the square of the alternatives."""
 PAGE = 1_000
 """Points that Qdrant is asked for at once."""
 
 
 def by_document(refs: Sequence[ChunkRef]) -> list[Asked]:
-    """What `refs` ask for, but for chunks named by id or beside an offset: each document once."""
+    """Each document of `refs` once, with the indexes asked for; references by id or by offset are left out."""
     found: dict[str, set[int]] = {}
     refs = [ref for ref in refs if ref.chunk_id is None and ref.beside is None]
     whole = {ref.document_id for ref in refs if ref.index is None}
     for ref in refs:
-        places = found.setdefault(ref.document_id, set())
+        indexes = found.setdefault(ref.document_id, set())
         if ref.index is not None and ref.document_id not in whole:
-            places.add(ref.index)
-    return [(document_id, tuple(sorted(places))) for document_id, places in found.items()]
+            indexes.add(ref.index)
+    return [(document_id, tuple(sorted(indexes))) for document_id, indexes in found.items()]
 
 
 def chroma_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
-    """The documents at the places, held to `condition`, Chroma's own: one query for each `MOST_DOCUMENTS`."""
+    """The documents asked for that pass `condition`, a filter of Chroma's: one query for each `MOST_DOCUMENTS`."""
     return [
         document
         for at in range(0, len(asked), MOST_DOCUMENTS)
@@ -47,24 +49,25 @@ def chroma_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, 
 
 
 def chroma_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Any]:
-    """The ids of the documents beside the spots, held to `condition`; no text is read."""
+    """Ids of the documents beside the spots that pass `condition`; no text is read."""
 
     def read(stretches: Sequence[Stretch]) -> Iterator[Found]:
         for at in range(0, len(stretches), MOST_DOCUMENTS):
-            where = _or([_chroma_stretch(each, keys) for each in stretches[at : at + MOST_DOCUMENTS]])
+            where = _or([_chroma_stretch(stretch, keys) for stretch in stretches[at : at + MOST_DOCUMENTS]])
             found = vectorstore.get(where=_and(where, condition), include=["metadatas"])
-            yield from zip(found["ids"], (each or {} for each in found["metadatas"]), strict=True)
+            yield from zip(found["ids"], (metadata or {} for metadata in found["metadatas"]), strict=True)
 
     return ids_beside(asked, keys, read)
 
 
 def _chroma_stretch(stretch: Stretch, keys: MetadataKeys) -> Any:
+    """The condition for a stretch: one of its document's names, all of its part, and an offset within its bounds."""
     names = _or([{key: {"$eq": name}} for key in stretch.names for name in _names(stretch.document_id)])
     bounds = {"$gte": stretch.low, "$lte": stretch.high}
     ranges = [
-        {"$and": each} if len(each) > 1 else each[0]
+        {"$and": limits} if len(limits) > 1 else limits[0]
         for key in keys.start
-        if (each := [{key: {bound: value}} for bound, value in bounds.items() if value is not None])
+        if (limits := [{key: {bound: value}} for bound, value in bounds.items() if value is not None])
     ]
     parts = [{key: {"$eq": value}} for key, value in stretch.part]
     every = [names, *parts, *([_or(ranges)] if ranges else [])]
@@ -72,7 +75,7 @@ def _chroma_stretch(stretch: Stretch, keys: MetadataKeys) -> Any:
 
 
 def chroma_documents(found: Any) -> Iterator[Document]:
-    """What Chroma's `get` found, as documents; those without text are left out, as by its own `get_by_ids`."""
+    """Documents from an answer of Chroma's `get`; those without text are left out, as by its own `get_by_ids`."""
     for id_, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
         if text is not None:
             yield Document(id=id_, page_content=text, metadata=metadata or {})
@@ -83,9 +86,9 @@ def _chroma_where(asked: Sequence[Asked], keys: MetadataKeys) -> Any:
         [
             _and(
                 _or([{key: {"$eq": name}} for key in keys.looked_up for name in _names(document_id)]),
-                _or([{key: {"$in": list(places)}} for key in keys.index]) if places else None,
+                _or([{key: {"$in": list(indexes)}} for key in keys.index]) if indexes else None,
             )
-            for document_id, places in asked
+            for document_id, indexes in asked
         ]
     )
 
@@ -100,7 +103,7 @@ def _and(condition: Any, other: Any) -> Any:
 
 
 def qdrant_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, condition: Any) -> list[Document]:
-    """The documents at the places, held to `condition`, a `models.Filter`: one query, in pages of `PAGE`."""
+    """The documents asked for that pass `condition`, a `models.Filter`: one query, read `PAGE` points at a time."""
     from qdrant_client import models
 
     payload = vectorstore.metadata_payload_key
@@ -108,9 +111,9 @@ def qdrant_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, 
         _each_of(
             models,
             {_path(payload, key): models.MatchValue(value=name) for key in keys.looked_up},
-            {_path(payload, key): models.MatchAny(any=list(places)) for key in keys.index if places},
+            {_path(payload, key): models.MatchAny(any=list(indexes)) for key in keys.index if indexes},
         )
-        for document_id, places in asked
+        for document_id, indexes in asked
         for name in _names(document_id)
     ]
     wanted = models.Filter(must=[models.Filter(should=one_of), *([condition] if condition is not None else [])])
@@ -118,13 +121,13 @@ def qdrant_places(vectorstore: Any, asked: Sequence[Asked], keys: MetadataKeys, 
 
 
 def qdrant_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, condition: Any) -> list[Any]:
-    """The ids of the points beside the spots, held to `condition`; no text is read."""
+    """Ids of the points beside the spots that pass `condition`; no text is read."""
     from qdrant_client import models
 
     payload = vectorstore.metadata_payload_key
 
     def read(stretches: Sequence[Stretch]) -> Iterator[Found]:
-        one_of = [_qdrant_stretch(models, payload, each, keys) for each in stretches]
+        one_of = [_qdrant_stretch(models, payload, stretch, keys) for stretch in stretches]
         wanted = models.Filter(must=[models.Filter(should=one_of), *([condition] if condition is not None else [])])
         for point in _points(vectorstore, wanted, with_payload=[payload]):
             yield point.id, point.payload.get(payload) or {}
@@ -133,6 +136,8 @@ def qdrant_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, c
 
 
 def _qdrant_stretch(models: Any, payload: str, stretch: Stretch, keys: MetadataKeys) -> Any:
+    """The same condition as `_chroma_stretch`, in Qdrant's words."""
+
     def is_value(key: str, value: Any) -> Any:
         path = _path(payload, key)
         if isinstance(value, (int, float)):  # 7 and 7.0 are one place

@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -26,10 +25,10 @@ from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable
+from ctxassembly.stores.postgres import ChunkTable, PostgresStore, json_text, remembered, storable
 from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
 from langchain_ctxassembly.convert.documents import chunk_from
-from langchain_ctxassembly.stores.detect import unwrapped
+from langchain_ctxassembly.stores.detect import loop_of, unwrapped
 
 REMEDIES: Mapping[Lack, str] = {
     "place": "call number_stored_chunks(vectorstore) once, and store new ones as "
@@ -42,8 +41,8 @@ Rows = Iterable[Sequence[Any]]
 """Id, text and metadata of chunks."""
 
 
-@dataclass(frozen=True)
-class PGVectorNeighbours:
+@dataclass(frozen=True, kw_only=True)
+class PGVectorNeighbours(PostgresStore):
     """A store of neighbours over `PGVectorStore`, `AsyncPGVectorStore` or `PGVector`: one statement a fetch.
 
     All values are bound, the embedding is never read, and a row that `filter` excludes never leaves the database.
@@ -57,32 +56,21 @@ class PGVectorNeighbours:
 
     finds_offsets = True
 
-    vectorstore: PGVectorStore | AsyncPGVectorStore | PGVector
-    _: KW_ONLY
+    vectorstore: PGVectorStore | AsyncPGVectorStore | PGVector = field(kw_only=False)
     filter: dict[str, Any] | None = None
-    """As for the vector store's own search."""
-    timeout_seconds: float = 10.0
-    """For all of a fetch, the wait for a connection included. What is late raises TimeoutError, whatever the server
-    does; it is cancelled there too, and its connection dropped."""
-    keys: MetadataKeys = field(default_factory=MetadataKeys)
+    """In the form that the vector store's own search takes."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.vectorstore, (PGVectorStore, AsyncPGVectorStore, PGVector)):
             raise ConfigError("vectorstore", "a PGVectorStore, AsyncPGVectorStore or PGVector", self.vectorstore)
         if self.filter is not None and not isinstance(self.filter, dict):
             raise ConfigError("filter", "a dict, as for the vector store's own search", self.filter)
-        if not 0 < self.timeout_seconds < math.inf:
-            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+        super().__post_init__()
 
     @property
     def remedies(self) -> Mapping[Lack, str]:
-        """What to write where neighbours can't be found."""
+        """Lines to write if neighbours can't be found."""
         return REMEDIES
-
-    @property
-    def holds_filter(self) -> bool | None:
-        """True with a filter of its own; without one nobody knows how the caller filters."""
-        return True if self.filter else None
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter, in any order.
@@ -128,31 +116,28 @@ class _Table:
     keys: MetadataKeys
 
     def rows(self, refs: Sequence[ChunkRef]) -> Rows:
-        loop = self._loop()
+        loop = loop_of(self.vectorstore)
         if loop is None:
             raise InputError("this vector store has no event loop of its own for sync calls: use the async methods")
+        # Its connections belong to its event loop, and work on no other.
         return waited(asyncio.run_coroutine_threadsafe(self._rows(refs), loop), self.timeout_seconds)
 
     async def arows(self, refs: Sequence[ChunkRef]) -> Rows:
-        loop, rows = self._loop(), self._rows(refs)
+        loop, rows = loop_of(self.vectorstore), self._rows(refs)
         return await awaited(asyncio.run_coroutine_threadsafe(rows, loop) if loop else rows, self.timeout_seconds)
-
-    def _loop(self) -> asyncio.AbstractEventLoop | None:
-        return getattr(getattr(self.vectorstore, "_engine", None), "_loop", None)
 
     async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
         store = unwrapped(self.vectorstore)
         condition, bound = _translated(store, self.filter)
-        made_of = (
-            store.schema_name,
-            store.table_name,
-            store.id_column,
-            store.content_column,
-            store.metadata_json_column,
-            tuple(store.metadata_columns),
-            self.keys,
-            condition,
+        layout = _Layout(
+            home=(store.schema_name, store.table_name),
+            id=store.id_column,
+            content=store.content_column,
+            json=store.metadata_json_column,
+            columns=tuple(store.metadata_columns),
         )
+        # Values of a filter are bound, so one statement serves all callers whose filters have the same form.
+        made_of = (layout, self.keys, condition)
         asked, places = remembered(made_of, partial(_chunk_table, *made_of)).asked(refs)
         rows = await arows(store.engine, (asked, {**places, **bound}))
         columns = store.metadata_columns
@@ -174,18 +159,28 @@ def _translated(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> 
     return clause, {f"filter_{at}": value for at, value in enumerate(bound.values())}
 
 
-def _chunk_table(
-    schema: str,
-    table: str,
-    id_: str,
-    content: str,
-    json: str | None,
-    columns: Sequence[str],
-    keys: MetadataKeys,
-    condition: str,
-) -> ChunkTable:
+@dataclass(frozen=True)
+class _Layout:
+    """The names of a table and of its columns, as its `PGVectorStore` was told them."""
+
+    home: tuple[str, str]
+    """Schema and table."""
+    id: str
+    content: str
+    json: str | None
+    """The column of metadata that have no column of their own."""
+    columns: tuple[str, ...]
+    """Columns of one metadata key each."""
+
+
+def _chunk_table(layout: _Layout, keys: MetadataKeys, condition: str) -> ChunkTable:
+    """The table as statements read it: each key of the metadata from its own column, else from the JSON."""
+    (schema, table), json, columns = layout.home, layout.json, layout.columns
     document, index = _first(keys.lookup_id or keys.document_id, columns), _first(keys.index, columns)
-    own: dict[str, Any] = {name: sql_column(quoted_name(name, quote=True)) for name in (id_, content, *columns)}
+    # Quoted always: a name may have capitals, or be a word of SQL.
+    own: dict[str, Any] = {
+        name: sql_column(quoted_name(name, quote=True)) for name in (layout.id, layout.content, *columns)
+    }
     metadata = null() if json is None else sql_column(quoted_name(json, quote=True), JSON)
     home = sql_table(
         quoted_name(table, quote=True),
@@ -193,7 +188,8 @@ def _chunk_table(
         *(() if json is None else (metadata,)),
         schema=quoted_name(schema, quote=True),
     )
-    rows = select(own[id_], own[content], metadata, *(own[name] for name in columns)).select_from(home)
+    # Without the embedding, which is the most of a row.
+    rows = select(own[layout.id], own[layout.content], metadata, *(own[name] for name in columns)).select_from(home)
     ordered = index in own
 
     def named(name: str) -> ColumnElement[Any]:
@@ -206,7 +202,7 @@ def _chunk_table(
 
     together = document in columns and ordered  # then the table was made for these two
     return ChunkTable(
-        id=own[id_],
+        id=own[layout.id],
         document_id=own[document] if document in own else json_text(metadata, document),
         index=own[index] if ordered else json_text(metadata, index),
         rows=rows.where(sql(f"({condition})")) if condition else rows,

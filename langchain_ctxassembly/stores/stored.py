@@ -18,7 +18,7 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.numbered import StoredNumbers, number
 from ctxassembly.stores.stored_chunks import StoredChunks, table_of
-from langchain_ctxassembly.stores.detect import unwrapped
+from langchain_ctxassembly.stores.detect import loop_of, unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ def number_stored_chunks(
             raise InputError("this PGVector was set up with async_mode=True: use anumber_stored_chunks")
         with cast(Engine, vectorstore._engine).begin() as connection:
             return work(connection)
-    loop = _loop(vectorstore)
+    loop = loop_of(vectorstore)
     if loop is None:
         raise InputError("this vector store has no event loop of its own for sync calls: use anumber_stored_chunks")
     return asyncio.run_coroutine_threadsafe(_done(unwrapped(vectorstore).engine, work), loop).result()
@@ -75,12 +75,8 @@ async def anumber_stored_chunks(
             )
         await vectorstore.__apost_init__()
         return await _done(cast(AsyncEngine, vectorstore._async_engine), work)
-    loop, done = _loop(vectorstore), _done(unwrapped(vectorstore).engine, work)
+    loop, done = loop_of(vectorstore), _done(unwrapped(vectorstore).engine, work)
     return await (asyncio.wrap_future(asyncio.run_coroutine_threadsafe(done, loop)) if loop else done)
-
-
-def _loop(vectorstore: PGVectorStore | AsyncPGVectorStore) -> asyncio.AbstractEventLoop | None:
-    return getattr(getattr(vectorstore, "_engine", None), "_loop", None)
 
 
 async def _done(engine: AsyncEngine, work: Callable[[Connection], StoredNumbers]) -> StoredNumbers:

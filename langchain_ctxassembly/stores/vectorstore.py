@@ -35,7 +35,7 @@ BY_ID: Mapping[Lack, str] = {
     "vectorstore.add_documents(number_chunks(documents)), or say under which they are in "
     "VectorStoreNeighbours(vectorstore, id_of=...)",
 }
-"""The same for neighbours found by their ids."""
+"""The line to write if neighbours can't be found by their ids."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,14 @@ class VectorStoreNeighbours:
     index: `vectorstore.add_documents(documents, ids=[...])`. Their metadata have to agree: a chunk that comes back with
     another document or index is left out of the context, and the trace says so. Whole documents can't be asked for by
     id; such references stay unanswered.
+
+    >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+    >>> from langchain_core.vectorstores import InMemoryVectorStore
+    >>> vectorstore = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    >>> parts = [Document(text, metadata={"document_id": "gastro", "chunk_index": at}) for at, text in enumerate("abc")]
+    >>> _ = vectorstore.add_documents(parts, ids=["gastro#0", "gastro#1", "gastro#2"])
+    >>> [chunk.text for chunk in VectorStoreNeighbours(vectorstore).fetch([ChunkRef("gastro", 2)])]
+    ['c']
 
     Without a `filter`, chunks come unfiltered. The adapter then holds them to the filter of the search, or to their hit
     if that filter is unknown.
@@ -116,7 +124,7 @@ class VectorStoreNeighbours:
         return self._chunks([*documents, *(await agot(self.vectorstore, ids, self.filter) if ids else ())])
 
     def _asked(self, refs: Sequence[ChunkRef]) -> tuple[tuple[list[Asked], list[Spot]], list[str]]:
-        """The places and offsets to look for in the metadata, and the ids to get."""
+        """The indexes and offsets to look for in the metadata, and the ids to get."""
         if self._by_metadata:
             ids = list(dict.fromkeys(ref.chunk_id for ref in refs if ref.chunk_id))
             return (by_document(refs), spots(refs)), ids

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from llama_index.core.llms import ChatMessage
 
+from ctxassembly.adapting.messages import context_given
 from ctxassembly.context import Context
-from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
 
 
 def to_messages(
@@ -22,12 +21,13 @@ def to_messages(
 ) -> list[ChatMessage]:
     """A system and a user message, worded as by `Context.to_messages`.
 
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> [message.role.value for message in to_messages(assemble([Hit(Chunk("a", "a", "Rest."))]), "May I rest?")]
+    ['system', 'user']
+
     Raises:
         InputError: `context` is no Context.
     """
-    if not isinstance(context, Context):
-        raise InputError(
-            f"context must be a Context, got {shown(context)}: ContextAssemblyPostprocessor().context(nodes) gives one"
-        )
+    context = context_given(context, "ContextAssemblyPostprocessor().context(nodes)")
     messages = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
     return [ChatMessage(content=message["content"], role=message["role"]) for message in messages]

@@ -28,6 +28,11 @@ def number_chunks(
 
         index = VectorStoreIndex(number_chunks(parser.get_nodes_from_documents(reader.load_data())))
 
+    >>> from llama_index.core.schema import TextNode
+    >>> parsed = [TextNode(text=text, metadata={"file_name": "gastro.pdf"}) for text in ("Drink water.", "Then rest.")]
+    >>> [node.node_id for node in number_chunks(parsed)]
+    ['gastro.pdf#0', 'gastro.pdf#1']
+
     They are numbered per source (the file's name, else the SOURCE) in the order given, across the pages that a reader
     makes documents of: these become one document, to which SOURCE leads. Document id and index go into the metadata
     under the first of their `keys`, unless another has them, and are kept from embeddings and prompts. PREVIOUS and
@@ -69,7 +74,10 @@ def _check(nodes: Sequence[BaseNode]) -> None:
 
 
 def _chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
-    """What is numbered: a page's own SOURCE counts only where no source says what it is a page of."""
+    """The chunk to number. A node's SOURCE is its document only if its metadata name neither a document nor a file.
+
+    Readers make a document of each page, so the SOURCE would part the pages of a file.
+    """
     metadata = node.metadata
     named = keys.read(metadata, "document_id")
     if named is None and keys.read(metadata, "source") is None:
@@ -99,7 +107,7 @@ def _relationships(
     node: BaseNode, place: Place, now: Mapping[str, str], ids: Mapping[tuple[str, int], str]
 ) -> dict[NodeRelationship, Any]:
     found: dict[NodeRelationship, Any] = {
-        kind: [_renamed(each, now) for each in related] if isinstance(related, list) else _renamed(related, now)
+        kind: [_renamed(info, now) for info in related] if isinstance(related, list) else _renamed(related, now)
         for kind, related in node.relationships.items()
     }
     for kind, index in zip(_LINKS, (place.index - 1, place.index + 1), strict=True):

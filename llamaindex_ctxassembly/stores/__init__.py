@@ -1,1 +1,1 @@
-"""Where neighbours come from: LlamaIndex's docstores and vector stores, and how each holds a filter."""
+"""Stores of neighbours over LlamaIndex's docstores and vector stores, each held to the caller's filter."""

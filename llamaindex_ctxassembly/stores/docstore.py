@@ -27,6 +27,13 @@ REMEDIES: Mapping[Lack, str] = {
 class DocstoreNeighbours:
     """A store of neighbours over a docstore: one `get_nodes` for each fetch, for all documents together.
 
+    >>> from llama_index.core.schema import TextNode
+    >>> from llama_index.core.storage.docstore import SimpleDocumentStore
+    >>> docstore = SimpleDocumentStore()
+    >>> docstore.add_documents([TextNode(id_="a-0", text="Rest."), TextNode(id_="a-1", text="Go home.")])
+    >>> [chunk.text for chunk in DocstoreNeighbours(docstore).fetch([ChunkRef("a", chunk_id="a-1")])]
+    ['Go home.']
+
     A docstore keeps no indexes. For a chunk by its index, as for a whole document, all nodes of the document are read.
     If `keys.document_id` makes one document of the pages of a file, which the docstore has as a document each, the
     metadata of all its documents are read to find the pages before and after.
@@ -63,7 +70,7 @@ def pages_beside(refs: Iterable[ChunkRef], listed: Mapping[str, RefDocInfo], key
     by_page: dict[tuple[str | None, str], list[str]] = defaultdict(list)
     for info in listed.values():
         document_id = as_name(keys.read(info.metadata, "document_id"))
-        for name in keys.page:
+        for name in keys.page:  # as text: a page may be 7 here and "7" there
             by_page[document_id, f"{name} {as_name(look_up(info.metadata, name))}"] += info.node_ids
     found: list[ChunkRef] = []
     for ref, document_id, page, at, _ in turns(refs):

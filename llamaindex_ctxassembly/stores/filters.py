@@ -17,7 +17,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError
 
 Verdict = bool | None
-"""None where stores differ or fail: it passes nothing, under NOT neither, as SQL's NULL doesn't."""
+"""True, False, or None where stores differ or fail. Like NULL in SQL, None lets nothing pass, not even under NOT."""
 
 
 def conditions(filters: MetadataFilters | None) -> MetadataFilters | None:
@@ -33,11 +33,11 @@ def conditions(filters: MetadataFilters | None) -> MetadataFilters | None:
     if filters.condition not in (FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT, None):
         raise ConfigError("filter.condition", "AND, OR or NOT", filters.condition)
     kept: list[MetadataFilter | MetadataFilters] = []
-    for each in filters.filters:
-        if isinstance(each, MetadataFilter):
-            _check(each)
-            kept.append(each)
-        elif (group := conditions(each)) is not None:
+    for condition in filters.filters:
+        if isinstance(condition, MetadataFilter):
+            _check(condition)
+            kept.append(condition)
+        elif (group := conditions(condition)) is not None:
             kept.append(group)
     return MetadataFilters(filters=kept, condition=filters.condition) if kept else None
 
@@ -58,14 +58,14 @@ def _metadata(chunk: Chunk) -> Mapping[str, Any]:
 
 def _group(filters: MetadataFilters, metadata: Mapping[str, Any]) -> Verdict:
     verdicts = [
-        _group(each, metadata) if isinstance(each, MetadataFilters) else _one(each, metadata.get(each.key))
-        for each in filters.filters
+        _group(inner, metadata) if isinstance(inner, MetadataFilters) else _one(inner, metadata.get(inner.key))
+        for inner in filters.filters
     ]
     if filters.condition is FilterCondition.OR:
         return _any(verdicts)
     if filters.condition is FilterCondition.NOT:
         return _not(_any(verdicts))
-    return _not(_any([_not(each) for each in verdicts]))
+    return _not(_any([_not(verdict) for verdict in verdicts]))  # AND
 
 
 def _any(verdicts: Collection[Verdict]) -> Verdict:
@@ -81,7 +81,7 @@ def _one(condition: MetadataFilter, found: Any) -> Verdict:
         return found is None or found == []
     if condition.operator in _OF_TEXT:
         return _has_text(found, condition.value)
-    if found is None:
+    if found is None:  # as in SQL: it equals nothing, and whether it differs is unknown
         return None if condition.operator in (FilterOperator.NE, FilterOperator.NIN) else False
     try:
         return bool(_COMPARISONS[condition.operator](found, condition.value))
@@ -90,9 +90,10 @@ def _one(condition: MetadataFilter, found: Any) -> Verdict:
 
 
 def _has_text(found: Any, text: Any) -> Verdict:
-    """Whether `found` has `text` by every reading: as a part of it, as to PGVectorStore, and as words, as to Qdrant.
+    """True if every store finds `text` in `found`, False if none does, None if they differ.
 
-    How words are told apart is for Qdrant's index to say. All of its ways find the words between spaces again.
+    To PGVectorStore it must be a part of the text, to Qdrant all of its words must stand there. Qdrant's index decides
+    what a word is; whatever it decides, words between spaces are found again.
     """
     if found is None:
         return False
@@ -108,7 +109,7 @@ def _check(condition: MetadataFilter) -> None:
     name = f"filter on {condition.key!r}"
     known_operators = (*_COMPARISONS, *_OF_TEXT, FilterOperator.IS_EMPTY)
     if condition.operator not in known_operators:
-        known = ", ".join(each.name for each in known_operators)
+        known = ", ".join(operator.name for operator in known_operators)
         raise ConfigError(name, f"one of {known}", condition.operator)
     if condition.operator in _OF_MANY and not isinstance(condition.value, list):
         raise ConfigError(name, f"a list for {condition.operator.name}", condition.value)
@@ -120,9 +121,9 @@ def _members(found: Any) -> Collection[Any]:
 
 
 _OF_MANY = (FilterOperator.IN, FilterOperator.NIN, FilterOperator.ANY, FilterOperator.ALL)
-"""Those that compare with a list."""
+"""Operators that compare with a list."""
 _OF_TEXT = (FilterOperator.TEXT_MATCH, FilterOperator.TEXT_MATCH_INSENSITIVE)
-"""Those that look for words. Of neither can it be told whether a store minds the case."""
+"""Operators that look for words. Stores differ on whether these mind the case: only what is found either way passes."""
 
 _COMPARISONS: Mapping[FilterOperator, Callable[[Any, Any], Any]] = {
     FilterOperator.EQ: operator.eq,
@@ -133,7 +134,7 @@ _COMPARISONS: Mapping[FilterOperator, Callable[[Any, Any], Any]] = {
     FilterOperator.LTE: operator.le,
     FilterOperator.IN: lambda found, values: found in values,
     FilterOperator.NIN: lambda found, values: found not in values,
-    FilterOperator.ANY: lambda found, values: any(each in _members(found) for each in values),
-    FilterOperator.ALL: lambda found, values: all(each in _members(found) for each in values),
+    FilterOperator.ANY: lambda found, values: any(value in _members(found) for value in values),
+    FilterOperator.ALL: lambda found, values: all(value in _members(found) for value in values),
     FilterOperator.CONTAINS: operator.contains,
 }

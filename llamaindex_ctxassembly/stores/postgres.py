@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.schema import BaseNode, TextNode
@@ -18,9 +17,7 @@ from sqlalchemy import cast as as_type
 from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.calls import in_background
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import ChunkTable, json_text, remembered, storable, texts
+from ctxassembly.stores.postgres import ChunkTable, PostgresStore, json_text, remembered, storable, texts
 from ctxassembly.stores.rows import Asked, arows, awaited, read
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.sqlfilters import where
@@ -29,15 +26,15 @@ if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
 
 NO_DOCUMENT = "None"
-"""What LlamaIndex writes as `ref_doc_id` of a node without a SOURCE."""
+"""The `ref_doc_id` that LlamaIndex writes for a node without a SOURCE."""
 REMEDIES: Mapping[Lack, str] = {
     "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",
     "answer": "call number_stored_chunks(vector_store) once, which gives each node its SOURCE",
 }
 
 
-@dataclass(frozen=True)
-class PGVectorNeighbours:
+@dataclass(frozen=True, kw_only=True)
+class PGVectorNeighbours(PostgresStore):
     """A store of neighbours over LlamaIndex's PGVectorStore: one statement a fetch, sync or async.
 
     Rows are found by the index on `ref_doc_id` that PGVectorStore makes itself: a chunk named by its id is looked for
@@ -51,30 +48,19 @@ class PGVectorNeighbours:
         ConfigError: `filter` has an operator, a condition or a value that is not translated.
     """
 
-    vector_store: Any
+    vector_store: Any = field(kw_only=False)
     """A `llama_index.vector_stores.postgres.PGVectorStore`."""
-    _: KW_ONLY
     filter: MetadataFilters | None = None
-    """What the retriever filters by."""
-    timeout_seconds: float = 10.0
-    """For all of a fetch, the wait for a connection included. What is late raises TimeoutError, whatever the server
-    does; it is cancelled there too, and its connection dropped."""
-    keys: MetadataKeys = field(default_factory=MetadataKeys)
+    """The retriever's filter."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.timeout_seconds < math.inf:
-            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
-        self._table()
+        super().__post_init__()
+        self._table()  # a filter without a translation is an error now
 
     @property
     def remedies(self) -> Mapping[Lack, str]:
-        """What to write where neighbours can't be found."""
+        """Lines to write if neighbours can't be found."""
         return REMEDIES
-
-    @property
-    def holds_filter(self) -> bool | None:
-        """True with a filter of its own; without one nobody knows how the caller filters."""
-        return True if self.filter else None
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs` and pass the filter.
@@ -106,11 +92,11 @@ class PGVectorNeighbours:
         return asked, {**places, "among": among}
 
     def _table(self) -> ChunkTable:
-        """Where the chunks are, narrowed to the documents that are asked about."""
+        """The table of chunks, narrowed to the documents that are asked about."""
         table = self.vector_store._table_class
         metadata = table.metadata_
         source = json_text(metadata, (*self.keys.lookup_id, "ref_doc_id")[0])
-        # Over the document that the metadata name, it writes the SOURCE; the node itself has them as they were.
+        # PGVectorStore overwrites the document in a row's metadata by the SOURCE. The node inside it keeps its own.
         own = as_type(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
         named = func.coalesce(*(json_text(own, key) for key in self.keys.documents))
         rows = select(table.node_id.label("id"), table.text.label("text"), metadata.label("metadata"))

@@ -24,7 +24,7 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$"
 
 
 def where(filters: MetadataFilters | None, metadata: Metadata) -> ColumnElement[bool]:
-    """The condition that `filters` are on the JSON column `metadata`; true if no condition stands in them.
+    """The SQL condition for `filters` on the JSON column `metadata`; true if they hold no condition.
 
     Raises:
         ConfigError: an operator, a condition or a value's type has no translation.
@@ -40,8 +40,8 @@ def text_at(metadata: Metadata, key: str) -> ColumnElement[Any]:
 
 def _group(filters: MetadataFilters, metadata: Metadata) -> ColumnElement[bool]:
     clauses = [
-        _group(each, metadata) if isinstance(each, MetadataFilters) else _clause(each, metadata)
-        for each in filters.filters
+        _group(inner, metadata) if isinstance(inner, MetadataFilters) else _clause(inner, metadata)
+        for inner in filters.filters
     ]
     if filters.condition is FilterCondition.OR:
         return or_(*clauses)
@@ -56,7 +56,7 @@ def _clause(condition: MetadataFilter, metadata: Metadata) -> ColumnElement[bool
     if operator is FilterOperator.IS_EMPTY:
         return text.is_(None)
     if operator in _OF_MANY and isinstance(value, list):
-        return _OF_MANY[operator](text, cast(metadata, JSONB)[condition.key], [str(each) for each in value])
+        return _OF_MANY[operator](text, cast(metadata, JSONB)[condition.key], [str(member) for member in value])
     if operator in _OF_TEXT:
         if not isinstance(value, str):
             raise ConfigError(f"filter on {condition.key!r}", f"a string for {operator.name}", value)
@@ -76,7 +76,7 @@ def _clause(condition: MetadataFilter, metadata: Metadata) -> ColumnElement[bool
 
 
 def _number(value: str | float) -> Decimal | None:
-    """What `value` reads as; None if that is no number."""
+    """The number that `value` reads as; None if it is none, or not a finite one."""
     try:
         number = Decimal(str(value))
     except InvalidOperation:
@@ -100,11 +100,11 @@ _OF_MANY: Mapping[FilterOperator, Callable[[Any, Any, list[str]], ColumnElement[
     FilterOperator.ANY: lambda _, found, values: found.has_any(literal(values, ARRAY(Text))),
     FilterOperator.ALL: lambda _, found, values: found.has_all(literal(values, ARRAY(Text))),
 }
-"""How a row's value, as text or as JSON, is compared with a list."""
+"""Comparisons of a row's value, given as text and as JSON, with a list."""
 
 
 def _has_text(text: Any, found: Any, value: str, like: str) -> ColumnElement[bool]:
-    """Whether the text that stands there has `value`: as it is, and as the pattern that PGVectorStore makes of it."""
+    """True in SQL if a text holds `value` both as it is and as a pattern, which PGVectorStore makes of it."""
     pattern = literal(f"%{value}%", Text)
     sought = literal(value, Text)
     at = func.strpos(text, sought) if like == "LIKE" else func.strpos(func.lower(text), func.lower(sought))
@@ -112,9 +112,9 @@ def _has_text(text: Any, found: Any, value: str, like: str) -> ColumnElement[boo
 
 
 _OF_TEXT: Mapping[FilterOperator, Callable[[Any, Any, str], ColumnElement[bool]]] = {
-    # A list that has it; a text that does is for TEXT_MATCH.
+    # Of a list alone: a text is searched by TEXT_MATCH.
     FilterOperator.CONTAINS: lambda _, found, value: found.contains(func.jsonb_build_array(literal(value, Text))),
     FilterOperator.TEXT_MATCH: lambda text, found, value: _has_text(text, found, value, "LIKE"),
     FilterOperator.TEXT_MATCH_INSENSITIVE: lambda text, found, value: _has_text(text, found, value, "ILIKE"),
 }
-"""How a row's value is searched for a text."""
+"""Searches for a text in a row's value, given as text and as JSON."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _CONTENT = "_node_content"
 _DOCUMENTS = ("ref_doc_id", "doc_id", "document_id")
-"""Where LlamaIndex writes the SOURCE beside the node, over what the node's metadata have there."""
+"""Keys of a row's metadata that LlamaIndex overwrites with the id of the SOURCE."""
 _EXCLUDED = ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
 
 
@@ -96,7 +96,7 @@ class StoredNodes:
     id: str = "id"
 
     def rows(self) -> Select[Any]:
-        """What each row says of its place, and of the node that follows it."""
+        """One row for each stored node: its document, all that tells its position there, and the node after it."""
         keys, home = self.keys, self.table.c
         metadata = parsed(home["metadata_"])
         read = (
@@ -148,19 +148,20 @@ class StoredNodes:
                 metadata=_with(own, index, planned.c.index),
                 relationships=_with(related, source, case((leads, related.op("->")(source)), else_=made)),
                 **{
-                    each: case((there, _listed(content, each)), else_=_added(content, each, index))
-                    for each in _EXCLUDED
+                    name: case((there, _listed(content, name)), else_=_added(content, name, index))
+                    for name in _EXCLUDED
                 },
             )
         )
         row = metadata.op("||", return_type=JSONB())(
             _object(**dict.fromkeys(_DOCUMENTS, planned.c.document), **{index: planned.c.index})
         )
+        # A row of another tool has no node inside.
         whole = case((content.is_(None), row), else_=_with(row, _CONTENT, as_type(node, Text)))
         return {column: as_type(whole, column.type)}
 
     def found_by(self) -> Sequence[ColumnElement[Any]]:
-        """The SOURCE, and the place."""
+        """The columns of the index: the SOURCE, and the index of the chunk."""
         metadata = self.table.c["metadata_"]
         return [json_text(metadata, "ref_doc_id"), json_text(metadata, self.keys.index[0])]
 
@@ -182,7 +183,7 @@ def _related(content: ColumnElement[Any], kind: NodeRelationship) -> ColumnEleme
 
 def _object(**values: Any) -> ColumnElement[Any]:
     pairs = ((_key(name), _key(value) if isinstance(value, str) else value) for name, value in values.items())
-    return func.jsonb_build_object(*(each for pair in pairs for each in pair), type_=JSONB())
+    return func.jsonb_build_object(*(part for pair in pairs for part in pair), type_=JSONB())
 
 
 def _with(json: ColumnElement[Any], key: Any, value: Any) -> ColumnElement[Any]:

@@ -1,6 +1,6 @@
-"""The assembled context, and what one does with it: prompt a model, resolve its answer, inspect, save.
+"""The assembled context with its methods: prompt a model, resolve its answer, inspect, save.
 
-Methods import what they need when they are first called: assembling alone stays fast to load.
+A method imports the modules it needs when it is first called, so that assembling alone stays fast to load.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Context(Assembled):
 
     @property
     def labelled(self) -> bool:
-        """Whether a reader sees the labels."""
+        """True if a reader sees the labels."""
         return shows_labels(self.format)
 
     def to_messages(
@@ -144,10 +144,10 @@ class Context(Assembled):
         return check_quotes(answer, self.blocks, self.passages)
 
     def to_html(self) -> str:
-        """A page that shows what the model reads, where it comes from, what was left out, and why.
+        """A page that shows the text for the model, its sources, and the chunks left out with their reasons.
 
-        It is one file of HTML and CSS without scripts, below a megabyte; parts that have no room are counted. A
-        notebook shows the same of a context on its own, and so does a terminal with `rich.print(context)`.
+        It is one file of HTML and CSS without scripts, below a megabyte; parts without room there are counted. A
+        notebook shows the same for a context by itself, and a terminal does with `rich.print(context)`.
         """
         from ctxassembly.inspect.page import page
 

@@ -1,8 +1,13 @@
 """Named configurations: settings for one use each, and the published rules. Vary them with `dataclasses.replace`.
 
-`AssemblyConfig.for_use("factual_qa")` finds those for a use by their name in small letters. They keep the evidence that
-the default keeps, and differ in what is written around it and in which order. The published rules (`PUBLISHED`) stand
-here as they were published, to compare with and to come from: under pressure they keep less of the evidence.
+`AssemblyConfig.for_use("factual_qa")` finds the settings for a use by their name in small letters. They keep the same
+evidence as the default, and differ in the headers around it and in its order. The published rules (`PUBLISHED`) stand
+here as they were published, for comparisons and for users who come from them: under pressure they keep less of the
+evidence.
+
+>>> from dataclasses import replace
+>>> replace(FIVE_STAGE, max_tokens=4_000).granularity
+'document'
 """
 
 from dataclasses import replace
@@ -19,7 +24,8 @@ SUMMARISATION = AssemblyConfig.for_use("summarisation")
 CITATION_HEAVY = AssemblyConfig.for_use("citation_heavy")
 """Answers that cite each claim: a label for each document, with its pages, the best one is [1].
 
-With `cite="passage"` each passage has its own, whose headers take room: measured, up to .004 of the evidence.
+With `cite="passage"` each passage has a label of its own. Their headers take room: measured, up to .004 of the
+evidence.
 """
 
 CONVERSATIONAL = AssemblyConfig.for_use("conversational")
@@ -32,7 +38,7 @@ VOICE = AssemblyConfig.for_use("voice")
 """
 
 TIGHT_BUDGET = AssemblyConfig.for_use("tight_budget")
-"""Small windows, with `max_tokens` set to what there is: no token goes to headers.
+"""Small windows, with `max_tokens` set to the room there is: no token goes to headers.
 
 `context.sources()` names the documents.
 """
@@ -68,7 +74,7 @@ SOURCE_BLOCKS = AssemblyConfig(
     order="relevance",
     format="source",
     max_characters=24_000,
-    max_tokens=96_000,  # the characters decide: at 4 bytes each they can't have more tokens
+    max_tokens=96_000,  # the characters decide: 24,000 have at most 96,000 bytes, and no more tokens
 )
 """The published `[SOURCE n]` rule: a block for each chunk, as ranked, up to the first that would pass the limit."""
 
@@ -90,7 +96,7 @@ BOOKEND = AssemblyConfig(
 )
 """The published bookend rule: duplicates in meaning go, the best stands first and the second-best last.
 
-Where not everything fits, what has a negative score goes, and what is longer than 2,000 tokens is compressed to that.
+If not everything fits, hits with a negative score go, and chunks of more than 2,000 tokens are compressed to that.
 Semantic deduplication needs `embeddings`, or vectors in the hits.
 """
 
@@ -104,7 +110,7 @@ _PIPELINE = AssemblyConfig(
     at_edge="truncate",
     cite="passage",
 )
-"""What the five settings of the published pipeline have in common."""
+"""The settings that the five rules of the published pipeline have in common."""
 
 PUBLISHED_FACTUAL_QA = replace(_PIPELINE, format="xml", order="interleaved")
 """The published pipeline for short answers: the best passages at both ends, each with its score."""
@@ -112,7 +118,7 @@ PUBLISHED_FACTUAL_QA = replace(_PIPELINE, format="xml", order="interleaved")
 PUBLISHED_SUMMARISATION = replace(
     _PIPELINE, format="grouped", order="document_order", compress="extractive", cite="document"
 )
-"""The same for summaries: every document under its name, in reading order; what doesn't fit stands in part."""
+"""The same for summaries: every document under its name, in reading order; chunks that don't fit stand in part."""
 
 PUBLISHED_CITATION_HEAVY = replace(_PIPELINE, format="numbered", order="relevance")
 """The same for answers that cite each claim: a label for each passage, the best one is [1]."""
@@ -121,7 +127,7 @@ PUBLISHED_CONVERSATIONAL = replace(_PIPELINE, format="minimal", order="relevance
 """The same for chat: the text alone, the best passage first."""
 
 PUBLISHED_TIGHT_BUDGET = replace(_PIPELINE, format="xml", order="interleaved", compress="extractive")
-"""The same for small windows: what doesn't fit whole stands in its best sentences."""
+"""The same for small windows: a chunk that doesn't fit whole stands in its best sentences."""
 
 PUBLISHED: dict[str, AssemblyConfig] = {rule: globals()[rule] for rule in PUBLISHED_RULES}
 """The published rules by their names here."""

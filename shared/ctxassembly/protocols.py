@@ -31,6 +31,11 @@ class Store(Protocol):
     Rest.
     Go home.
 
+    A reference names a document, and in it a chunk by `index` or by `chunk_id`; neither asks for all its chunks. What
+    doesn't exist is left out, without an error, and a reference that the store can't look up stays unanswered: one with
+    indexes alone needs no ids. A chunk comes back as it was stored, with its metadata: by them it is held to the
+    caller's filter. `ctxassembly.testing.store_cases` has a case for each of these rules.
+
     A store may have three attributes more:
 
     - `holds_filter` says how the caller's search filters. True: every chunk that comes back has passed its filter.
@@ -39,6 +44,14 @@ class Store(Protocol):
     - `remedies` maps problems to the line that mends them, for warnings: "place" (hits don't say where they stand),
       "answer" (the store has no neighbours of the hits), "method" (`fetch` raises NotImplementedError). Any may be left
       out.
+
+    A store for an adapter may be a dataclass with these fields. The adapter then works with a copy:
+
+    - `keys`, a MetadataKeys left at its default, gets those of `AssemblyConfig(keys=...)`.
+    - `filter`, in LangChain, gets the caller's filter. `fetch` has to apply it, and `holds_filter` to be True as soon
+      as there is one. A store without this field needs no filter: what it fetches is filtered afterwards.
+    - `vectorstore`, in LangChain, says which one it reads. If the search reads the same one, and has no filter, all
+      neighbours may come in.
     """
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:

@@ -117,8 +117,8 @@ def _items(value: Any, most: int, levels: int) -> Iterator[str]:
         yield f"{type(value).__name__}()"
         return
     yield opening
-    for place, item in enumerate(tuple(value.items()) if type(value) is dict else tuple(value)):
-        if place:
+    for number, item in enumerate(tuple(value.items()) if type(value) is dict else tuple(value)):
+        if number:
             yield ", "
         if not levels:
             yield "..."
@@ -136,8 +136,8 @@ def _items(value: Any, most: int, levels: int) -> Iterator[str]:
 
 def _fields(value: Any, most: int, levels: int) -> Iterator[str]:
     yield f"{type(value).__name__}("
-    for place, field in enumerate(field for field in fields(value) if field.repr):
-        yield f"{', ' if place else ''}{field.name}="
+    for number, field in enumerate(field for field in fields(value) if field.repr):
+        yield f"{', ' if number else ''}{field.name}="
         try:
             held = getattr(value, field.name)
         except Exception:  # noqa: BLE001 - see above

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MemoryStore, Supplement, assemble
+from ctxassembly.wording import formats
 
 FRAGMENTS = (
     *("word ", "Na de raadpleging ", "uw identiteitskaart", "it's", "12345", ". ", "! ", "one.\n", "/path", " / ", "."),
@@ -162,7 +163,7 @@ def framed(heading: Heading) -> tuple[str, str]:
 
 
 FORMATS: tuple[str | Callable[[Heading], tuple[str, str]], ...] = (
-    *("numbered", "source", "xml", "grouped", "minimal"),
+    *formats.FORMATS,
     framed,
 )
 ORDERS = (
@@ -252,11 +253,11 @@ def effective(options: dict[str, Any]) -> dict[str, Any]:
     grain = options.get("granularity", "auto")
     idle: set[str] = set()
     if not by_query:
-        idle |= {"stop_below", "pool_window"}
+        idle |= {"stop_below", "function_words", "pool_window"}
     elif grain == "sentence":
         idle |= {"at_edge", "compress"}
     if grain == "document":
-        idle |= {"stop_below", "pool_window"}
+        idle |= {"stop_below", "function_words", "pool_window"}
     if options.get("supplement_gate") is not None:
         idle |= {"supplement_threshold"}
     if grain == "passage":
@@ -280,6 +281,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "granularity": draw(st.sampled_from(["document", "passage", "chunk", "sentence", "sentence", "auto"])),
         "choose_by": draw(st.sampled_from(["query", "query", "rank"])),
         "stop_below": draw(st.sampled_from([None, None, 0, 0.5, 1])),
+        "function_words": draw(st.sampled_from([None, None, (), ("na", "word", "info")])),
         "at_edge": draw(st.sampled_from(["skip", "skip", "stop", "truncate"])),
         "min_chunk_tokens": draw(st.sampled_from([0, 0, 3, 40])),
         "dedup": draw(st.sampled_from(["exact", "none", "near", "semantic"])),

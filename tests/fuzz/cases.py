@@ -104,6 +104,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "max_characters": (None, None, 1, 2, 17, 60, 300, 2_000, 2**63 - 1),
     "encoding": ENCODINGS,
     "stop_below": (None, 0, 0.3, 0.5, 1),
+    "function_words": (None, (), ("what", "12345"), "契約 na de \ud800x"),
     "min_chunk_tokens": (0, 3, 40, 2**63 - 1),
     "relevance_floor": (None, -1, 0, 0.5, 1e308, -1e308),
     "max_chunk_tokens": (None, 1, 12, 40, 2**63 - 1),

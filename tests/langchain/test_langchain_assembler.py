@@ -203,6 +203,14 @@ def test_wrong_parameters_are_errors_at_construction() -> None:
 # LangChain's interfaces
 
 
+def test_the_users_question_is_the_query_under_whatever_name_chains_hand_it_on() -> None:
+    read = ContextAssembler().as_context()
+    assert read.invoke({"documents": HITS, "question": "the falcon"}).query == "the falcon"
+    assert read.invoke({"documents": HITS, "input": "the falcon", "chat_history": []}).query == "the falcon"
+    assert read.invoke({"documents": HITS, "query": "the ember", "question": "the falcon"}).query == "the ember"
+    assert read.invoke({"documents": HITS, "input": ["no text"]}).query is None
+
+
 def test_it_is_a_runnable_a_transformer_and_a_compressor() -> None:
     assembler = ContextAssembler(store=memory_store(CORPUS))
     for kind in (Runnable, BaseDocumentTransformer, BaseDocumentCompressor):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, TokenBudget
+from ctxassembly.assembly.call import Call, Services
 from ctxassembly.assembly.flow import assemble_flow
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.drivers import assemble as drive
@@ -44,9 +46,9 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the model answers: the flow asks it before it does anything else."""
     found: list[Any] = []
 
-    def flow(*args: Any, can_compress: bool, **options: Any) -> Generator[Any, Any, Any]:
-        found.extend((yield CompressTexts(PROMPTS, timeout_seconds=60.0)) if can_compress else [])
-        return (yield from assemble_flow(*args, **options))
+    def flow(call: Call, services: Services, clock: Any) -> Generator[Any, Any, Any]:
+        found.extend((yield CompressTexts(PROMPTS, timeout_seconds=60.0)) if services.can_compress else [])
+        return (yield from assemble_flow(call, replace(services, can_compress=False), clock))
 
     monkeypatch.setattr(drive, "assemble_flow", flow)
     return found

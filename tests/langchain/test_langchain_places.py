@@ -14,6 +14,7 @@ from qdrant_client import QdrantClient, models
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
 from ctxassembly.adapting.numbering import document_and_index
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
+from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
 from langchain_ctxassembly.stores.places import MOST_DOCUMENTS, by_document
 from langchain_samples import WordEmbeddings, document, sentence
@@ -78,6 +79,17 @@ async def test_one_line_finds_the_neighbours(make: Any, condition: Any) -> None:
     for (found,) in (made.invoke(QUERY), await made.ainvoke(QUERY)):
         assert len(found.metadata["chunk_ids"]) == 3
         assert [at for at in range(9) if CORPUS[at].page_content in found.page_content] == [2, 4, 6]
+
+
+@pytest.mark.parametrize("make", [chroma, qdrant])
+async def test_they_answer_as_every_store_has_to(make: Any) -> None:
+    # Chroma keeps no order of keys, and Qdrant adds two of its own: what comes back is the measure.
+    store = VectorStoreNeighbours(make(CORPUS))
+    chunks = store.fetch([ChunkRef(name) for name in DOCUMENTS])
+    assert len(chunks) == len(CORPUS)
+    for case in store_cases(chunks):
+        case.check(store.fetch(case.refs))
+        case.check(await store.afetch(case.refs))
 
 
 @pytest.mark.parametrize(("make", "condition"), STORES)

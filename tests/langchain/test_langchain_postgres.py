@@ -18,8 +18,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbours
-from langchain_samples import WordEmbeddings, document, documents, vector_store
+from langchain_samples import WordEmbeddings, chunks, document, documents, vector_store
 
 HOSTILE = ("O'Brien", "x' OR '1'='1", '%(a)s :b "c" \\ $1 ✓')
 CORPUS = [
@@ -75,6 +76,15 @@ def database(database_url: str) -> Iterator[Database]:
     database = Database(database_url)
     yield database
     database.dispose()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_it_answers_as_every_store_has_to(database: Database, kind: str) -> None:
+    store = PGVectorNeighbours(database.store(kind))
+    for case in store_cases(chunks(CORPUS)):
+        case.check(store.fetch(case.refs))
+        if kind != "old":  # a PGVector made for sync calls
+            case.check(await store.afetch(case.refs))
 
 
 def engine_of(store: Any) -> Engine:

@@ -6,9 +6,10 @@ from langchain_core.documents import Document
 
 from ctxassembly import ChunkRef
 from ctxassembly.errors import ConfigError
+from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, VectorStoreNeighbours
 from langchain_ctxassembly.stores.filters import as_predicate
-from langchain_samples import document, documents, vector_store
+from langchain_samples import chunks, document, documents, vector_store
 
 METADATA = {
     "tenant": "ours", "level": 3, "groups": ["x"], "open": False, "day": dt.date(2024, 5, 1),
@@ -93,6 +94,14 @@ async def test_neighbours_are_got_by_id_in_one_call(monkeypatch: pytest.MonkeyPa
     assert store.fetch([]) == []
     assert store.fetch([ChunkRef("A")]) == []
     assert len(asked) == 2
+
+
+async def test_it_answers_by_id_as_every_store_has_to() -> None:
+    corpus = documents("A", "B", tenant="ours")
+    store = VectorStoreNeighbours(vector_store(corpus))
+    for case in store_cases(chunks(corpus)):
+        case.check(store.fetch(case.refs))
+        case.check(await store.afetch(case.refs))
 
 
 def test_ids_may_be_made_in_any_way() -> None:

@@ -7,6 +7,7 @@ import pickle
 import re
 import threading
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, TokenBudget
+from ctxassembly.assembly.call import Call, Services
 from ctxassembly.assembly.flow import assemble_flow
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.drivers import assemble as drive
@@ -64,9 +66,9 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the model answers: the flow asks it before it does anything else."""
     found: list[Any] = []
 
-    def flow(*args: Any, can_compress: bool, **options: Any) -> Generator[Any, Any, Any]:
-        found.extend((yield CompressTexts(PROMPTS, timeout_seconds=60.0)) if can_compress else [])
-        return (yield from assemble_flow(*args, **options))
+    def flow(call: Call, services: Services, clock: Any) -> Generator[Any, Any, Any]:
+        found.extend((yield CompressTexts(PROMPTS, timeout_seconds=60.0)) if services.can_compress else [])
+        return (yield from assemble_flow(call, replace(services, can_compress=False), clock))
 
     monkeypatch.setattr(drive, "assemble_flow", flow)
     return found

@@ -12,7 +12,13 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryStore, MetadataKeys
-from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbours, VectorStoreNeighbours
+from ctxassembly.testing import store_cases
+from llamaindex_ctxassembly import (
+    ContextAssemblyPostprocessor,
+    DocstoreNeighbours,
+    VectorStoreNeighbours,
+    number_chunks,
+)
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_samples import TextVectorStore, bare, document, scored
 
@@ -280,3 +286,18 @@ async def test_hits_without_a_source_can_be_linked_by_a_document_id_in_their_met
 
     assert ids(labelled) == ["A-1", "A-2", "A-3"]
     assert labelled[0].metadata["citation"]["document_id"] == "handbook"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda nodes: DocstoreNeighbours(CountingDocstore(nodes)), id="docstore"),
+        pytest.param(lambda nodes: VectorStoreNeighbours(text_store(nodes)), id="vector store"),
+    ],
+)
+async def test_it_answers_as_every_store_has_to(make: Any) -> None:
+    nodes = number_chunks([*document("A"), *document("B")])
+    store = make(nodes)
+    for case in store_cases([to_chunk(node, MetadataKeys()) for node in nodes]):
+        case.check(store.fetch(case.refs))
+        case.check(await store.afetch(case.refs))

@@ -106,7 +106,7 @@ def _of_document(source: Any, citation: Mapping[str, Any], metadata: Mapping[str
     except (AttributeError, TypeError, ValueError) as error:
         raise InputError(f"a citation must be as an adapter gave it, got {shown(dict(citation))}") from error
     text = _part(source, "page_content") or _part(source, "text") or ""
-    begins = [each.label.format(cited.label) for each in FORMATS.values() if each.labelled]
+    begins = [form.label.format(cited.label) for form in FORMATS.values() if form.labelled]
     return _Known([cited], text.startswith(tuple(begins)), [text])
 
 

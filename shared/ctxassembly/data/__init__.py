@@ -1,1 +1,1 @@
-"""Chunks, candidates, the trace and what an assembly comes to: frozen values that every stage reads."""
+"""Chunks, candidates, pieces, the trace and the assembled context: frozen values that every stage reads."""

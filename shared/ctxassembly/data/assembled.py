@@ -1,4 +1,4 @@
-"""What one assembly comes to: the text, and all that is known of it. The views read this and nothing else."""
+"""The result of one assembly: the text and all that is known of it. The views read this and nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Passage:
     document_id: str
     pieces: tuple[Piece, ...]
     span: Span = (0, 0)
-    """Where it stands in the context's text, from its first source character to its last."""
+    """In the context's text, from the first source character to the last."""
 
     @property
     def text(self) -> str:
@@ -34,7 +34,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a verbatim run of the context comes from."""
+    """The origin of a verbatim stretch of the context."""
 
     span: Span
     """In the context's text."""
@@ -49,10 +49,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A label's way back to source characters, and what a reader is told of the source.
+    """A label's way back to source characters, and the description of the source that a reader gets.
 
     Source, section, sheet, row, start line, page, score and metadata are those of the best chunk cited. Each string is
-    one line; a row, a line or a page that is no whole number stands as its text, and what isn't known is None.
+    one line. A row, a line or a page that is no whole number stands as its text. None means unknown.
     """
 
     label: str
@@ -74,13 +74,14 @@ class Citation:
     """The line of the file in which the chunk begins."""
     page: int | str | None = None
     pages: tuple[int | str, ...] = ()
-    """Of all chunks cited, each once: whole numbers in ascending order before others. What the header shows."""
+    """The pages of all chunks cited, as the header shows them: each once, whole numbers first and ascending."""
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """A copy."""
     shortened: tuple[Shortened, ...] = ()
-    """The chunks in it that were cut or compressed."""
+    """The cited chunks that were cut or compressed."""
     reference: str = ""
-    """Ready to be shown: "report.pdf § Executive Summary", "figures.xlsx § Sheet1 Row 42" or "report.pdf, page 3"."""
+    """The source and the place in it, ready to be shown: "report.pdf § Executive Summary", "figures.xlsx § Sheet1 Row
+    42" or "report.pdf, page 3"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +91,17 @@ class Block:
     text: str
     span: Span
     citation: Citation | None
-    """None for the block of supplementary text, which is no label's."""
+    """None for the block of supplementary text, which has no label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """The fields of a `Context`, which adds what one does with them."""
+    """The fields of a `Context`. `Context` adds the methods."""
 
     text: str
     """Never over the budget."""
     token_count: int
-    """Exactly the tokens of `text` in the configured encoding."""
+    """The exact number of tokens of `text` in the configured encoding."""
     passages: tuple[Passage, ...] = ()
     """In rendered order."""
     citations: tuple[Citation, ...] = ()
@@ -111,14 +112,14 @@ class Assembled:
     trace: Trace = field(default_factory=Trace)
     query: str | None = None
     format: str = "numbered"
-    """What the text looks like: "minimal" if no header has room. Of headers that a function wrote the format whose
-    labels they show, "custom" if none."""
+    """The format that a reader sees. "minimal" if no header had room. If a function wrote the headers: the format whose
+    labels they all show, else "custom"."""
     language: str = "en"
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     hits: tuple[Fragment, ...] = field(default=(), repr=False, compare=False)
-    """Of the hits what the views of what became of them show, by rank: most of those that are left out are not kept."""
+    """The hits that the views show or count, by rank. Most of the hits that were left out are not kept."""
     encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
-    """What `token_count` was counted with. None if that isn't known: a function is left behind by pickling."""
+    """The encoding behind `token_count`. None if unknown: pickling leaves a function behind."""
 
     @property
     def supplement(self) -> str:

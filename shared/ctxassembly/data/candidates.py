@@ -1,4 +1,8 @@
-"""Chunks that may stand in the context."""
+"""Candidates: chunks that may stand in the context, and their forms on the way there.
+
+A stage that shortens a candidate, or gives it a better rank, returns a new form of it. All forms share one key, and
+every map of the engine is keyed by it: a form can be replaced at any time without an update anywhere else.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,16 @@ from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.reasons import Reason
 
 Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated"]
-"""Why only a part of a chunk stands: cut to what fits or to that limit, chosen by sentences, compressed, or because a
-better-ranked passage has the rest."""
+"""Why only a part of a chunk stands. "budget" and "max_chunk_tokens": it was cut to that limit. "sentence": its best
+sentences were chosen. "extractive" and "llm": it was compressed. "repeated": a better-ranked passage has the rest."""
 
 
 class Candidate(NamedTuple):
     """A chunk that may stand in the context: a hit, or a neighbour of one."""
 
     key: int
-    """Tells it from the other candidates of one assembly: the place of a hit in the list, for neighbours the numbers
-    after. It stays the same whatever becomes of the candidate, so maps from candidates to anything are keyed by it. It
-    is not compared: the same chunk may have another number in another assembly."""
+    """Number of the candidate in its assembly: hits have their rank, neighbours the numbers after. All forms of a
+    candidate share it. Equality leaves it out: another assembly may give the same chunk another number."""
     chunk: Chunk
     rank: int
     """Rank of the hit, from 0; a neighbour has the rank of its best hit."""
@@ -26,39 +29,39 @@ class Candidate(NamedTuple):
     distance: int = 0
     """Steps to the nearest hit: 0 for a hit itself."""
     position: int = 0
-    """Place in the document: the index, or what the links between chunks say. Consecutive means adjacent."""
+    """Place in the document, by index or by the links between chunks. Consecutive means adjacent."""
     kept: tuple[Span, ...] | None = None
-    """The slices of the chunk's text that may stand, ascending and apart; None for all of it."""
+    """The slices of the chunk's text that may stand, ascending and disjoint; None for all of it."""
     shortened_by: Shortening | None = None
-    """Why it is not all of it."""
     read_from: int | None = None
-    """Of a chunk too long to be read, which has only a part of its text here: where that begins in all of it."""
+    """Set for a chunk too long to be read: `chunk` has only a part of its text, which begins at this character."""
 
     @property
     def text(self) -> str:
-        """What may stand of the chunk's text."""
+        """The text that may stand: the kept slices, joined."""
         text = self.chunk.text
         return text if self.kept is None else "".join(text[start:end] for start, end in self.kept)
 
     @property
     def slices(self) -> tuple[Span, ...]:
-        """The slices of the chunk's text that may stand; one of all of it if it isn't shortened."""
+        """The slices of the chunk's text that may stand. A candidate that isn't shortened has one."""
         return ((0, len(self.chunk.text)),) if self.kept is None else self.kept
 
     @property
     def is_too_much(self) -> bool:
-        """Whether it is known that all of it doesn't fit, without counting."""
+        """True if the whole text is known not to fit, without counting."""
         return self.read_from is not None and self.kept is None
 
     @property
     def is_hit(self) -> bool:
-        """Whether it was retrieved, rather than fetched as a neighbour."""
+        """True for a retrieved chunk, false for a neighbour."""
         return self.distance == 0
 
+    # Without the key. Both operators are spelled out, since a tuple has both.
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Candidate) and self[1:] == other[1:]
 
-    def __ne__(self, other: object) -> bool:  # a tuple has its own
+    def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
@@ -69,13 +72,13 @@ class Match(NamedTuple):
     """A text that makes another one superfluous."""
 
     place: int
-    """In the list of all texts."""
+    """Its place in the list of all texts."""
     is_part: bool = False
-    """Whether the other one is only a part of it, rather than another version."""
+    """True if the other text is a part of it, false if it is another version of it."""
 
 
 class LeftOut(NamedTuple):
-    """Why a candidate was left out, and what it would have added to the context."""
+    """The reason why a candidate was left out, and the tokens that it would have added to the context."""
 
     reason: Reason
     tokens: int

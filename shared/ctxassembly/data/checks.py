@@ -1,4 +1,4 @@
-"""Checks of settings: what is out of range is an error that names parameter, range and value."""
+"""Checks of settings. A value out of range is an error that names the parameter, the range and the value."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from ctxassembly.errors import ConfigError
 
 MOST = 2**63 - 1
-"""The largest integer of databases and JSON, far beyond all that is counted here."""
+"""The largest integer that databases hold. Only a value beyond it is told of this limit."""
 
 
 def check_int(parameter: str, value: Any, least: int, most: int = MOST) -> None:
-    """Nothing, if `value` is an integer from `least` to `most`.
+    """Check that `value` is an integer from `least` to `most`.
 
     Raises:
         ConfigError: it is not.

@@ -17,29 +17,33 @@ PartName = tuple[tuple[str, "str | int | float"], ...]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a reader or a splitter says of where a chunk without an index comes from, beside its offset and its links.
+    """The origin of a chunk, as its reader or splitter recorded it.
 
-    The adapters read it. Whoever makes chunks by hand, with offsets that count in the document, needs none.
+    The adapters fill it in. Chunks made by hand, with offsets that count in the document, need none.
     """
 
     part: PartName = ()
     """The page or section that `start` counts in."""
     near: int | None = None
-    """About where the text begins, where `start` is unknown: another tool put a longer text in place of the slice."""
+    """Approximate offset, where `start` is unknown because another tool replaced the slice by a longer text."""
     parent_id: str | None = None
     """The larger chunk that this one was cut from, in whose text `start` counts."""
     child_ids: tuple[str, ...] = ()
     """The smaller chunks that this one was cut into, in order."""
     lookup_id: str | None = None
-    """What its store calls its document, where chunks are grouped by another name; None if that is the same."""
+    """The id by which the store finds the document; None if it is `Chunk.document_id`."""
     shares_index: bool = False
-    """Whether other texts of its document have its index, too, so that nobody knows what adjoins it. The engine sets
-    it."""
+    """True if another text of the document has the same index: nobody knows then which chunks adjoin it. The engine
+    sets it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stored slice of a document."""
+    """A stored slice of a document.
+
+    >>> Chunk("gastro#0", "gastro", "Drink water.", index=0, metadata={"source": "gastro.pdf"}).document_id
+    'gastro'
+    """
 
     id: str
     document_id: str
@@ -47,32 +51,36 @@ class Chunk:
     index: int | None = None
     """Place among the chunks of its document, from 0; None if the store keeps no order."""
     start: int | None = None
-    """Character offset of `text` in the document, if known. It is verified against the text before it is used."""
+    """Character offset of `text` in the document, if known. The engine checks it against the text before using it."""
     prev_id: str | None = None
     next_id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
     vector: Sequence[float] | None = field(default=None, repr=False, compare=False)
-    """The embedding of `text`, if it is at hand: semantic deduplication then needs not compute it."""
+    """The embedding of `text`, if it is at hand. Semantic deduplication then doesn't compute one."""
     origin: Origin | None = None
     unread: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    """Metadata keys that the model is not to read, in a summary or under `header_keys`: as LlamaIndex's nodes say."""
+    """Metadata keys that the model must not read in a summary or under `header_keys`. LlamaIndex's nodes have such."""
     unnamed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
-    """Those of them that no header names either, as a source, a page or a section: the next key does that holds one. A
-    citation, which the model doesn't read, has them all the same."""
+    """The keys of `unread` that no header may use for a source, a page or a section; it uses the next key that holds
+    one. A citation, which the model doesn't read, uses them."""
 
     def is_unread(self, key: str) -> bool:
-        """Whether the model is not to read what stands under `key`, which may be a dotted path."""
+        """True if the model must not read the value under `key`, which may be a dotted path."""
         return key in self.unread or ("." in key and key.partition(".")[0] in self.unread)
 
     @property
     def lookup_id(self) -> str:
-        """What its store calls its document."""
+        """The id by which the store finds the document."""
         return (self.origin and self.origin.lookup_id) or self.document_id
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A retrieved chunk. Its rank is its place in the list handed in, best first."""
+    """A retrieved chunk. Its rank is its place in the list handed in, best first.
+
+    >>> Hit(Chunk("gastro#0", "gastro", "Drink water."), score=0.9).chunk.text
+    'Drink water.'
+    """
 
     chunk: Chunk
     score: float | None = None
@@ -83,10 +91,10 @@ class Fragment(NamedTuple):
 
     rank: int
     chunk: Chunk
-    """Without its vector; of a long text only the two ends, of one that is only named none."""
+    """Without its vector. A long text is reduced to its two ends; a hit that is only named has no text."""
     score: float | None
     characters: int
-    """Of the whole text."""
+    """Length of the whole text."""
 
 
 class Beside(NamedTuple):
@@ -94,21 +102,25 @@ class Beside(NamedTuple):
 
     start: int
     each_side: int
-    """How many."""
+    """Number of chunks wanted on each side."""
     part: PartName = ()
     """The page or section that the offset counts in."""
     page: str | None = None
-    """The name in `part` that has the page's number. Then pages follow each other, and what else names the part may
-    differ. None asks for chunks of this part alone."""
+    """The key in `part` that holds the page number. Neighbours may then stand on other pages, whatever the other keys
+    say. None asks for chunks of this part alone."""
     document_id: str | None = None
-    """What the pages are grouped by, where the store has each of them as a document of its own."""
+    """The id that groups the pages, for a store that keeps each page as a document of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRef:
-    """A request for a chunk: by place in its document, by id, or (neither given) all chunks of the document.
+    """A request to a store: for one chunk by index or by id, or, with neither, for all chunks of the document.
 
-    With `beside` it asks for chunks by their offsets. Only a store whose `finds_offsets` is True is asked so.
+    With `beside` it asks for the chunks next to an offset. Only a store whose `finds_offsets` is True gets such a
+    request.
+
+    >>> ChunkRef("gastro", index=1).chunk_id is None
+    True
     """
 
     document_id: str

@@ -1,4 +1,4 @@
-"""What the metadata of a chunk may ask for: that it stands whole, or that no neighbours come with it."""
+"""Marks that the metadata of a chunk may carry: it has to stand whole, or it wants no neighbours."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ Mark = Literal["keep_whole", "no_neighbours"]
 
 
 def is_marked(chunk: Chunk, mark: Mark, keys: MetadataKeys) -> bool:
-    """Whether the metadata of `chunk` say so: True, 1, or either as text, which is how some stores keep it."""
+    """True if the metadata of `chunk` have the mark: True or 1, or one of them as text, as some stores keep them."""
     value = keys.read(chunk.metadata, mark)
     return value is True or (value is not None and str(value).lower() in ("true", "1"))

@@ -1,7 +1,10 @@
-"""Metadata as they come -> metadata that can be read, copied, pickled and written: builtins, and what pickles.
+"""Metadata of any class -> metadata that can be read, copied, pickled and written: builtins, and objects that pickle.
 
-What can't be copied (a lock, a generator, a class of a function's own) stands as its text; what refers to itself or has
-no end is cut. So no value, however odd, loses the context that it came with.
+Loaders put anything into metadata. A value that can't be copied (a lock, a generator, an object of a local class) is
+replaced by its text. A value that refers to itself, or has no end, is cut. So no odd value costs a user the context.
+
+Nearly all metadata are flat dicts of builtins. `readable` tells these by one look at the types and hands them back as
+they are. Only the rest is read value by value.
 """
 
 from __future__ import annotations
@@ -13,13 +16,14 @@ from typing import Any
 from ctxassembly.shown import MOST_BITS, as_name, shown
 
 CUT = "..."
-"""Stands where a value refers to itself, or goes on."""
+"""Replaces a value that refers to itself, and the end of one that was cut."""
 MOST_LEVELS = 50
-"""Of values in values: what writes them as JSON takes a few hundred."""
+"""Most levels of containers in containers. Writers of JSON take a few hundred."""
 MOST_VALUES = 20_000
-"""Of one chunk, counted as they would be written: a value that stands in many places can be endless in few bytes."""
+"""Most values of one chunk, counted as they would be written: few bytes can hold endless text, if one list stands in
+many places."""
 _NAMED, _KEY_CHARS = 3, 50
-"""Keys that a note names, and how much of each."""
+"""Keys that a note names, and characters of each."""
 
 _FLAT = frozenset({str, float, bool, type(None)})
 _UNCHANGING = frozenset({*_FLAT, bytes, complex})
@@ -27,7 +31,7 @@ _TEXT = frozenset({str})
 _NESTED = frozenset({dict, list, tuple})
 _HIGHEST = 1 << MOST_BITS
 _MOST_LOOKED_AT = 5_000
-"""Values: enough for an embedding among them."""
+"""Most values checked at once. An embedding may be among them."""
 
 NO_COPY = "can't be copied, stands as text"
 NO_READING = "can't be read, left out"
@@ -39,22 +43,25 @@ TOO_MANY = f"has more than {MOST_VALUES:,} values, cut there"
 
 
 class StandIn(str):
-    """The text of a value that can't be copied, or is cut. Whoever compares values asks for the one behind it."""
+    """The text of a value that can't be copied, or was cut. Comparisons use the value behind it, `stands_for`."""
 
     __slots__ = ("stands_for",)
     stands_for: object
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return str, (str(self),)  # what it stands for stays behind
+        return str, (str(self),)  # the value behind it can't be pickled
 
 
 def readable(metadata: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """`metadata` as they can be used, and a note for each kind of oddity with the keys that have it.
+    """Metadata that can be used, and a note for each kind of oddity with its keys.
 
-    Those in which nothing is odd are handed back themselves.
+    If nothing is odd, `metadata` itself is handed back.
+
+    >>> readable({"page": 3, 7: "seven"})
+    ({'page': 3, '7': 'seven'}, ("metadata '7': the key is no text, read as its text",))
     """
     if type(metadata) is dict and (_is_flat(metadata) or _are_sound(metadata, MOST_LEVELS, [_MOST_LOOKED_AT])):
-        return metadata, ()  # of much it isn't known at once: that is read value by value
+        return metadata, ()
     reading = _Reading(copying=False)
     found = reading.top(metadata)
     return found, tuple(
@@ -64,14 +71,14 @@ def readable(metadata: Mapping[Any, Any]) -> tuple[dict[str, Any], tuple[str, ..
 
 
 def copied(metadata: Mapping[Any, Any]) -> dict[str, Any]:
-    """A copy of `metadata` that shares no value that can be changed with them; what can't be copied is as above."""
+    """A copy of `metadata` that shares no mutable value with them. Odd values are replaced as above."""
     flat = type(metadata) is dict and _is_flat(metadata)
     return dict(metadata) if flat else _Reading(copying=True).top(metadata)
 
 
 def _is_flat(metadata: dict[Any, Any]) -> bool:
-    """Whether all of it is known to be in order, and nothing in it has values of its own."""
-    for key, value in [*metadata.items()]:
+    """True if all keys are text and all values are plain: no containers, no long integers."""
+    for key, value in [*metadata.items()]:  # a copy, since another thread may change them meanwhile
         kind = type(value)
         if type(key) is not str or not (kind in _FLAT or (kind is int and -_HIGHEST < value < _HIGHEST)):
             return False
@@ -79,7 +86,7 @@ def _is_flat(metadata: dict[Any, Any]) -> bool:
 
 
 def _are_sound(values: Any, levels: int, left: list[int]) -> bool:
-    """Whether all in a dict, a list or a tuple is known to be in order; `left` is how many values are looked at yet."""
+    """True if a dict, list or tuple holds plain values alone, on any level. `left` counts the checks that are left."""
     left[0] -= len(values)
     if left[0] < 0 or not levels:
         return False
@@ -110,12 +117,14 @@ class _Reading:
         self._key: str | None = None
         """The key that is being read; None for the metadata themselves."""
         self._whole = ""
+        """The name of the metadata in a note without a key."""
         self._left = MOST_VALUES
-        self._above: set[int] = set()
+        self._around: set[int] = set()
+        """The ids of the containers around the value that is being read. It refers to itself if it is among them."""
 
     def top(self, metadata: Mapping[Any, Any]) -> dict[str, Any]:
-        """The metadata themselves, whose keys have to be text."""
-        self._above.add(id(metadata))
+        """A copy of the metadata themselves. Their keys have to be text."""
+        self._around.add(id(metadata))
         self._whole = "of " + type(metadata).__name__
         found: dict[str, Any] = {}
         others: list[tuple[str, Any]] = []
@@ -125,7 +134,7 @@ class _Reading:
                 found[key] = self._taken(value)
             else:
                 others.append((as_name(key) or shown(key), value))
-        for name, value in others:  # after the others: a text is surer of its key
+        for name, value in others:  # last, since a key that is text has the better claim to its name
             self._key = name
             self._note(NO_TEXT)
             found.setdefault(name, self._taken(value))
@@ -138,7 +147,7 @@ class _Reading:
             keys.append(name)
 
     def _pairs(self, mapping: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-        """What can be read of `mapping`, which may be of any class, and may change meanwhile."""
+        """The entries of `mapping` that can be read. It may be of any class, and may change meanwhile."""
         if type(mapping) is dict:
             return list(mapping.items())
         pairs = []
@@ -149,6 +158,7 @@ class _Reading:
             self._note(NO_READING)
         if len(keys) > MOST_VALUES:
             self._note(TOO_MANY)
+        # A note names the key of the metadata. For a key deeper down that is the one above it.
         above = self._key
         for key in keys[:MOST_VALUES]:
             try:
@@ -172,6 +182,7 @@ class _Reading:
         try:
             if kind in (list, tuple, set, frozenset) or issubclass(type(value), Mapping):
                 return self._container(value)
+            # A context is copied, cached and sent to other processes: what pickles takes all of that.
             copy = _pickled(value)
         except Exception:  # noqa: BLE001 - see above
             self._note(NO_COPY)
@@ -180,22 +191,24 @@ class _Reading:
 
     def _container(self, value: Any) -> Any:
         kind = type(value)
+        # Embeddings and lists of tags in one step: value by value they take far longer.
         if kind in (list, tuple) and len(value) <= self._left and _are_flat(value):
             self._left -= len(value)
             return kind(value)
-        if id(value) in self._above:
+        if id(value) in self._around:
             self._note(CIRCULAR)
             return _standing_in(CUT, value)
-        if len(self._above) > MOST_LEVELS:
+        if len(self._around) > MOST_LEVELS:
             self._note(TOO_DEEP)
             return _standing_in(CUT, value)
-        self._above.add(id(value))
+        self._around.add(id(value))
         try:
             if not issubclass(type(value), Mapping):
+                # tuple() first: another thread may change a list meanwhile.
                 return kind([self._taken(item) for item in tuple(value) if self._has_room()])
             return {_inner_key(key): self._taken(item) for key, item in self._pairs(value) if self._has_room()}
         finally:
-            self._above.discard(id(value))
+            self._around.discard(id(value))
 
     def _has_room(self) -> bool:
         if self._left <= 0:
@@ -217,6 +230,7 @@ def _pickled(value: Any) -> Any:
 
 def _are_flat(values: Sequence[Any]) -> bool:
     kinds = set(map(type, values))
+    # Of integers alone the smallest and the largest tell whether any is too long to write.
     return kinds <= _FLAT or (kinds == {int} and _is_short(min(values)) and _is_short(max(values)))
 
 

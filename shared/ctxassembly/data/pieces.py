@@ -1,4 +1,4 @@
-"""What a context is written of: slices of chunks, what joins them, and what is written around them."""
+"""The pieces that a context is written of: slices of chunks, the glue between them, and the headers around them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 from ctxassembly.data.candidates import Candidate
 
 GAP = "[...]"
-"""Stands where text of the same document is missing, and at the end of text that was shortened."""
+"""Marks missing text of the same document: between two pieces, and at the end of shortened text."""
 
 
 class Header(IntEnum):
-    """How much is written around the text of a block; a tiny budget takes the later ones."""
+    """The amount of header above a block, most first. Only a tiny budget needs another than the first."""
 
     FULL = 0
     NO_SUMMARY = 1
@@ -22,10 +22,12 @@ class Header(IntEnum):
 
 
 class Joint(NamedTuple):
-    """How a chunk continues the one before: how many of its first characters are already there, and what joins them."""
+    """The way a chunk continues the one before."""
 
     shared: int
+    """Characters at its beginning that the chunk before has already."""
     glue: str
+    """The white space to write between the two; empty if they touch."""
 
 
 class Piece(NamedTuple):
@@ -35,10 +37,10 @@ class Piece(NamedTuple):
     start: int
     end: int
     glue: str
-    """What stands between it and the piece before: white space, nothing where the two touch, or `GAP` where text that
-    was compressed away is missing."""
+    """The text between the piece before and this one: white space, nothing if the two touch, or `GAP` if the text
+    between them was left out."""
     shared: int = 0
-    """Characters of the chunk that are left out here because the pieces before have them."""
+    """Characters of the chunk that are left out here because other pieces have them."""
 
     @property
     def text(self) -> str:
@@ -47,7 +49,7 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A stretch of rendered text: the slice `[start:end]` of a candidate's chunk, or ours if there is no candidate."""
+    """A stretch of rendered text: the slice `[start:end]` of a candidate's chunk, or, without one, our own words."""
 
     text: str
     candidate: Candidate | None = None
@@ -56,10 +58,10 @@ class Part(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What one label stands for."""
+    """One label and the passages under it."""
 
     passages: Sequence[tuple[Piece, ...]]
     best: Candidate
-    """The best-ranked of its chunks, a hit before a neighbour."""
+    """The best-ranked of its chunks. Hits rank before neighbours."""
     summary: str
-    """The page summary that belongs before it, or nothing."""
+    """The page summary above the text; empty if there is none."""

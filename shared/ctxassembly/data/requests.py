@@ -1,4 +1,4 @@
-"""What a flow asks of the world outside, as data."""
+"""Requests for I/O that a flow yields to its driver, and the replies that it expects."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ctxassembly.data.chunks import ChunkRef
 
 @dataclass(frozen=True, slots=True)
 class FetchChunks:
-    """Answered with the chunks that exist among `refs`, in any order; the missing ones are left out."""
+    """A request for chunks. The reply has those of `refs` that exist, in any order."""
 
     refs: tuple[ChunkRef, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedTexts:
-    """Answered with one vector for each of `texts`, in their order, all of one length."""
+    """A request for embeddings. The reply has one vector for each of `texts`, in their order, all of one length."""
 
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CompressTexts:
-    """Answered with one answer of a language model to each of `prompts`, in their order.
+    """A request to a language model. The reply has one answer to each of `prompts`, in their order.
 
-    In the place of an answer that failed, or that didn't come within `timeout_seconds` from now, stands the exception.
+    An answer that failed, or that took longer than `timeout_seconds` from now, is replaced by the exception.
     """
 
     prompts: tuple[str, ...]

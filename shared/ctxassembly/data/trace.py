@@ -1,4 +1,4 @@
-"""What became of each chunk and why, stage by stage."""
+"""The trace: a decision on each chunk with its reason, and the counts and times of each stage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ctxassembly.data.candidates import Shortening
 from ctxassembly.data.reasons import BELOW_FLOOR, FOR_BUDGET, IRRELEVANT, STOPPED, TOO_SHORT, Reason
 
 _LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
-"""The reasons for which a chunk that was to be read isn't."""
+"""Reasons that left a chunk out although it could have been read. The others found it superfluous."""
 Outcome = Literal["kept", "cut", "compressed", "contained", "duplicate", "dropped"]
 STANDS: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
 """The outcomes of a chunk that has text of its own in the context."""
@@ -18,9 +18,9 @@ STANDS: frozenset[Outcome] = frozenset({"kept", "cut", "compressed"})
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A chunk of which only a part stands, and the tokens of its text before and after.
+    """A chunk that stands in part, and the tokens of its text before and after.
 
-    Counted, but by `sentence` estimated from the length: there nearly all chunks are shortened.
+    Tokens are counted, except for "sentence": there nearly all chunks are shortened, and the length gives an estimate.
     """
 
     chunk_id: str
@@ -31,7 +31,16 @@ class Shortened:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What happened to one chunk, and why."""
+    """The outcome for one chunk, and the reason.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> said = ("Drink water.", "Drink water.")
+    >>> context = assemble([Hit(Chunk(f"leaflet {n}", f"leaflet {n}", text)) for n, text in enumerate(said)])
+    >>> for decision in context.trace.decisions:
+    ...     print(decision.chunk_id, decision.outcome, decision.because_of)
+    leaflet 0 kept None
+    leaflet 1 duplicate leaflet 0
+    """
 
     chunk_id: str
     document_id: str
@@ -40,33 +49,32 @@ class Decision:
     score: float | None
     outcome: Outcome
     reason: Literal["hit", "neighbour"] | Shortening | Reason
-    """What it is if all of it stands, why only a part does, or why nothing of its own does."""
+    """For a whole chunk "hit" or "neighbour"; else the reason why only a part of it stands, or nothing of its own."""
     because_of: str | None = None
-    """The kept chunk that made this one unnecessary, or that has the sentences taken out of it."""
+    """The kept chunk that made this one superfluous, or that has the sentences taken out of it."""
     replaced: tuple[str, ...] = ()
     """The chunks that collapsed onto this one."""
     stripped_chars: int = 0
-    """Characters left out here because the chunk before has them."""
+    """Characters left out here because another chunk has them."""
     tokens: int | None = None
-    """What it would have added to the context, for a chunk dropped for the budget: estimated from its length where it
-    needed no counting."""
+    """Tokens that a dropped chunk would have added to the context. Estimated from its length if nobody had to count."""
     shortened: Shortened | None = None
-    """How much shorter it is, for one that was cut or compressed."""
+    """Tokens before and after, for a chunk that was cut or compressed."""
     search_method: str | None = None
-    """How the retriever found it, if the hit's metadata say so (`MetadataKeys.search_method`)."""
+    """The way the retriever found it, if the hit's metadata tell (`MetadataKeys.search_method`)."""
     matches: Sequence[str] | None = None
-    """The words of the query that the chunk has, in any form, in the order of the query: looked up when they are first
-    read. None without a query, and of what doesn't stand, but for the hits whose text a context keeps."""
+    """The words of the query that the chunk has, in any form, in the order of the query. They are looked up when first
+    read. None without a query, and for a chunk whose text the context doesn't keep."""
 
     @property
     def stands(self) -> bool:
-        """Whether text of its own is in the context, all of it or a part."""
+        """True if text of its own is in the context, all of it or a part."""
         return self.outcome in STANDS
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage's count of chunks in and out, and its time."""
+    """One stage of the assembly: the chunks that went in and came out, and its time."""
 
     name: str
     chunks_in: int
@@ -76,7 +84,13 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Every decision that led to the context."""
+    """The record of an assembly: its decisions, stages, fallbacks and totals.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> context = assemble([Hit(Chunk("leaflet#0", "leaflet", "Drink water.", 0))])
+    >>> print(context.trace)
+    1 -> 1 chunks, 0 overlapping characters stripped, 0 documents dropped for budget, 10 of 8,000 tokens, 0 queries
+    """
 
     decisions: tuple[Decision, ...] = ()
     stages: tuple[Stage, ...] = ()
@@ -84,25 +98,25 @@ class Trace:
     """Fallbacks taken: bad values in chunks, a store that failed, a header that was shortened."""
     hits: int = 0
     chunks: int = 0
-    """Hits and neighbours together, without what was fetched from beyond the window and not needed."""
+    """Hits and neighbours, without the neighbours beyond the window that were fetched and not chosen."""
     round_trips: int = 0
     """Calls to the store."""
     missing: str | None = None
-    """What the hits, or the store, lack for neighbours and for joining, and the line that mends it. It is a note, too;
-    None where they lack nothing."""
+    """The metadata that neighbours and joining need and that hits or store lack, and the line that mends it. It is one
+    of `notes`, too. None if nothing is lacking."""
     unscoped: tuple[str, ...] | None = None
-    """Where neighbours came and nobody knew how the caller filters: the keys by which some of them differed
-    from their hits and were left out, maybe none. None where the filter was known or isn't needed."""
+    """Set if neighbours came and nobody knew how the caller filters: the keys in which some of them differed from their
+    hits and were left out, maybe none. None if the filter was known or not needed."""
     token_count: int = 0
     max_tokens: int = 0
     character_count: int = 0
     max_characters: int | None = None
     documents_dropped: int = 0
-    """Documents of which nothing stands although something of them was worth its room."""
+    """Documents of which nothing stands. Those with nothing worth its room by `stop_below` don't count."""
 
     @property
     def stripped_chars(self) -> int:
-        """Overlapping characters that stand in the context once instead of twice."""
+        """Overlapping characters that the context has once instead of twice."""
         return sum(decision.stripped_chars for decision in self.decisions)
 
     @property
@@ -112,18 +126,20 @@ class Trace:
 
     @property
     def compressed_share(self) -> float:
-        """Share of the chunks with text in the context that were cut or compressed, 0 to 1."""
+        """Share of the standing chunks that were cut or compressed, 0 to 1."""
         standing = sum(decision.stands for decision in self.decisions)
         return len(self.shortened) / standing if standing else 0.0
 
     @property
     def left_out(self) -> tuple[Decision, ...]:
-        """The chunks that the budget left out, or that were not worth their room."""
-        return tuple(each for each in self.decisions if each.outcome == "dropped" and each.reason in _LEFT_OUT)
+        """The chunks that were dropped for the budget, or as not worth their room."""
+        return tuple(
+            decision for decision in self.decisions if decision.outcome == "dropped" and decision.reason in _LEFT_OUT
+        )
 
     @property
     def left_out_tokens(self) -> int:
-        """What the chunks left out would have added."""
+        """Tokens that the chunks left out would have added."""
         return sum(decision.tokens or 0 for decision in self.left_out)
 
     @property
@@ -133,7 +149,7 @@ class Trace:
 
     @property
     def summary(self) -> str:
-        """One line for a log: what came in, what was done, what it cost."""
+        """One line for a log: chunks in, the work done on them, tokens out."""
         parts = [
             f"{self.hits:,} -> {self.chunks:,} chunks",
             f"{self.stripped_chars:,} overlapping characters stripped",
@@ -151,7 +167,7 @@ class Trace:
 
 
 def _shortened(chunks: Sequence[Shortened]) -> str:
-    before, after = sum(each.tokens_before for each in chunks), sum(each.tokens_after for each in chunks)
+    before, after = sum(chunk.tokens_before for chunk in chunks), sum(chunk.tokens_after for chunk in chunks)
     return f"{_counted(len(chunks), 'chunk')} shortened from {before:,} to {after:,} tokens"
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from ctxassembly.assembly.call import Call, Services
 from ctxassembly.assembly.choosing.supplement import Supplement
 from ctxassembly.assembly.flow import Flow, assemble_flow
+from ctxassembly.assembly.gathering.surroundings import StoreTraits
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
@@ -24,6 +27,15 @@ from ctxassembly.protocols import (
 )
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tracing.logged import log
+
+
+class _Answerers(NamedTuple):
+    """The objects that answer the requests of the flow, as the caller hands them in."""
+
+    store: object
+    embeddings: object
+    llm: object
+    on_fetched: object
 
 
 def assemble(
@@ -72,8 +84,8 @@ def assemble(
         StoreError: `store` or `embeddings` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
-    ask = asking(store, embeddings, llm, on_fetched)
-    return run(_flow(hits, config, query, store, embeddings, llm, supplement, labels), ask)
+    answerers = _Answerers(store, embeddings, llm, on_fetched)
+    return run(_flow(Call(hits, config, query, supplement, labels), answerers), asking(*answerers))
 
 
 async def aassemble(
@@ -94,34 +106,20 @@ async def aassemble(
     free. Functions in the config (`format`, `encoding`) are called in that thread, too. An async `llm` runs at most 8
     calls at once, and late ones are cancelled.
     """
-    ask = awaitable_asking(store, embeddings, llm, on_fetched)
-    return await arun(_flow(hits, config, query, store, embeddings, llm, supplement, labels), ask)
+    answerers = _Answerers(store, embeddings, llm, on_fetched)
+    return await arun(_flow(Call(hits, config, query, supplement, labels), answerers), awaitable_asking(*answerers))
 
 
-def _flow(
-    hits: Sequence[Hit],
-    config: AssemblyConfig | None,
-    query: str | None,
-    store: object,
-    embeddings: object,
-    llm: object,
-    supplement: str | Supplement | None,
-    labels: Labels | None,
-) -> Flow:
-    """The flow of assembly, told what can be asked and what the store promises. It logs the context."""
-    context = yield from assemble_flow(
-        hits,
-        config,
-        query=query,
-        can_fetch=store is not None,
-        holds_filter=getattr(store, "holds_filter", None),
-        remedies=getattr(store, "remedies", None),
-        finds_offsets=getattr(store, "finds_offsets", False) is True,
-        can_embed=embeddings is not None,
-        can_compress=llm is not None,
-        supplement=supplement,
-        labels=labels,
-        clock=time.perf_counter,
+def _flow(call: Call, answerers: _Answerers) -> Flow:
+    """The flow of assembly, given the requests that can be answered and the promises of the store. Logs the context."""
+    store = answerers.store
+    traits = StoreTraits(
+        getattr(store, "holds_filter", None),
+        getattr(store, "finds_offsets", False) is True,
+        getattr(store, "remedies", None),
     )
+    can_embed, can_compress = answerers.embeddings is not None, answerers.llm is not None
+    services = Services(None if store is None else traits, can_embed, can_compress)
+    context = yield from assemble_flow(call, services, time.perf_counter)
     log(context)
     return context

@@ -86,7 +86,7 @@ class Names:
         )
 
     def badges(self, chunk: Chunk) -> Html:
-        """How the retriever found `chunk`, if its metadata say so."""
+        """The retriever's ways to `chunk`, if its metadata say so."""
         return joined(*self._badges(chunk))
 
     def _badges(self, chunk: Chunk) -> Iterator[Html]:

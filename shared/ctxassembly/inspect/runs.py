@@ -67,13 +67,13 @@ def shares(context: Assembled) -> Iterator[tuple[Block, Share]]:
 
 
 def _origins(context: Assembled) -> Callable[[Candidate], Candidate]:
-    """What gives a candidate the rank and distance with which it came, as the trace has them.
+    """A function that gives a candidate the rank and distance with which it came, as the trace has them.
 
     A newer version stands in the place of the one that it displaced: its candidate has the place of that one.
     """
-    standing = [each for each in context.trace.decisions if each.stands]
-    places = {(each.chunk_id, each.rank, each.distance) for each in standing}
-    came = {(each.document_id, each.chunk_id): each for each in reversed(standing)}
+    standing = [decision for decision in context.trace.decisions if decision.stands]
+    places = {(decision.chunk_id, decision.rank, decision.distance) for decision in standing}
+    came = {(decision.document_id, decision.chunk_id): decision for decision in reversed(standing)}
     found: dict[int, Candidate] = {}
 
     def came_as(candidate: Candidate) -> Candidate:

@@ -36,7 +36,7 @@ class Saved(NamedTuple):
     tokens: int | None
     """None if unknown."""
     counted: int
-    """How many of the chunks are in `tokens`."""
+    """The number of chunks that are in `tokens`."""
 
 
 def left_out(trace: Trace) -> list[LeftOut]:
@@ -77,34 +77,46 @@ def saved(context: Assembled) -> list[Saved]:
 
 
 def _duplicates(context: Assembled, place: int, of_neighbours: bool) -> Iterator[Saved]:
-    copies = [each for each in context.trace.decisions if each.outcome == "duplicate"]
+    copies = [decision for decision in context.trace.decisions if decision.outcome == "duplicate"]
     if context.trace.stages[place].name == "dedup":
-        found = [each for each in copies if each.reason == EXACT and (each.distance > 0) is of_neighbours]
+        found = [
+            decision for decision in copies if decision.reason == EXACT and (decision.distance > 0) is of_neighbours
+        ]
         yield _row(context, place, "exact duplicates", len(found), _at_hand(context, found))
     else:
         for reason in (NEAR, SEMANTIC):
-            found = [each for each in copies if each.reason == reason]
+            found = [decision for decision in copies if decision.reason == reason]
             yield _row(context, place, f"{reason}s", len(found), _at_hand(context, found))
 
 
 def _for_budget(trace: Trace, place: int) -> Iterator[Saved]:
     dropped = trace.left_out
-    yield _shortened(place, "cut or compressed", [each for each in trace.shortened if each.by != REPEATED])
+    yield _shortened(place, "cut or compressed", [one for one in trace.shortened if one.by != REPEATED])
     yield Saved(place, LEFT_OUT, len(dropped), trace.left_out_tokens, len(dropped))
 
 
 def _repeated(context: Assembled, place: int) -> Iterator[Saved]:
     yield _shortened(place, "without sentences repeated", [e for e in context.trace.shortened if e.by == REPEATED])
-    gone = [each for each in context.trace.decisions if each.outcome == "duplicate" and each.reason == REPEATED]
+    gone = [
+        decision
+        for decision in context.trace.decisions
+        if decision.outcome == "duplicate" and decision.reason == REPEATED
+    ]
     yield _row(context, place, "repeated sentences alone", len(gone), _at_hand(context, gone))
 
 
 def _shortened(place: int, rule: str, found: Sequence[Shortened]) -> Saved:
-    return Saved(place, rule, len(found), sum(each.tokens_before - each.tokens_after for each in found), len(found))
+    return Saved(
+        place,
+        rule,
+        len(found),
+        sum(shortened.tokens_before - shortened.tokens_after for shortened in found),
+        len(found),
+    )
 
 
 def _joined(context: Assembled, place: int) -> Iterator[Saved]:
-    contained = [each for each in context.trace.decisions if each.outcome == "contained"]
+    contained = [decision for decision in context.trace.decisions if decision.outcome == "contained"]
     yield _row(context, place, "contained in another", len(contained), _at_hand(context, contained))
     overlaps = [
         piece.candidate.chunk.text[max(piece.start - piece.shared, 0) : piece.start]
@@ -118,13 +130,15 @@ def _joined(context: Assembled, place: int) -> Iterator[Saved]:
 
 
 def _at_hand(context: Assembled, found: Iterable[Decision]) -> list[Fragment]:
-    fragments = {each.rank: each for each in context.hits}
-    kept = (fragments[each.rank] for each in found if not each.distance and each.rank in fragments)
-    return list(islice((each for each in kept if each.chunk.text), COUNTED_CHUNKS))
+    fragments = {fragment.rank: fragment for fragment in context.hits}
+    kept = (fragments[decision.rank] for decision in found if not decision.distance and decision.rank in fragments)
+    return list(islice((fragment for fragment in kept if fragment.chunk.text), COUNTED_CHUNKS))
 
 
 def _row(context: Assembled, place: int, rule: str, chunks: int, texts: Sequence[Fragment]) -> Saved:
     count, unit = counting(context)
     # Of a long text the ends stand for the whole.
-    tokens = sum(round(count(each.chunk.text) * each.characters / len(each.chunk.text)) for each in texts)
+    tokens = sum(
+        round(count(fragment.chunk.text) * fragment.characters / len(fragment.chunk.text)) for fragment in texts
+    )
     return Saved(place, rule, chunks, tokens if texts and unit == "tokens" else None, len(texts))

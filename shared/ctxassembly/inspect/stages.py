@@ -28,14 +28,14 @@ def stages(context: Assembled) -> Html:
     savings = saved(context)
     rows = [
         row(
-            joined(each.name, " ", tag("span", DOES.get(each.name, ""), class_="cxa-does")),
-            f"{each.chunks_in:,} → {each.chunks_out:,}",
-            meter(each.chunks_out / most),
+            joined(stage.name, " ", tag("span", DOES.get(stage.name, ""), class_="cxa-does")),
+            f"{stage.chunks_in:,} → {stage.chunks_out:,}",
+            meter(stage.chunks_out / most),
             number(_tokens(savings, place)),
-            number(each.elapsed_ms, 2),
+            number(stage.elapsed_ms, 2),
             numbers=(1, 3, 4),
         )
-        for place, each in enumerate(trace.stages)
+        for place, stage in enumerate(trace.stages)
     ]
     way = " → ".join(map(number, funnel(trace))) or "0"
     columns = ("stage", "chunks", "what is left", "tokens saved", "ms")
@@ -43,14 +43,14 @@ def stages(context: Assembled) -> Html:
     return tag(
         "div",
         steps,
-        tag("div", _saved([each for each in savings if each.rule != LEFT_OUT]), _left_out(context)),
+        tag("div", _saved([saving for saving in savings if saving.rule != LEFT_OUT]), _left_out(context)),
         class_="cxa-halves",
     )
 
 
 def _tokens(savings: list[Saved], place: int) -> int | None:
     """Tokens that the stage at `place` saved; None if it saved none, or nobody knows."""
-    known = [each.tokens for each in savings if each.stage == place and each.tokens is not None]
+    known = [saving.tokens for saving in savings if saving.stage == place and saving.tokens is not None]
     return sum(known) if known else None
 
 
@@ -58,9 +58,9 @@ def _saved(savings: list[Saved]) -> Html:
     if not savings:
         return tag("p", "Nothing was there to be saved.", class_="cxa-soft")
     rows = []
-    for each in savings:
-        partly = "" if each.tokens is None or each.counted == each.chunks else f" (of {each.counted:,} chunks)"
-        rows.append(row(each.rule, number(each.chunks), number(each.tokens) + partly, numbers=(1, 2)))
+    for saving in savings:
+        partly = "" if saving.tokens is None or saving.counted == saving.chunks else f" (of {saving.counted:,} chunks)"
+        rows.append(row(saving.rule, number(saving.chunks), number(saving.tokens) + partly, numbers=(1, 2)))
     return table("What the model needn’t read", ("rule", "chunks", "tokens saved"), rows, (1, 2))
 
 
@@ -68,5 +68,5 @@ def _left_out(context: Assembled) -> Html:
     found = left_out(context.trace)
     if not found:
         return tag("p", "Nothing was left out.", class_="cxa-soft")
-    rows = [row(each.reason, number(each.chunks), number(each.tokens or None), numbers=(1, 2)) for each in found]
+    rows = [row(rule.reason, number(rule.chunks), number(rule.tokens or None), numbers=(1, 2)) for rule in found]
     return table("What was left out, and what it would have cost", ("reason", "chunks", "tokens"), rows, (1, 2))

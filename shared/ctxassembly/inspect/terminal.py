@@ -78,10 +78,10 @@ def _stages(context: Assembled) -> Iterator[Table | Text]:
     savings = saved(context)
     for place, stage in enumerate(context.trace.stages):
         rules = "; ".join(
-            f"{each.rule}: {counted(each.chunks, 'chunk')}"
-            + ("" if each.tokens is None else f", {counted(each.tokens, 'token')}")
-            for each in savings
-            if each.stage == place
+            f"{saving.rule}: {counted(saving.chunks, 'chunk')}"
+            + ("" if saving.tokens is None else f", {counted(saving.tokens, 'token')}")
+            for saving in savings
+            if saving.stage == place
         )
         table.add_row(
             stage.name, number(stage.chunks_in), f"-> {stage.chunks_out:,}", number(stage.elapsed_ms, 2), rules

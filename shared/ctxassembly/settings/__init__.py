@@ -1,1 +1,1 @@
-"""The settings of an assembly, and what is said of wrong ones."""
+"""The settings of an assembly, and the errors for wrong ones."""

@@ -1,10 +1,14 @@
-"""What may be set. Checked once, at construction: a wrong value is an error that names parameter, range and value."""
+"""The settings of an assembly, checked once, at construction.
+
+A wrong value is an error that names the parameter, the range and the value. So is a setting that has no effect beside
+the others: whoever sets it expects one. The stages read settings and check nothing.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -12,6 +16,7 @@ from ctxassembly.data.checks import check_int
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.settings.uses import PUBLISHED_RULES, USES
+from ctxassembly.text.words import words
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
 from ctxassembly.wording.forms import sayable
@@ -33,7 +38,7 @@ Neighbours = Literal["auto", "filtered", "unfiltered"]
 
 
 class _Unsaid(str):
-    """A setting that nobody has given, and that another one may therefore bring along."""
+    """A default that another setting may replace. Its type tells it from the same value given by a caller."""
 
     __slots__ = ()
 
@@ -43,129 +48,133 @@ MAX_WINDOW = 3
 """The widest window of the published five-stage rule."""
 MAX_POOL_WINDOW = 16
 POOL_WINDOW = 3
-"""Measured: 8 finds one percent more of the evidence in twice the time."""
+"""Neighbours fetched on each side by default. Measured: 8 finds one percent more of the evidence in twice the time."""
 MAX_FIRST_LABEL = 900_000
-"""An answer is read for numbers of up to six digits."""
+"""Answers are read for numbers of up to six digits. This leaves room for the labels after the first."""
 _LEAST_POSITIVE = math.ulp(0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyConfig:
-    """How a context is assembled. Every setting has a default that is measured; all are checked at construction.
+    """The settings of an assembly. Every default is measured; all values are checked at construction.
 
-    What is fetched:
+    Fetching:
 
-    enabled: False passes the hits through: each is a block of its own, in their order, within the budget. Nothing is
-        fetched, joined or compressed; a hit that doesn't fit is left out, and only the first one is cut.
+    enabled: False passes the hits through, each as a block of its own, in their order, within the budget. Nothing is
+        fetched, joined or compressed. A hit that doesn't fit is left out; only the first one is cut.
     window: neighbours read on each side of a hit, 0 to 3 chunks.
     pool_window: neighbours fetched on each side of a hit for the query to choose from, 0 to 16 chunks, in the same
-        round trip. None fetches 3, or none where `window` is 0. Where not everything fits, they compete with all
-        others. Where the whole window fits, only those stand that answer the query better than a hit does.
-    neighbour_decay: the score of a neighbour is that of its best hit times this, once per step; 0 to 1. It is reported
-        and decides nothing.
-    neighbours: which neighbours a caller may read, since they are fetched past the search and its filter. "auto"
-        holds them to the filter where it is known (see `Store`). Where it isn't, a neighbour has to agree with its hit
-        on all metadata but the keys that vary within a document, and the trace names the keys by which others were
-        left out. "filtered" refuses to run where no filter is known. "unfiltered" says that every caller may read
-        everything in the store.
-    varying_keys: your own metadata keys by which chunks of one document differ, such as a line number: a neighbour
-        may differ there. Whole keys, dotted paths or their last parts. Never name a key that you filter by.
-    on_store_error: "degrade" assembles without what failed (neighbours or embeddings) and says so in the trace;
+        round trip. None fetches 3, or none if `window` is 0. If not everything fits, they compete with all others. If
+        the whole window fits, only those stand that answer the query better than a hit does.
+    neighbour_decay: a neighbour's score is that of its best hit times this, once per step; 0 to 1. The score is
+        reported and decides nothing.
+    neighbours: the neighbours that a caller may read: they are fetched past the search and its filter. "auto" applies
+        the filter if it is known (see `Store`). If it isn't, a neighbour has to agree with its hit on all metadata but
+        the keys that vary within a document, and the trace names the keys by which others were left out. "filtered"
+        refuses to run if no filter is known. "unfiltered" says that every caller may read everything in the store.
+    varying_keys: your own metadata keys in which chunks of one document differ, such as a line number. Neighbours may
+        differ from their hit there. Whole keys, dotted paths or their last parts. Never name a key that you filter by.
+    on_store_error: "degrade" goes on without the neighbours or embeddings that failed, and says so in the trace;
         "raise" raises StoreError.
     keys: the metadata keys that name a document, its source, page, section and so on.
-    page_base: the number of a document's first page, 0 or 1, in place of what `keys` say.
+    page_base: the number of a document's first page, 0 or 1; None takes that of `keys`.
 
-    What fits:
+    Fitting the budget:
 
     max_tokens: the most tokens of the rendered text, at least 1, headers and separators included; or a `TokenBudget`.
-    max_characters: the most characters (code points) besides; None sets no such limit.
-    encoding: the name of a tiktoken encoding, or a function from a text to its number of tokens. It must not truncate,
-        as tokenizers of Hugging Face may be set to. Left alone, it is the encoding of the model whose TokenBudget is
-        given as `max_tokens`; another one is then an error. `ctxassembly[fast]` counts cl100k_base, o200k_base and
-        o200k_harmony several times as fast, to the same numbers.
-    granularity: the unit that the budget keeps or drops, where not everything fits. "sentence" packs the sentences
-        that answer the query best into contiguous passages; `at_edge` and `compress` then have nothing to do. "chunk"
-        and "passage" (a hit and what adjoins it) fill by value, or without a query by rank, hits first. "document" is
-        the published rule: documents go from the tail. In every case the best of all is cut at a sentence rather than
-        left out, and where all hits fit whole, a neighbour leaves each of them its best sentence at least.
-        "auto" takes larger units the more fits: passages where four fifths of all that was fetched do, chunks where a
-        third does, else sentences; and sentences where one chunk takes more than a fifth of the room. Without a query,
-        or where `at_edge`, `compress` or `max_chunk_tokens` say what happens, it is "chunk", but cuts a hit at a
-        sentence before a lesser one stands in its place.
+    max_characters: the most characters (code points) of the same text, at least 1; None sets no such limit.
+    encoding: the name of a tiktoken encoding, or a function from a text to its number of tokens. The function must not
+        truncate, as tokenizers of Hugging Face may be set to. By default it is the encoding of the model whose
+        TokenBudget is given as `max_tokens`; another one is then an error. `ctxassembly[fast]` counts cl100k_base,
+        o200k_base and o200k_harmony several times as fast, to the same numbers.
+    granularity: the unit that the budget keeps or drops if not everything fits. "sentence" packs the sentences that
+        answer the query best into contiguous passages; `at_edge` and `compress` then have no effect. "chunk" and
+        "passage" (a hit and the chunks that adjoin it) fill by value, or without a query by rank, hits first.
+        "document" is the published rule: documents are dropped from the tail. With each of them the best item is cut at
+        a sentence rather than left out; and if all hits fit whole, neighbours never take the place of a hit's best
+        sentence. "auto" takes the larger units the more fits: passages if four fifths of everything fetched do, chunks
+        if a third does, else sentences; also sentences if one chunk takes more than a fifth of the room. Without a
+        query, or with `at_edge`, `compress` or `max_chunk_tokens` set, "auto" is "chunk", but cuts a hit at a sentence
+        before a lesser one takes its place.
     choose_by: "query" values text by rank and by the words of the query, "rank" by rank alone, as published rules do.
-    stop_below: makes the budget a cap instead of a target, 0 to 1; None fills the budget. Text worth less is left out
-        although it would fit. The best sentence is worth 1, one of the same rank without any word of the query 0; a
-        chunk is worth its best sentence, a passage its best chunk. Measured on three sets at 8,000 tokens, 0.5 takes
-        660 to 1,780 tokens and finds .964 of the evidence in place of .984, .917 of .932, and .477 of .673 where whole
-        sections are the evidence; 0.3 loses about half as much for twice the tokens.
-    at_edge: what follows an item that doesn't fit: "skip" it and go on, "stop", or "truncate" it at a sentence and
-        stop. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`.
-    min_chunk_tokens: where not everything fits, chunks with fewer tokens make room first.
-    relevance_floor: where not everything fits, hits with a lower score make room, with their neighbours. The scale is
-        the retriever's. Hits without a score stay, and all stay if none reaches it.
-    max_chunk_tokens: where not everything fits, longer chunks are cut to so many tokens. 2,000 is the published value.
-    compress: what becomes of a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
-        best, as many as fit; "llm" has a language model choose them first. What is kept is verbatim: an answer that
+    function_words: words of a query that say little of what is asked for, and weigh half. None takes those of its
+        language, the one of which it has most: "what", "the", "explain", "waarom". Words of your own, in any case, take
+        their place, and () has all words weigh alike. A word that only begins like one keeps its weight, and in a query
+        that has no other words all do.
+    stop_below: makes the budget a cap instead of a target, 0 to 1; None fills the budget. Text worth less than this is
+        left out although it would fit. The best sentence is worth 1, a sentence of the same rank without any word of
+        the query 0; a chunk is worth as much as its best sentence, a passage as its best chunk. Measured on three sets
+        at 8,000 tokens, 0.5 takes 660 to 1,780 tokens and finds .964 of the evidence in place of .984, .917 of .932,
+        and .477 of .673 where whole sections are the evidence; 0.3 loses about half as much for twice the tokens.
+    at_edge: the step at the first item that doesn't fit: "skip" it and go on, "stop", or "truncate" it at a sentence
+        and stop. Documents are never skipped. A cut leaves at least three times `min_chunk_tokens`.
+    min_chunk_tokens: if not everything fits, chunks with fewer tokens make room first; at least 0.
+    relevance_floor: if not everything fits, hits with a lower score make room, with their neighbours. The scale is the
+        retriever's. Hits without a score stay, and all stay if none reaches the floor.
+    max_chunk_tokens: if not everything fits, longer chunks are cut to this many tokens, at least 1. 2,000 is the
+        published value.
+    compress: the treatment of a chunk that doesn't fit whole. "extractive" keeps the sentences that answer the query
+        best, as many as fit; "llm" has a language model choose them first. All text kept is verbatim: an answer that
         adds or changes anything is refused.
-    llm_timeout_seconds: the time for all answers of the language model together, above 0. Late ones are done without.
+    llm_timeout_seconds: the time for all answers of the language model together, above 0. Late answers are left out.
 
-    What stands once:
+    Repetition:
 
-    dedup: which chunks collapse onto a better-ranked one, each rule after those before it. "exact": the same text but
-        for outer white space, whatever ids and hashes say. "near": nearly the same words, or a chunk inside a longer
-        one. "semantic": nearly the same meaning, by embeddings that come with the chunks or from `embeddings`. Near
-        and semantic never collapse adjacent chunks of a document: their overlap is stripped.
-    dedup_sentences: whether sentences in a row that a better-ranked passage has, too, are taken out of the others, from
-        100 characters on. `[...]` stands in their place, the trace names the chunk that has them, and what had no
+    dedup: the chunks that collapse onto a better-ranked one. Each rule includes those before it. "exact": the same text
+        but for outer white space, whatever ids and hashes say. "near": nearly the same words, or a chunk inside a
+        longer one. "semantic": nearly the same meaning, by embeddings that come with the chunks or from `embeddings`.
+        Near and semantic never collapse adjacent chunks of a document: their overlap is stripped.
+    dedup_sentences: True takes sentences out of a passage if a better-ranked passage has them, too: sentences in a row,
+        from 100 characters on. `[...]` marks the gap, the trace names the chunk that has them, and text that had no
         room takes theirs. Tables, lists, code, headings, whole documents and chunks marked `keep_whole` stay as they
-        are. Not where `dedup` is "none".
-    near_threshold: shared words by all words of both chunks (Jaccard), above 0 and at most 1; also the share of a
-        chunk's runs of five words that stand in a longer one. Of 100 different words, 0.95 lets 2 differ, 0.90 5 and
-        0.85 8. So 0.95 finds one text from two parsers, 0.90 versions with an edited sentence, 0.85 leaflets of one
-        template, where the words that differ may be the answer. Word order doesn't count.
+        are. No effect with `dedup="none"`.
+    near_threshold: the share of common words among all words of both chunks (Jaccard) from which they are near
+        duplicates, above 0 and at most 1; also the share of a chunk's five-word sequences that a longer chunk has. Of
+        100 different words, 0.95 lets 2 differ, 0.90 5 and 0.85 8. So 0.95 finds one text from two parsers, 0.90
+        versions with an edited sentence, and 0.85 leaflets of one template, whose few different words may be the
+        answer. Word order doesn't count.
     semantic_threshold: the cosine from which two chunks mean the same, above 0 and at most 1. It depends on the model.
         With the universal sentence encoder 0.95 leaves all but the same words, 0.90 takes a translation (0.91) and
         0.85 a close paraphrase (0.88) for the same. But "may eat" and "may not eat" have 0.93, "two euros" and "three
-        euros" 0.93, 5 mg and 50 mg 0.88: where such differences count, stay with "near".
-    prefer: which of two versions stays: "score", the better-ranked one, or "newest", the newer one by
-        `keys.updated_at`, in the better one's place. Where either has no date the better-ranked one stays.
-    min_overlap_chars: adjacent chunks lose what they share if it is longer than this, or if offsets prove it.
-    max_overlap_chars: the longest overlap looked for where offsets are unknown. None looks for any; set it to the
-        splitter's.
+        euros" 0.93, 5 mg and 50 mg 0.88: if such differences matter, stay with "near".
+    prefer: the version that stays of two: "score", the better-ranked one, or "newest", the newer one by
+        `keys.updated_at`, in the better one's place. If one has no date, the better-ranked one stays.
+    min_overlap_chars: adjacent chunks lose their overlap if it is longer than this, or if offsets prove it; at least 0.
+    max_overlap_chars: the longest overlap to look for if offsets are unknown, above `min_overlap_chars`. None sets no
+        limit; the splitter's overlap is a good value.
 
-    How it reads:
+    Reading:
 
     order: the order of labels: "documents" (by their best hit), "relevance", "edges" (best first, second-best last),
         "interleaved", "document_order" (as the documents read), "reverse" or "stable" (as retrieved). With
-        cite="document" whole documents are ordered, and "relevance" is the same as "documents"; else every label on
-        its own, but for "documents", which keeps those of one document together.
-    format: what is written around each block. A function gets a `Heading` and returns a header, or a header and a
-        footer, which stand on lines of their own; it never sees the text, and a tiny budget doesn't ask it. If all its
-        headers show the labels of a format, such as `[1]`, prompts ask for them and answers are read for them. Text of
-        documents can't pass for the labels of "numbered" and "source"; other forms are yours to guard.
-    separator: what parts the blocks: a "blank" line, or a "rule", `---` between two blank lines. Documents and nodes
+        cite="document" whole documents are ordered, and "relevance" is the same as "documents"; else every label is
+        ordered on its own, except that "documents" keeps those of one document together.
+    format: the header around each block, by name or by a function. The function gets a `Heading` and returns a header,
+        or a header and a footer, on lines of their own; it never sees the text, and a tiny budget doesn't ask it. If
+        all its headers show the labels of a format, such as `[1]`, prompts ask for them and answers are read for them.
+        Text of documents can't pass for the labels of "numbered" and "source"; other forms are yours to guard.
+    separator: the text between blocks: a "blank" line, or a "rule", `---` between two blank lines. Documents and nodes
         that an adapter returns are joined by their reader.
-    language: of headers and prompts: "en", "nl", "de", "fr" or "es". Whichever it is, text of documents can't pass for
-        ours in any of them, and answers are read for the labels of all.
-    cite: what has a label of its own: each "document", "passage" or "chunk".
+    language: the language of headers and prompts: "en", "nl", "de", "fr" or "es". With each of them, text of documents
+        can't pass for headers of ours in any language, and answers are read for the labels of all.
+    cite: the unit that has a label of its own: "document", "passage" or "chunk".
     first_label: the number of the first label, 1 to 900,000. Contexts of one conversation need different labels:
         `Labels` counts them on.
-    header_keys: metadata keys, or dotted paths, whose values the model reads below the header, each on a line such as
-        `author: J. Jansen`; those of the label's best chunk. A tiny budget leaves them out.
-    summary_key: metadata keys, or dotted paths, of a page summary; the first that has one stands above the text.
+    header_keys: metadata keys, or dotted paths, whose values the model reads below the header, one a line, such as
+        `author: J. Jansen`. They are those of the label's best chunk. A tiny budget leaves them out.
+    summary_key: metadata keys, or dotted paths, of a page summary. The first value found stands above the text.
 
-    Text that no chunk holds:
+    Supplementary text, which no chunk holds:
 
     supplement_position: "before" or "after" all documents.
     supplement_separator: the line above it, in place of the language's own. No document can forge it.
     supplement_max_tokens: its most tokens, the separator included, at least 1. It is cut at a sentence. Documents get
-        the rest of `max_tokens`: at least half, and all if the best hit would not fit otherwise.
-    supplement_threshold: leaves it out where the best hit's score reaches this. None never does. Or a function of the
-        query and that score (None where nothing was retrieved or scored) that returns whether to add it.
-    supplement_gate: in place of that, a function of a `Situation`: the query, the best score, the best vector
+        the rest of `max_tokens`: at least half, and all of it if the best hit would not fit otherwise.
+    supplement_threshold: leaves it out if the best hit's score reaches this number; None never does. Or a function of
+        the query and that score (None if nothing was retrieved or scored) that returns True to add it.
+    supplement_gate: in place of the threshold, a function of a `Situation`: the query, the best score, the best vector
         similarity of all hits, the caller's intent.
-    supplement_default: what becomes of it where no gate decides: "add" it, or "suppress" it unless the caller forces
-        it.
+    supplement_default: the rule if no gate decides: "add" it, or "suppress" it unless the caller forces it.
 
     Raises:
         ConfigError: a value is out of its range, or has no effect beside the others.
@@ -186,6 +195,7 @@ class AssemblyConfig:
     encoding: str | Callable[[str], int] = DEFAULT_ENCODING
     granularity: Granularity = "auto"
     choose_by: ChooseBy = "query"
+    function_words: Collection[str] | None = None
     stop_below: float | None = None
     at_edge: AtEdge = "skip"
     min_chunk_tokens: int = 0
@@ -232,23 +242,36 @@ class AssemblyConfig:
         language_of(self.language)
         _check_format(self.format)
         self._check_effects()
+        # A single key may be given in place of a tuple. The stages read tuples alone.
         summary = (self.summary_key,) if isinstance(self.summary_key, str) else self.summary_key
-        if not isinstance(summary, tuple) or not summary or not all(isinstance(each, str) and each for each in summary):
+        if not isinstance(summary, tuple) or not summary or not all(isinstance(key, str) and key for key in summary):
             raise ConfigError("summary_key", "a metadata key or a non-empty tuple of keys", self.summary_key)
         object.__setattr__(self, "summary_key", summary)
         varying = (self.varying_keys,) if isinstance(self.varying_keys, str) else self.varying_keys
-        if not isinstance(varying, (tuple, list)) or not all(isinstance(each, str) and each for each in varying):
+        if not isinstance(varying, (tuple, list)) or not all(isinstance(key, str) and key for key in varying):
             raise ConfigError("varying_keys", "a tuple of metadata keys", self.varying_keys)
         object.__setattr__(self, "varying_keys", tuple(varying))
         lines = (self.header_keys,) if isinstance(self.header_keys, str) else self.header_keys
-        if not isinstance(lines, (tuple, list)) or not all(isinstance(each, str) and each.strip() for each in lines):
+        if not isinstance(lines, (tuple, list)) or not all(isinstance(key, str) and key.strip() for key in lines):
             raise ConfigError("header_keys", "a tuple of metadata keys", self.header_keys)
         object.__setattr__(self, "header_keys", tuple(lines))
+        self._check_words()
         if not isinstance(self.keys, MetadataKeys):
             raise ConfigError("keys", "a MetadataKeys", self.keys)
         if self.page_base is not None:
             check_int("page_base", self.page_base, 0, 1)
             object.__setattr__(self, "keys", replace(self.keys, page_base=self.page_base))
+
+    def _check_words(self) -> None:
+        given = (self.function_words,) if isinstance(self.function_words, str) else self.function_words
+        if given is not None:
+            found = (
+                [words(entry) if isinstance(entry, str) else [] for entry in given] if _is_collection(given) else [[]]
+            )
+            if not all(found):
+                raise ConfigError("function_words", "a collection of words, or None", self.function_words)
+            # In order, so that equal settings are shown alike; as a query's words are, so that these are found there.
+            object.__setattr__(self, "function_words", tuple(sorted({word for entry in found for word in entry})))
 
     def _check_numbers(self) -> None:
         check_int("window", self.window, 0, MAX_WINDOW)
@@ -287,10 +310,10 @@ class AssemblyConfig:
                 raise ConfigError("supplement_threshold", allowed, self.supplement_threshold)
 
     def _check_effects(self) -> None:
-        """What is set has to have an effect in the granularity that was chosen."""
+        """Refuse settings without effect in the granularity that was chosen."""
         for granularity, parameter, idle, instead in _WITHOUT_EFFECT:
             chosen = self.choose_by == "rank" if granularity == "rank" else self.granularity == granularity
-            # Sentences are chosen by a query; by rank alone they are whole chunks.
+            # By rank alone there are no sentences to choose: whole chunks are packed, for which these settings work.
             if granularity == "sentence" and self.choose_by == "rank":
                 continue
             if chosen and getattr(self, parameter) != idle:
@@ -305,10 +328,11 @@ class AssemblyConfig:
                 raise ConfigError(parameter, allowed, value)
 
     def _check_budget(self) -> None:
-        """The token limit and whose tokens they are: a model's budget brings its encoding."""
+        """Check the token limit and its encoding. A model's budget brings the encoding of the model."""
         if not isinstance(self.max_tokens, TokenBudget):
             check_int("max_tokens", self.max_tokens, 1)
         elif (own := self.max_tokens.encoding) and self.encoding != own:
+            # A default gives way. An encoding that the caller chose would count other tokens than the model's.
             if not isinstance(self.encoding, _Unsaid):
                 raise ConfigError("encoding", f"left out beside a TokenBudget, whose own is {own!r}", self.encoding)
             object.__setattr__(self, "encoding", own)
@@ -317,7 +341,7 @@ class AssemblyConfig:
 
     @classmethod
     def for_use(cls, use: str) -> AssemblyConfig:
-        """The settings for one use, which keep the evidence that the default keeps and write it in another way.
+        """The settings for one use. They keep the same evidence as the default, and write it in another way.
 
         - "factual_qa", questions with a short answer: labelled documents, the best ones at both ends
         - "summarisation": documents under their names, in reading order, without labels
@@ -338,7 +362,7 @@ class AssemblyConfig:
         return cls(**USES[use])
 
     def grain(self, query: str | None) -> Granularity:
-        """The granularity that `query` and the other settings leave."""
+        """The granularity for `query`, given the other settings. For "auto" it is the finest one that may be needed."""
         if not self.enabled:
             return "chunk"
         chosen = self.chooses(query)
@@ -346,20 +370,22 @@ class AssemblyConfig:
             return "sentence" if chosen else "chunk"
         if self.granularity != "auto":
             return self.granularity
+        # These three say what becomes of chunks, so chunks it is.
         plain = self.at_edge == "skip" and self.compress == "none" and self.max_chunk_tokens is None
         return "sentence" if chosen and plain else "chunk"
 
     def chooses(self, query: str | None) -> bool:
-        """Whether the words of `query` decide what stands."""
+        """True if the words of `query` value the text; rank alone does otherwise."""
         return self.enabled and self.choose_by == "query" and bool(query and query.strip())
 
     @property
     def cuts_hits(self) -> bool:
-        """Whether a hit that doesn't fit whole is shortened rather than that a lesser one stands in its place."""
+        """True if a hit that doesn't fit whole is shortened before a lesser one takes its place."""
         return self.enabled and self.at_edge == "skip" and self.granularity in ("auto", "sentence")
 
     def reach(self, query: str | None) -> int:
-        """The chunks that are fetched on each side of a hit."""
+        """The number of chunks to fetch on each side of a hit."""
+        # More than the window is fetched only where neighbours compete one by one.
         if not self.chooses(query) or self.grain(query) in ("document", "passage"):
             return self.window
         pool = (POOL_WINDOW if self.window else 0) if self.pool_window is None else self.pool_window
@@ -387,12 +413,14 @@ _WITHOUT_EFFECT = (
     ("sentence", "at_edge", "skip", "say granularity='chunk'"),
     ("sentence", "compress", "none", "say granularity='chunk'"),
     ("document", "stop_below", None, "say granularity='auto'"),
+    ("document", "function_words", None, "say granularity='auto'"),
     ("document", "pool_window", None, "say window=3, or granularity='auto'"),
     ("passage", "pool_window", None, "say window=3, or granularity='auto'"),
     ("rank", "stop_below", None, "say choose_by='query'"),
+    ("rank", "function_words", None, "say choose_by='query'"),
     ("rank", "pool_window", None, "say window=3, or choose_by='query'"),
 )
-"""Granularities, and choosing by rank: what has no effect there, its default, and what would have one."""
+"""A granularity (or "rank"), a setting without effect there, its default, and the settings to use instead."""
 _CHOICES = (
     ("granularity", Granularity),
     ("choose_by", ChooseBy),
@@ -410,10 +438,14 @@ _CHOICES = (
 )
 
 
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, (tuple, list, set, frozenset))
+
+
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return abs(value) <= sys.float_info.max  # false of NaN, too, and of an integer that no float holds
+    return abs(value) <= sys.float_info.max  # false for NaN, too, and for an integer that no float holds
 
 
 def _check_format(value: Any) -> None:

@@ -1,6 +1,8 @@
-"""What to write instead of what was written: the second half of the errors that meet who begins.
+"""Endings of the errors that beginners meet: the line to write instead.
 
-What was handed in is told by what it can do: no framework is imported for an error.
+A beginner hands in the object at hand: LangChain's documents for hits, a vector store for a store, a dict for a config.
+The error recognises it and gives the line that works. Objects are told by their attributes, so no framework is imported
+for an error.
 """
 
 from __future__ import annotations
@@ -16,22 +18,23 @@ from ctxassembly.shown import shown
 
 
 def not_a_hit(given: object, place: int | None = None) -> InputError:
-    """The error where `given` stands in the place of a hit, or of all hits if that is None."""
+    """The error for `given`, handed in as the hit at `place`, or as all hits if that is None."""
     where = "" if place is None else f" at place {place}"
-    what = type(given).__name__ if place is None else shown(given)
-    return InputError(f"hits must be a sequence of Hit, got {what}{where}{_instead_of_hits(given)}")
+    found = type(given).__name__ if place is None else shown(given)
+    return InputError(f"hits must be a sequence of Hit, got {found}{where}{_instead_of_hits(given)}")
 
 
 def not_a_document(given: Any) -> str:
-    """What to write in place of `given`, handed in as LangChain's documents or one of them, as the end of an error."""
+    """The end of an error for `given`, handed in as LangChain's documents or as one of them."""
     if isinstance(given, (list, tuple)):
+        # A document with its score, as `similarity_search_with_score` returns it; else the first odd one tells.
         pair = len(given) == 2 and _is_document(given[0]) and not _is_document(given[1])
         return _instead_of_hits(given) if pair else next(filter(None, map(not_a_document, given)), "")
     return _instead_of_hits(given) if hasattr(given, "get_content") else ""
 
 
 def not_a_node(given: Any) -> str:
-    """The same for LlamaIndex's nodes."""
+    """The end of an error for `given`, handed in as one of LlamaIndex's nodes with scores."""
     if _is_document(given):
         return _instead_of_hits(given)
     return ": write NodeWithScore(node=node)" if hasattr(given, "get_content") else ""
@@ -70,19 +73,20 @@ def _is_document(given: Any) -> bool:
 
 
 def wrong_config(given: Any) -> str:
-    """What to write in place of `config=given`, as the end of an error; nothing if that isn't known."""
+    """The end of an error for `config=given`; empty if nothing better is known."""
     if isinstance(given, str):
         return f": write query={shown(given, 40)}"
     if isinstance(given, int):
         return f": write config=AssemblyConfig(max_tokens={shown(given, 40)})"
-    if type(given) is dict and all(type(name) is str for name in [*given][:3]):  # any other may raise, or not end
+    # A dict alone: another mapping may raise, or never end.
+    if type(given) is dict and all(type(name) is str for name in [*given][:3]):
         settings = ", ".join(f"{name}={shown(value, 40)}" for name, value in [*given.items()][:3])
         return f": write config=AssemblyConfig({settings}{', ...' if len(given) > 3 else ''})"
     return ""
 
 
 def wrong_store(given: Any) -> str:
-    """What to write in place of `store=given`, as the end of an error; nothing if that isn't known."""
+    """The end of an error for `store=given`; empty if nothing better is known."""
     if hasattr(given, "similarity_search") or hasattr(given, "get_by_ids"):
         return (
             ": write store=VectorStoreNeighbours(vectorstore), or store=PGVectorNeighbours(vectorstore) for Postgres, "
@@ -104,25 +108,25 @@ def wrong_store(given: Any) -> str:
 
 
 def check_store(given: Any) -> None:
-    """Nothing, if `given` can be asked for neighbours, or is None.
+    """Check that `given` has `fetch` or `afetch`, or is None.
 
     Raises:
-        ConfigError: it can't.
+        ConfigError: it has neither.
     """
     if not (given is None or hasattr(given, "fetch") or hasattr(given, "afetch")):
         raise ConfigError("store", "an object with fetch(refs) or afetch(refs)", given, wrong_store(given))
 
 
 def check_parameters(owner: str, given: Mapping[str, Any], known: Iterable[str], config: str) -> None:
-    """Nothing, if all that is `given` to `owner` are parameters of it, which are `known`.
+    """Check that `owner` knows all parameters that it was `given`.
 
-    `config` is what to write where a setting was given, with {} for the config.
+    `config` is the line to write for a setting of `AssemblyConfig`, with {} in the place of the config.
 
     Raises:
-        ConfigError: something else is given.
+        ConfigError: a parameter is not among the `known`. The error guesses the one that was meant.
     """
     known = set(known)
-    settings = {each.name for each in fields(AssemblyConfig)}
+    settings = {setting.name for setting in fields(AssemblyConfig)}
     for name, value in given.items():
         if name in known:
             continue

@@ -1,4 +1,4 @@
-"""The settings for one use each, where they differ from the defaults. `ctxassembly.presets` says why they do."""
+"""The settings of each use that differ from the defaults. `ctxassembly.presets` gives the reasons."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,4 +22,4 @@ PUBLISHED_RULES = (
     "PUBLISHED_CONVERSATIONAL",
     "PUBLISHED_TIGHT_BUDGET",
 )
-"""Their names in `ctxassembly.presets`."""
+"""The names of the published rules in `ctxassembly.presets`."""

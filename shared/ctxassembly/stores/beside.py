@@ -67,6 +67,7 @@ class Spots:
     def beside(self, at: int, form: Form) -> Select[Any]:
         """A statement for the ids within `beside` rows of those that the parameters of the form at index `at` name."""
         start, page = _number(self.start), None if form.page is None else _number(self.named(form.page))
+        # Rows with the same values in `shared` are numbered together, in the order of `own`: page, then offset.
         shared = {"document": self.document_id, **{f"part_{n}": self.named(name) for n, name in enumerate(form.names)}}
         own = {"start": start} | ({} if page is None else {"page": page})
         place = func.row_number().over(partition_by=list(shared.values()), order_by=[*reversed(own.values())])
@@ -79,6 +80,7 @@ class Spots:
             .where(self.document_id == any_(cast(bindparam(self.documents(at, form)), ARRAY(Text))), start.is_not(None))
             .cte(f"{self.name}_{at}")
         )
+        # `one` is a row at an offset asked for, `two` a row near it.
         one, two = (numbered.alias(f"{self.name}_{at}_{which}") for which in ("one", "two"))
         asked = _asked(at, form)
         reach = bindparam("beside", type_=BigInteger)
@@ -89,11 +91,12 @@ class Spots:
 
 
 def _parameters(at: int, form: Form) -> list[str]:
-    """The parameters of one form, arrays in the order in which `asked_beside` fills them."""
+    """The parameters of the form at index `at`, arrays in the order in which `asked_beside` fills them."""
     return [f"beside_{at}_{name}" for name in ("document", "start", *_last(form))]
 
 
 def _last(form: Form) -> list[str]:
+    """The names of the parameters after document and offset: the page, or one for each key of the part."""
     return [f"part_{n}" for n in range(len(form.names))] if form.page is None else ["page"]
 
 
@@ -108,4 +111,5 @@ def _asked(at: int, form: Form) -> Any:
 
 
 def _number(text: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The whole number that a text is; NULL if it is none. Postgres would raise at a cast, and lose the statement."""
     return case((text.regexp_match(_NUMBER), cast(cast(text, Numeric), BigInteger)))

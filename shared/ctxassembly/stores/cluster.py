@@ -71,6 +71,7 @@ class Cluster:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             late = time.monotonic() > deadline
+            # A server left by a killed process may be starting, stopping or hanging: look anew after each step.
             match self._state():
                 case "up" if not durable or self._is_durable():
                     return
@@ -117,6 +118,7 @@ class Cluster:
             self._pg_ctl("start", f"--log={log}", f"--options={options}")
         except EmbeddedServerError as error:
             said = log.read_bytes()[before:].decode(errors="replace") if log.exists() else "no log was written"
+            # Told by the message: the exit code is that of any failure.
             kind = _DataInUseError if "is still in use" in said or "already exists" in said else EmbeddedServerError
             raise kind("\n".join((f"{error}\n{log}:", *said.splitlines()[-5:]))) from error
 
@@ -155,6 +157,7 @@ class Cluster:
     def _finished(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         owner = self.owner
         command = [str(self.programs / program), *arguments]
+        # PGDATA, PGHOST and others would point the programs at another server.
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         try:
             process = subprocess.Popen(

@@ -97,6 +97,7 @@ def _programs(wheel: metadata.Distribution, folder: Path, owner: pwd.struct_pass
 
 
 def _owner() -> pwd.struct_passwd | None:
+    """The user to run the server: `nobody` for root, else None for the user of this process."""
     if os.geteuid() != 0:
         return None
     try:

@@ -12,7 +12,14 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 
 @dataclass(frozen=True)
 class FilteredStore:
-    """A store that can't apply the filter itself: fetched chunks are filtered here."""
+    """A store that can't apply the filter itself. Fetched chunks are filtered here.
+
+    >>> from ctxassembly import Chunk, ChunkRef, MemoryStore
+    >>> chunks = [Chunk("a#0", "a", "Public."), Chunk("a#1", "a", "Secret.", metadata={"level": 2})]
+    >>> store = FilteredStore(MemoryStore(chunks), lambda found: [chunk for chunk in found if not chunk.metadata])
+    >>> [chunk.text for chunk in store.fetch([ChunkRef("a")])]
+    ['Public.']
+    """
 
     store: Any
     passing: Callable[[Iterable[Chunk]], list[Chunk]]
@@ -44,7 +51,7 @@ class Scoped:
 
     store: Any
     holds_filter: bool | None
-    """As `ctxassembly.protocols.Store` describes it."""
+    """True, False or None, with the meaning that `ctxassembly.protocols.Store` gives them."""
 
     @property
     def remedies(self) -> Any:

@@ -43,6 +43,7 @@ def turnstile(folder: Path) -> Iterator[None]:
 
 def join(users: FileIO) -> bool:
     """Take a share of the lock; True if nobody else has one. Call it inside the turnstile."""
+    # An exclusive lock is granted only if nobody else has a share. It is exchanged for a share at once.
     alone = leave(users)
     fcntl.flock(users, fcntl.LOCK_SH)
     return alone

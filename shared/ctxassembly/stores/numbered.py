@@ -1,6 +1,11 @@
-"""A table of stored chunks numbered in place: document and index of each, in SQL, and the index that finds them by it.
+"""Numbers for the chunks of a table, written in place: document id and index of each, and a database index on both.
 
-Only an order that the rows themselves prove is used: page, then row, line and offset. What they leave open is told.
+A vector store keeps no order of chunks. The order of insertion isn't safe either: chunks are updated, and loaded in
+parallel. So only an order that the rows themselves prove is used: page, then row or line, then offset. A document is
+numbered if this tells all its chunks apart, and if links between chunks, where there are any, agree. The others are
+named in the result.
+
+The numbering is one UPDATE that the database computes: no chunk travels to the client.
 """
 
 from __future__ import annotations
@@ -39,26 +44,29 @@ from sqlalchemy.schema import CreateIndex
 from ctxassembly.data.keys import MetadataKeys
 
 MOST_NAMED = 100
-"""Documents that are named as those that could not be ordered."""
+"""Most documents that a result names as those that could not be ordered."""
 PATH = "file_path"
-"""Where LlamaIndex's readers say which of two files of one name it is."""
+"""The key by which LlamaIndex's readers tell files of one name apart."""
 _ROWS = ("row", "seq_num", "row_idx_start")
-"""What LangChain's CSVLoader and JSONLoader and Haystack call the row, beside `keys.row_number`."""
+"""The keys for the row of LangChain's CSVLoader and JSONLoader and of Haystack, besides `keys.row_number`."""
 _NUMBER = r"^[0-9]{1,15}(\.0+)?$"
+"""A whole number in JSON, which keeps it as it was written: 7 or 7.0."""
 _LONGEST_NAME = 63
+"""Most bytes of a name in PostgreSQL, which cuts longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredNumbers:
-    """What became of a table's chunks."""
+    """The result of numbering a table: its counts, and the documents that could not be ordered."""
 
     chunks: int
-    """Those that were given a document id or an index."""
+    """Chunks that were given a document id or an index."""
     documents: int
-    """Those whose chunks all have an index of their own now, whoever gave it, or are linked to each other."""
+    """Documents whose chunks all have an index of their own now, whoever gave it, or are linked to each other."""
     unordered: tuple[str, ...]
-    """Documents whose chunks say nothing of their order, or contradict each other; at most 100 are named."""
+    """Documents whose chunks don't tell their order, or contradict each other; at most 100."""
     unordered_documents: int
+    """Number of all such documents."""
     nameless: int
     """Chunks that name neither a document nor a source."""
 
@@ -77,40 +85,44 @@ class StoredNumbers:
 
 
 class Stored(Protocol):
-    """A table of chunks: what its rows say of their place, and how a place is written into them."""
+    """A table of chunks whose rows can be numbered: a statement that reads their places, and the values to write."""
 
     @property
     def table(self) -> Table:
-        """Where the rows are."""
+        """The table with the rows."""
 
     @property
     def id(self) -> str:
-        """The column that updates find a row by."""
+        """The name of the column by which an update finds a row."""
 
     def rows(self) -> Select[Any]:
-        """Of each row `id`, `document`, and the document that it is `named` by already; its place as `told` reads it.
+        """A statement with one row for each chunk.
 
-        Also `stored_at`, by which rows that came earlier sort first, and where rows are linked to each other the id
-        that links mean a row by, `link`, and the link to the one `following` it.
+        It has the columns
+
+        - `id`, the `document`, and `named`: the document id that it has already
+        - its place, as `told` reads it
+        - `stored_at`, which sorts earlier rows first
+        - `link`, the id by which links refer to it, and `following`, the link to the next one; NULL without links
         """
 
     def written(self, planned: Any) -> Mapping[Any, Any]:
-        """New values by column: `planned` has `document` and `index` for each `id`."""
+        """The new values by column, given the table `planned` with `document` and `index` for each `id`."""
 
     def found_by(self) -> Sequence[ColumnElement[Any]]:
-        """What neighbours are looked up by: the document, and the place."""
+        """The expressions by which neighbours are looked up, for the index of the table: document and place."""
 
 
 def told(text: Callable[[str], ColumnElement[Any]], keys: MetadataKeys) -> list[ColumnElement[Any]]:
-    """What metadata tell of the place of a row: index, page, row, offset and file; `text` is what is under a key."""
+    """The columns for the place of a row: index, page, row, offset and file. `text` gives the value under a key."""
 
     def number(names: Iterable[str]) -> ColumnElement[Any]:
-        """The first of the values that is a whole number from 0."""
+        """The first value under `names` that is a whole number from 0."""
         return func.coalesce(*(whole_number(text(name)) for name in names), null())
 
     return [
         number(keys.index).label("index"),
-        number(reversed(keys.page)).label("page"),  # the label last: labels begin anew
+        number(reversed(keys.page)).label("page"),  # the printed label last: labels may begin anew in one file
         number((*keys.row_number, *_ROWS, *keys.start_line)).label("row"),
         number(keys.start).label("start"),
         text(PATH).label("file"),
@@ -118,7 +130,7 @@ def told(text: Callable[[str], ColumnElement[Any]], keys: MetadataKeys) -> list[
 
 
 def whole_number(text: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The number that a text is; NULL if it is not a whole one from 0."""
+    """The whole number that a text is, from 0; NULL if it is none."""
     return case((text.regexp_match(_NUMBER), cast(text, Numeric)))
 
 
@@ -128,9 +140,10 @@ def parsed(json: ColumnElement[Any]) -> ColumnElement[Any]:
 
 
 def number(connection: Connection, stored: Stored, *, trust_insertion_order: bool = False) -> StoredNumbers:
-    """Give the rows of `stored` a document id and an index, and the table its index; all in the transaction that is on.
+    """Number the rows of `stored` by document and index, and create the database index, in the open transaction.
 
-    Documents whose chunks have an index each stay as they are, so that a second run changes nothing.
+    A document whose chunks have an index each stays as it is, so a second call changes nothing.
+    `trust_insertion_order` puts chunks in the order in which they were stored where nothing else tells.
     """
     rows = _in_order(stored.rows().cte("rows"))
     documents = _documents(rows, trust=trust_insertion_order)
@@ -143,58 +156,62 @@ def number(connection: Connection, stored: Stored, *, trust_insertion_order: boo
 
 
 def _in_order(rows: Any) -> Any:
-    """The rows with their place among those of their document, and the link that the next one there is meant by."""
-    each = rows.c
-    order = {"partition_by": each.document, "order_by": (each.page, each.row, each.start, each.stored_at)}
+    """The rows with their `place` in the order of their document, and with the link of the `next` row there."""
+    row = rows.c
+    order = {"partition_by": row.document, "order_by": (row.page, row.row, row.start, row.stored_at)}
     return select(
-        rows, (func.row_number().over(**order) - 1).label("place"), func.lead(each.link).over(**order).label("next")
+        rows, (func.row_number().over(**order) - 1).label("place"), func.lead(row.link).over(**order).label("next")
     ).cte("in_order")
 
 
 def _documents(rows: Any, *, trust: bool) -> Any:
-    """For each document whether its chunks are numbered, whether their order is certain, and if links tell it."""
-    each = rows.c
+    """Three facts on each document: its chunks are `numbered` already, their order is `sorted`, links tell it."""
+    chunk = rows.c
     count = func.count()
-    page, row, start = (func.coalesce(column, -1) for column in (each.page, each.row, each.start))
-    sorted_out = and_(
-        *(func.count(column).in_((0, count)) for column in (each.page, each.row)),
+    page, row, start = (func.coalesce(column, -1) for column in (chunk.page, chunk.row, chunk.start))
+    # Either all chunks have a page or none has, and so with rows: one without has no place among the others. Then
+    # page and row, or page, row and offset, have to tell all chunks apart.
+    tells_apart = and_(
+        *(func.count(column).in_((0, count)) for column in (chunk.page, chunk.row)),
         or_(
             func.count(distinct(tuple_(page, row))) == count,
-            and_(func.count(each.start) == count, func.count(distinct(tuple_(page, row, start))) == count),
+            and_(func.count(chunk.start) == count, func.count(distinct(tuple_(page, row, start))) == count),
         ),
     )
-    # A gap in the links is one in the text: chunks that were deleted, or another order.
-    agree = func.bool_and(or_(each.following.is_(None), each.following.is_not_distinct_from(each.next)))
+    # Links that skip a chunk mean that text is missing, or that this is another order than theirs.
+    agree = func.bool_and(or_(chunk.following.is_(None), chunk.following.is_not_distinct_from(chunk.next)))
     return (
         select(
-            each.document,
-            and_(func.count(each.index) == count, func.count(distinct(each.index)) == count).label("numbered"),
-            and_(or_(sorted_out, literal(trust)), agree, func.count(distinct(each.file)) <= 1).label("sorted"),
-            and_(func.count(each.following) == count - 1, func.count(distinct(each.named)) == 1).label("linked"),
+            chunk.document,
+            and_(func.count(chunk.index) == count, func.count(distinct(chunk.index)) == count).label("numbered"),
+            and_(or_(tells_apart, literal(trust)), agree, func.count(distinct(chunk.file)) <= 1).label("sorted"),
+            and_(func.count(chunk.following) == count - 1, func.count(distinct(chunk.named)) == 1).label("linked"),
         )
-        .where(each.document.is_not(None))
-        .group_by(each.document)
+        .where(chunk.document.is_not(None))
+        .group_by(chunk.document)
         .cte("documents")
     )
 
 
 def _planned(rows: Any, documents: Any) -> Any:
-    each, of = rows.c, documents.c
+    """The `id`, `document` and `index` of each row that has to change."""
+    row, document = rows.c, documents.c
     return (
         select(
-            each.id,
-            each.document,
-            case((of.numbered, cast(each.index, BigInteger)), else_=each.place).label("index"),
+            row.id,
+            row.document,
+            case((document.numbered, cast(row.index, BigInteger)), else_=row.place).label("index"),
         )
-        .join_from(rows, documents, of.document == each.document)
-        .where(or_(of.numbered, of.sorted))
-        .where(or_(each.named.is_distinct_from(each.document), ~of.numbered))
+        .join_from(rows, documents, document.document == row.document)
+        .where(or_(document.numbered, document.sorted))
+        .where(or_(row.named.is_distinct_from(row.document), ~document.numbered))
         .cte("planned")
     )
 
 
 def _create_index(stored: Stored) -> CreateIndex:
     home, name = stored.table, f"{stored.table.name}_document_place"
+    # PostgreSQL would cut it, and take the index of another table for this one.
     if len(name.encode()) > _LONGEST_NAME:
         name = f"document_place_{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return CreateIndex(Index(quoted_name(name, quote=True), *stored.found_by(), _table=home), if_not_exists=True)

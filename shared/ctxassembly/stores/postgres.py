@@ -1,4 +1,4 @@
-"""Chunks from a Postgres table in one statement, for all documents at once, with every value bound.
+"""Chunks of all documents from a Postgres table, fetched in one statement with every value bound.
 
 The statement needs an index on document and place to be fast, whether they are columns or keys of JSON metadata:
 
@@ -8,12 +8,14 @@ The statement needs an index on document and place to be fast, whether they are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ctxassembly.data.chunks import ChunkRef
-from ctxassembly.errors import missing_extra
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError, missing_extra
 from ctxassembly.stores.rows import Asked
 from ctxassembly.wording.clean import is_storable
 
@@ -42,14 +44,35 @@ except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
 
 MOST_TABLES = 256
-"""Most tables remembered: one for each vector store and form of a filter; for PGVector, each value of a filter."""
+"""Most tables remembered: one for each vector store and shape of filter. For PGVector, for each value of a filter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresStore:
+    """The settings that stores of neighbours over Postgres share, in either framework."""
+
+    filter: Any = None
+    """In the form that the vector store's own search takes."""
+    timeout_seconds: float = 10.0
+    """For all of a fetch, the wait for a connection included. A late one raises TimeoutError, whatever the server does;
+    it is cancelled there too, and its connection dropped."""
+    keys: MetadataKeys = field(default_factory=MetadataKeys)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout_seconds < math.inf:
+            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+
+    @property
+    def holds_filter(self) -> bool | None:
+        """True with a filter of its own, else None: nobody knows how the caller filters."""
+        return True if self.filter else None
 
 
 @dataclass(frozen=True)
 class ChunkTable:
     """The columns in which a table keeps chunks, without the embedding. Documents and indexes are compared as text.
 
-    A statement is made once for each combination of questions (by place, by id, whole documents, by offset); only bound
+    A statement is made once for each combination of requests (by place, by id, whole documents, by offset); only bound
     values change. So SQLAlchemy compiles it once, and the server prepares it if the driver asks it to.
     """
 
@@ -114,7 +137,7 @@ class ChunkTable:
         return union_all(*parts) if len(parts) > 1 else parts[0]
 
     def _beside(self, at: int, form: Form) -> Iterator[Select[Any]]:
-        """The ids of the chunks next to the offsets of the form at index `at`."""
+        """Statements for the ids of the chunks next to the offsets of the form at index `at`."""
         if self.named is None or self.start is None:
             return
         spots = Spots(self.id, self.document_id, self.start, self.named, self.rows)

@@ -1,4 +1,4 @@
-"""Embeddings by sentence-transformers, for semantic deduplication where chunks come without vectors."""
+"""Embeddings by sentence-transformers, for semantic deduplication of chunks without vectors."""
 
 from __future__ import annotations
 

@@ -29,18 +29,19 @@ from ctxassembly.stores.numbered import parsed, told
 from ctxassembly.stores.postgres import json_text
 
 _STORED_AT = "ctxassembly_stored_at"
+"""The name under which a statement reads `ctid`, the place of a row in the table's file."""
 
 
 @dataclass(frozen=True)
 class StoredChunks:
-    """A table of chunks, and which of its rows are meant."""
+    """A table of chunks, and the condition for the rows that count."""
 
     table: Table
     id: str
     json: str | None
     """The column of metadata, JSON or JSONB."""
     columns: frozenset[str]
-    """Those that hold one key of the metadata each, under its name."""
+    """The columns that hold one key of the metadata each, under its name."""
     keys: MetadataKeys
     condition: ColumnElement[bool] | None = None
 
@@ -52,11 +53,11 @@ class StoredChunks:
         return json_text(home.c[self.json], key) if self.json else cast(null(), Text)
 
     def rows(self) -> Select[Any]:
-        """What each row says of its place."""
+        """A statement for the places of the rows, as `ctxassembly.stores.numbered.Stored` describes it."""
         keys, home = self.keys, self.table
         read = [home.c[self.id], literal_column("ctid").label(_STORED_AT)]
         read += [home.c[name] for name in sorted(self.columns - {self.id})]
-        # Parsed once: of JSON that is a text, each look at a key would parse it again.
+        # Parsed once, and materialised: with JSON kept as text, each look at a key would parse it again.
         read += [parsed(home.c[self.json]).label(self.json)] if self.json else []
         found = select(*read) if self.condition is None else select(*read).where(self.condition)
         row = found.cte("parsed").prefix_with("MATERIALIZED")
@@ -75,7 +76,7 @@ class StoredChunks:
         )
 
     def written(self, planned: Any) -> Mapping[Any, Any]:
-        """Document id and index, in columns of their own where there are any, else in the JSON metadata."""
+        """The new document id and index: in columns of their own if the table has them, else in the JSON metadata."""
         home, keys = self.table, self.keys
         values: dict[Any, Any] = {}
         patch: list[Any] = []
@@ -93,13 +94,13 @@ class StoredChunks:
     def found_by(self) -> Sequence[ColumnElement[Any]]:
         """Document and place, as the statements of `ctxassembly.stores.postgres` compare them."""
         names = (self.home(self.keys.document_id), self.home(self.keys.index))
-        return [self.table.c[each] if each in self.columns else self.text(each) for each in names]
+        return [self.table.c[name] if name in self.columns else self.text(name) for name in names]
 
     def home(self, keys: Sequence[str]) -> str:
-        """The key that is written: the first that has a column of its own, else the first.
+        """The key to write: the first of `keys` with a column of its own, else the first one.
 
         Raises:
-            ConfigError: there is nowhere to write it.
+            ConfigError: the table has no place for it.
         """
         found = next((key for key in keys if key in self.columns), keys[0])
         if found not in self.columns and (self.json is None or "." in found):
@@ -110,8 +111,8 @@ class StoredChunks:
 
 
 def table_of(name: str, schema: str | None, columns: Iterable[str], json: str | None, json_type: Any = JSON) -> Table:
-    """A table whose names are quoted, so that they are what they are."""
-    kept: list[Column[Any]] = [Column(quoted_name(each, quote=True)) for each in columns if each != json]
+    """A table with quoted names, so that capitals and odd signs in them stay."""
+    kept: list[Column[Any]] = [Column(quoted_name(column, quote=True)) for column in columns if column != json]
     kept += [Column(quoted_name(json, quote=True), json_type)] if json else []
     within = None if schema is None else quoted_name(schema, quote=True)
     return Table(quoted_name(name, quote=True), MetaData(), *kept, schema=within)

@@ -19,9 +19,9 @@ LENGTH_SHARE = 0.75
 class Bm25:
     """The weights of a query's words, and the scores of texts by them.
 
-    `found` has, for each text, those words of the query that occur in it. `factors` multiply the weights of some words;
-    the others keep theirs. `within` maps a word to another one that occurs wherever the first does, as the stem of a
-    long word does: the long word then weighs only what it adds to the weight of its stem.
+    `found` has, for each text, those words of the query that occur in it. `within` maps a word to another one that
+    occurs wherever the first does, as the stem of a long word does: the long word then weighs only what it adds to the
+    weight of its stem. `factors` multiply the weights of some words, added or not; the others keep theirs.
 
     >>> bm25 = Bm25([["water", "fasting"], ["water"], ["water"], []])
     >>> bm25.weight(["fasting"]) > bm25.weight(["water"])
@@ -38,11 +38,12 @@ class Bm25:
     ) -> None:
         texts_with = Counter(word for words in found for word in set(words))
         self._weights = {
-            word: (factors or {}).get(word, 1.0) * math.log(1 + (len(found) - number + 0.5) / (number + 0.5))
-            for word, number in texts_with.items()
+            word: math.log(1 + (len(found) - number + 0.5) / (number + 0.5)) for word, number in texts_with.items()
         }
         for word in self._weights.keys() & (within or {}).keys():
             self._weights[word] -= self._weights[(within or {})[word]]
+        for word in self._weights.keys() & (factors or {}).keys():
+            self._weights[word] *= (factors or {})[word]
 
     @property
     def best(self) -> float:

@@ -107,7 +107,7 @@ def _cut(text: str, begin: int, end: int) -> Iterator[int]:
 
 
 def _pause(text: str, begin: int, end: int) -> re.Match[str] | None:
-    """Where to cut after `begin`."""
+    """The next place to cut after `begin`."""
     return _COMMA.search(text, begin, min(begin + CUT, end)) or _BLANK_OR_SIGN.search(text, begin, end)
 
 

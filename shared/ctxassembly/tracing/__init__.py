@@ -1,1 +1,1 @@
-"""What became of each chunk, and why."""
+"""The trace in the making: forms and copies of candidates, notes, decisions, and the log."""

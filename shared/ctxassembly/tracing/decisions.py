@@ -1,16 +1,28 @@
-"""What became of each chunk: one decision for every chunk seen, built from where the chunks ended up."""
+"""One decision on every candidate, read off the place where its text ended up.
+
+Stages only drop and change candidates, and none of them reports to the trace. Once the layout is final, the text of a
+candidate is looked for in this order:
+
+- in pieces of its own: the candidate is kept, or cut or compressed if it was shortened;
+- in the pieces of a chunk that overlaps it: it is contained in that chunk;
+- nowhere: it was dropped, for the reason that choosing gave.
+
+A copy shares the fate of its original. Where the original stands, the copy is a duplicate of it.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from ctxassembly.data.candidates import Candidate, LeftOut, Shortening
 from ctxassembly.data.pieces import Label
-from ctxassembly.data.reasons import CONTAINED, EMPTY, FOR_BUDGET, REPEATED, Reason
+from ctxassembly.data.reasons import CONTAINED, EMPTY, FOR_BUDGET, Reason
 from ctxassembly.data.trace import STANDS, Decision, Outcome, Shortened
 from ctxassembly.text.matches import Matches, Wanted
+from ctxassembly.tracing.held import keeps
+from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.wording.particulars import Particulars
 
 _OUTCOME_OF: Mapping[Shortening, Outcome] = {
@@ -23,94 +35,145 @@ _OUTCOME_OF: Mapping[Shortening, Outcome] = {
 }
 
 
+class Settled(NamedTuple):
+    """The result of choosing, once it is laid out. All maps are by the key of a candidate."""
+
+    taken: Sequence[Candidate]
+    """The candidates that the budget took. One whose text others have has no piece in `labels`."""
+    labels: Sequence[Label]
+    left_out: Mapping[int, LeftOut]
+    """The other candidates: the reason, and the tokens that each would have added."""
+    shortened: Mapping[int, Shortened]
+    """The candidates that stand in part."""
+    elsewhere: Mapping[int, Candidate]
+    """For a candidate that lost repeated sentences: the one that has most of them."""
+
+
+class _Fate(NamedTuple):
+    """The fields of a decision that depend on where the text ended up."""
+
+    outcome: Outcome = "dropped"
+    reason: Literal["hit", "neighbour"] | Shortening | Reason = FOR_BUDGET
+    because_of: str | None = None
+    stripped_chars: int = 0
+    tokens: int | None = None
+    shortened: Shortened | None = None
+
+
 def decide(
     candidates: Sequence[Candidate],
     empty: Iterable[Candidate],
-    copies: Mapping[int, tuple[Candidate, Reason]],
-    present: Callable[[Candidate], Candidate],
-    taken: Iterable[Candidate],
-    left_out: Mapping[int, LeftOut],
-    labels: Sequence[Label],
-    shortened: Mapping[int, Shortened],
-    elsewhere: Mapping[int, Candidate],
+    lineage: Lineage,
+    settled: Settled,
     read: Particulars,
     query: str | None,
-    keeps: Callable[[Candidate], bool],
 ) -> tuple[Decision, ...]:
     """One decision per candidate, in the order given, the empty ones last.
 
-    All maps are by key. `copies` names the original of each copy and why it is one; `present` says what a candidate has
-    become on its way to the budget, `left_out` why it was left out and what it would have added; `taken` are those that
-    the budget took, of which only the ones in `labels` have text of their own; `shortened` says which of them stand in
-    part, and `elsewhere` who has the sentences taken out of some; `read` says how the retriever found a hit, and
-    `keeps` whether a candidate's text stays at hand although it doesn't stand.
+    `lineage` has the copies, and the form that each candidate has now. `read` finds the search method of a hit.
     """
     wanted = Wanted(query) if query else None
-    stripped, container = _placed(taken, labels)
+    copies = lineage.copies()
+    stripped = _stripped(settled.labels)
+    containers = _containers(settled, stripped)
     replaced: dict[int, list[str]] = defaultdict(list)
     for candidate in candidates if copies else ():
         if candidate.key in copies:
             replaced[copies[candidate.key][0].key].append(candidate.chunk.id)
 
     def decision(candidate: Candidate) -> Decision:
-        outcome: Outcome = "dropped"
-        reason: Literal["hit", "neighbour"] | Shortening | Reason = FOR_BUDGET
-        because_of, chars, tokens, part = None, 0, None, None
         original, why = copies.get(candidate.key, (candidate, None))
-        now = present(original)
-        key = now.key
-        if key in stripped:
-            outcome, reason = "kept", "neighbour" if candidate.distance else "hit"
-            if part := shortened.get(key):
-                outcome, reason = _OUTCOME_OF[part.by], part.by
-                because_of = elsewhere[key].chunk.id if key in elsewhere else None
-            chars = stripped[key]
-        elif key in container:
-            outcome, reason = "contained", CONTAINED
-            because_of, chars = container[key].chunk.id, len(now.text)
-        elif key in elsewhere:
-            outcome, reason, because_of = "duplicate", REPEATED, elsewhere[key].chunk.id
-        elif key in left_out:
-            reason, added = left_out[key]
-            tokens = None if why else added
-        if why and outcome != "dropped":
-            outcome, reason = "contained" if why == CONTAINED else "duplicate", why
-            chars = len(candidate.chunk.text) if why == CONTAINED else 0
-            because_of, part = because_of or original.chunk.id, None
+        now = lineage.now(original)
+        if now.key in stripped:
+            fate = _of_standing(original, settled, stripped[now.key])
+        elif now.key in containers:
+            fate = _Fate("contained", CONTAINED, containers[now.key].chunk.id, len(now.text))
+        else:
+            fate = _of_left_out(settled.left_out.get(now.key))
+        if why is not None:
+            fate = _of_copy(candidate, original, why, fate)
         chunk = candidate.chunk
-        score = candidate.score if why else now.score
+        # A copy shows what came with it. For the others links may have told the document, or a copy a better score.
+        told = now if why is None else candidate
+        # In the order of the fields, without names: there may be thousands of decisions, and names take time.
+        placed = (chunk.id, told.chunk.document_id, candidate.rank, candidate.distance, told.score)
+        outcome, reason, because_of, chars, tokens, part = fate
         names = tuple(replaced.get(candidate.key, ()))
-        # In the order of the fields, since there may be thousands of them and names take time.
-        document_id = chunk.document_id if why else now.chunk.document_id  # links may have told it
-        placed = (chunk.id, document_id, candidate.rank, candidate.distance, score)
         method = None if candidate.distance else read.said(chunk, "search_method")
+        # Matches are looked up when somebody reads them. Only a text that the context keeps may be held for that.
         known = now if outcome in STANDS else candidate if keeps(candidate) else None
         matches = Matches(wanted, known.chunk.text) if wanted and known else None
         return Decision(*placed, outcome, reason, because_of, names, chars, tokens, part, method, matches)
 
-    return (*map(decision, candidates), *(_empty(each, read) for each in empty))
+    return (*map(decision, candidates), *(_on_empty(candidate, read) for candidate in empty))
 
 
-def _empty(candidate: Candidate, read: Particulars) -> Decision:
+def _of_standing(candidate: Candidate, settled: Settled, stripped_chars: int) -> _Fate:
+    """The fate of a candidate with text of its own in the context."""
+    part = settled.shortened.get(candidate.key)
+    if part is None:
+        return _Fate("kept", "neighbour" if candidate.distance else "hit", None, stripped_chars)
+    teller = settled.elsewhere.get(candidate.key)
+    because_of = None if teller is None else teller.chunk.id
+    return _Fate(_OUTCOME_OF[part.by], part.by, because_of, stripped_chars, None, part)
+
+
+def _of_left_out(why: LeftOut | None) -> _Fate:
+    return _Fate() if why is None else _Fate(reason=why.reason, tokens=why.tokens)
+
+
+def _of_copy(candidate: Candidate, original: Candidate, why: Reason, fate: _Fate) -> _Fate:
+    """The fate of a copy, given that of its original. Only the original counts the tokens that it would have added."""
+    if fate.outcome == "dropped":
+        return fate._replace(tokens=None)
+    because_of = fate.because_of or original.chunk.id
+    if why == CONTAINED:
+        return _Fate("contained", why, because_of, len(candidate.chunk.text))
+    return _Fate("duplicate", why, because_of)
+
+
+def _on_empty(candidate: Candidate, read: Particulars) -> Decision:
     chunk = candidate.chunk
     placed = (chunk.id, chunk.document_id, candidate.rank, candidate.distance, candidate.score)
     return Decision(*placed, "dropped", EMPTY, search_method=read.said(chunk, "search_method"))
 
 
-def _placed(taken: Iterable[Candidate], labels: Sequence[Label]) -> tuple[dict[int, int], dict[int, Candidate]]:
-    """Characters stripped from each candidate that has text of its own, and who contains each of the others."""
+def _stripped(labels: Sequence[Label]) -> dict[int, int]:
+    """Characters stripped from each candidate with text of its own, by key."""
     stripped: dict[int, int] = defaultdict(int)
-    standing: dict[str, list[Candidate]] = defaultdict(list)
     for label in labels:
         for passage in label.passages:
             for piece in passage:
                 stripped[piece.candidate.key] += piece.shared
+    return stripped
+
+
+def _containers(settled: Settled, stripped: Mapping[int, int]) -> dict[int, Candidate]:
+    """The candidate that has the text of each one that was taken and has none of its own, by key of the latter."""
+    standing: dict[str, list[Candidate]] = defaultdict(list)
+    for label in settled.labels:
+        for passage in label.passages:
+            for piece in passage:
                 standing[piece.candidate.chunk.document_id].append(piece.candidate)
-    container: dict[int, Candidate] = {}
-    for candidate in taken:
-        there = standing[candidate.chunk.document_id] if candidate.key not in stripped else []
-        before = [other for other in there if other.position <= candidate.position]
-        # What is left of a chunk whose sentences stand elsewhere may be blank, with nothing of its document before it.
-        if before or there:
-            container[candidate.key] = max(before or there, key=lambda other: other.position)
-    return stripped, container
+    containers: dict[int, Candidate] = {}
+    for candidate in settled.taken:
+        if candidate.key not in stripped and (there := standing[candidate.chunk.document_id]):
+            containers[candidate.key] = _container(candidate, there)
+    return containers
+
+
+def _container(candidate: Candidate, standing: Sequence[Candidate]) -> Candidate:
+    """The one of `standing`, all of the same document, that has the text of `candidate`.
+
+    Text that two chunks share is written in the earlier one. With a label for each chunk it is written in the one that
+    is read first. If that is the later one, the earlier chunk may be left with nothing but a blank.
+    """
+    before = max((other for other in standing if other.position <= candidate.position), key=_position, default=None)
+    after = min((other for other in standing if other.position > candidate.position), key=_position, default=None)
+    nearest = [other for other in (before, after) if other is not None]
+    text = candidate.text.strip()
+    return next((other for other in nearest if text in other.chunk.text), nearest[0])
+
+
+def _position(candidate: Candidate) -> int:
+    return candidate.position

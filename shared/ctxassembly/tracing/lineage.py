@@ -1,4 +1,9 @@
-"""What became of each candidate on its way to the budget: stages change and drop them, the trace tells all of it."""
+"""The lineage of candidates: the form that each has now, and the candidate that stands in for each copy.
+
+Stages change candidates (a better rank, a shortened text) and drop copies. They enter it here, so that in the end the
+trace can follow every candidate from how it came to how it stands. All maps are by the key of a candidate, which no
+change touches.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,14 @@ from ctxassembly.data.reasons import EXACT, Reason
 
 
 class Lineage:
-    """The form that each candidate has now, and the candidate that stands for it, if one does; both by key."""
+    """The present form of each candidate, and the candidate that stands in for it, if one does."""
 
     def __init__(self) -> None:
         self._now: dict[int, Candidate] = {}
         self._copies: dict[int, tuple[Candidate, Reason]] = {}
 
     def change(self, before: Candidate, after: Candidate) -> Candidate:
-        """`after`, which is what `before` has become."""
+        """Enter that `before` has become `after`, and give `after` back."""
         if before is not after:
             self._now[after.key] = after
         return after
@@ -24,7 +29,7 @@ class Lineage:
     def collapse(
         self, candidates: Sequence[Candidate], stands_for: Mapping[int, Candidate], why: Reason
     ) -> tuple[Candidate, ...]:
-        """Those of `candidates`, best first, that stand, with what they inherited; again best first."""
+        """Enter the copies among `candidates`, and give back the others with what they inherit. Both are best first."""
         if not stands_for:
             return tuple(candidates)
         self.drop(candidates, stands_for, why)
@@ -32,20 +37,21 @@ class Lineage:
         return tuple(self.change(standing[key], heir) for key, heir in inherit(candidates, stands_for).items())
 
     def drop(self, candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate], why: Reason) -> None:
-        """Let others stand for those of `candidates` whose key `stands_for` has, without inheriting anything."""
+        """Enter the copies among `candidates`. The ones that stand in for them inherit nothing."""
         for candidate in candidates:
+            # The form as it came is enough: whoever reads a copy asks for the present form of its original.
             if (original := stands_for.get(candidate.key)) is not None:
                 self._copies[candidate.key] = (original, why)
 
     def revive(self, candidates: Iterable[Candidate]) -> None:
-        """Nobody stands for `candidates` any more."""
+        """Enter that `candidates` stand for themselves again."""
         for candidate in candidates:
             del self._copies[candidate.key]
 
     def unserved(self, candidates: Iterable[Candidate], left_out: Container[int]) -> tuple[Candidate, ...]:
-        """Those of `candidates` for which one stands that is not its exact copy and was left out; best first.
+        """The copies among `candidates` whose stand-in was left out, best first. `left_out` has keys.
 
-        `left_out` has keys.
+        Exact copies are not among them: they fit where their original fits, and that didn't.
         """
         copies = self.copies()
         found = [
@@ -58,9 +64,9 @@ class Lineage:
         return tuple(sorted(found, key=lambda candidate: (candidate.distance, candidate.rank)))
 
     def copies(self) -> dict[int, tuple[Candidate, Reason]]:
-        """For each copy, by its key: the one that stands for it in the end, and why.
+        """For each copy, by key: the candidate that stands in for it in the end, and the reason.
 
-        The copy of a copy is what that one is: an exact copy of a near duplicate is a near duplicate.
+        The reason is the last one on the way there: an exact copy of a near duplicate is a near duplicate.
         """
         ends: dict[int, tuple[Candidate, Reason]] = {}
         for copy, (original, reason) in self._copies.items():
@@ -71,15 +77,15 @@ class Lineage:
         return ends
 
     def now(self, candidate: Candidate) -> Candidate:
-        """The form that `candidate` has now."""
+        """The present form of `candidate`."""
         return self._now.get(candidate.key, candidate)
 
 
 def inherit(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]) -> dict[int, Candidate]:
-    """What each candidate that stands has become, by its key; best first.
+    """The candidates that stand, by key and best first, with what they inherit from their copies.
 
-    It has the best score and the place (rank and distance) of the best among itself and those that it stands for.
-    `candidates` are all of them, best first.
+    A candidate gets the best score, and the rank and distance of the best, among itself and its copies. `candidates`
+    are all of them, best first; `stands_for` has the stand-in of each copy.
     """
     groups: dict[int, list[Candidate]] = {}
     for candidate in candidates:
@@ -88,7 +94,6 @@ def inherit(candidates: Iterable[Candidate], stands_for: Mapping[int, Candidate]
     for key, group in groups.items():
         first, stands = group[0], next(candidate for candidate in group if candidate.key == key)
         score = max((candidate.score for candidate in group if candidate.score is not None), default=None)
-        place = (first.rank, first.distance, score)
-        same = place == (stands.rank, stands.distance, stands.score)
+        same = (first.rank, first.distance, score) == (stands.rank, stands.distance, stands.score)
         became[key] = stands if same else stands._replace(rank=first.rank, distance=first.distance, score=score)
     return became

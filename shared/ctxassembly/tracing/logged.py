@@ -1,6 +1,6 @@
-"""What became of the chunks, for the logger "ctxassembly": a line a call at INFO, and each chunk at DEBUG.
+"""The trace for the logger "ctxassembly": one line for an assembly at INFO, one line for each chunk at DEBUG.
 
-No text of a document is logged, nor the query.
+No text of a document is logged, and no query: logs are kept elsewhere, and read by others.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _ID_CHARS = 80
 
 
 def log(context: Assembled) -> None:
-    """Log the summary of the trace and the reasons for what was left out; then what became of each chunk."""
-    logging = sys.modules.get("logging")  # who hasn't loaded it doesn't listen
+    """Log the summary of the trace with the reasons for leaving out, and at DEBUG the decision on each chunk."""
+    logging = sys.modules.get("logging")  # not imported here: if nobody has, nobody listens
     if logging is None or not (logger := logging.getLogger(NAME)).isEnabledFor(logging.INFO):
         return
     trace = context.trace
     reasons: dict[str, int] = {}
-    for each in trace.decisions:
-        if each.outcome == "dropped":
-            reasons[each.reason] = reasons.get(each.reason, 0) + 1
+    for decision in trace.decisions:
+        if decision.outcome == "dropped":
+            reasons[decision.reason] = reasons.get(decision.reason, 0) + 1
     why = "; ".join(f"{number:,} {reason}" for reason, number in reasons.items())
     logger.info("%s%s", trace.summary, f" (left out: {why})" if why else "")
     if logger.isEnabledFor(logging.DEBUG):
-        for each in trace.decisions:
-            logger.debug("%s", _line(each))
+        for decision in trace.decisions:
+            logger.debug("%s", _line(decision))
 
 
 def _line(decision: Decision) -> str:

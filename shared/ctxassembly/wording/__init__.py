@@ -1,1 +1,1 @@
-"""Every word, label and tag that is ours: written, asked for, guarded and found again."""
+"""Every word, label and tag of our own: written here, asked of models, guarded in documents and found in answers."""

@@ -1,4 +1,4 @@
-"""Text made fit for one line, for an API, for a database or for XML. It knows nothing of what is ours."""
+"""Text made fit for one line, an API, a database or XML. Nothing here knows our labels and lines; `neutral` does."""
 
 from __future__ import annotations
 
@@ -7,44 +7,50 @@ import re
 _REPLACEMENT = "\ufffd"
 _XML = re.compile(r"[&<>]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]+")
+"""Halves of surrogate pairs, which UTF-8 has no bytes for. JSON and PDF readers produce them."""
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]+")
-"""What XML 1.0 has no character for, not even as an entity (production 2)."""
+"""Characters that XML 1.0 excludes, even as entities (production 2)."""
 _NO_XML_BUT_HALVES = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
+"""The same without surrogates, one by one: looking for each in a text takes less time than the pattern."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def unfit(text: str, *, markup: bool) -> dict[int, tuple[int, str]]:
-    """What can't stand in `text`, by where it begins: up to which character, and what stands there instead.
+    """Replacements for the characters that `text` can't keep: start -> (end, replacement).
 
-    That is halves of surrogate pairs; with `markup` also what begins a tag or an entity, and what XML can't have.
+    They are halves of surrogate pairs; with `markup` also &, < and >, and the characters that XML excludes.
     """
     found: dict[int, tuple[int, str]] = {}
     wrong = _SURROGATES
     if markup:
-        found = {at.start(): (at.end(), _ENTITIES[at[0]]) for at in _XML.finditer(text)}
+        found = {match.start(): (match.end(), _ENTITIES[match[0]]) for match in _XML.finditer(text)}
         wrong = _NO_XML
     if not _is_sendable(text) or (markup and any(map(text.__contains__, _NO_XML_BUT_HALVES))):
-        found |= {at.start(): (at.end(), _replaced(at)) for at in wrong.finditer(text)}
+        found |= {match.start(): (match.end(), _replaced(match)) for match in wrong.finditer(text)}
     return found
 
 
 def one_line(text: str) -> str:
-    """`text` on one line, its white space single blanks, fit to be sent."""
+    r"""`text` on one line, with single blanks for white space, and fit to be sent.
+
+    >>> one_line("Annual\n  report ")
+    'Annual report'
+    """
     return sendable(" ".join(text.split()))
 
 
 def sendable(text: str) -> str:
-    """`text` without halves of surrogate pairs."""
+    """`text` with U+FFFD for halves of surrogate pairs, which no API takes."""
     return text if _is_sendable(text) else _SURROGATES.sub(_replaced, text)
 
 
 def is_storable(name: str) -> bool:
-    """Whether a database can hold `name` as text: UTF-8, without NUL."""
+    """True if a database can hold `name` as text, which is UTF-8 without NUL."""
     return "\0" not in name and sendable(name) == name
 
 
 def escaped(text: str) -> str:
-    """`text` as XML has it: with its entities, and without what it can't have."""
+    """`text` for XML: with entities, and with U+FFFD for the characters that XML excludes."""
     return _NO_XML.sub(_replaced, _XML.sub(lambda found: _ENTITIES[found[0]], text))
 
 
@@ -53,7 +59,7 @@ def _replaced(found: re.Match[str]) -> str:
 
 
 def _is_sendable(text: str) -> bool:
-    """Whether no half of a surrogate pair is in it; encoding finds out faster than looking for one."""
+    """True if `text` has no half of a surrogate pair. Encoding fails on one, and is faster than a search."""
     try:
         return text.isascii() or bool(text.encode("utf-16-le"))
     except UnicodeEncodeError:

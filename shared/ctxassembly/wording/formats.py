@@ -1,7 +1,7 @@
-"""The formats, one record each: what stands around the text of a block, and how an answer cites it.
+"""The formats, one record each: the lines around the text of a block, and the citations in answers to it.
 
 To add one, write a function from a heading to the rest of its header, a record in `FORMATS`, and its name in
-`FormatName`. What is guarded, asked for and read follows from the record.
+`FormatName`. Guards, prompts and the reading of answers follow from the record.
 """
 
 from __future__ import annotations
@@ -16,9 +16,15 @@ from ctxassembly.wording.languages.record import Language
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What may be written above a block. Every string is one line, and empty if nothing is known.
+    """The particulars that a header may show. Every string is one line; it is empty if nothing is known.
 
     Section, sheet, row, score and metadata are those of the best chunk in the block, pages those of all.
+
+    >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
+    >>> config = AssemblyConfig(format=lambda heading: f"[{heading.number}] {heading.source}")
+    >>> print(assemble([Hit(Chunk("a#0", "a", "Drink water.", metadata={"source": "gastro.pdf"}))], config))
+    [1] gastro.pdf
+    Drink water.
     """
 
     number: int
@@ -26,52 +32,53 @@ class Heading:
     source: str = ""
     """The file, else the title, else the URL, else "unknown" in the configured language."""
     pages: tuple[int | str, ...] = ()
-    """Each once, whole numbers in ascending order before others."""
+    """Each once, whole numbers first and ascending."""
     section: str = ""
     sheet: str = ""
     row: str = ""
     score: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """As the chunk has it, to be read only; what is taken from it may have several lines."""
+    """The chunk's own metadata, to be read only. Their values may have several lines."""
 
 
 Lines = tuple[str, str]
-"""The header and the footer, each without the line break between it and the text; empty where there is none."""
+"""The header and the footer, without the line breaks between them and the text; empty if there is none."""
 Need = Literal["source", "pages", "place"]
-"""What of a heading has to be looked up in metadata; a place is its section, sheet and row."""
+"""A part of a heading that has to be looked up in metadata, which takes time. "place": section, sheet and row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """One format. It writes, it is guarded, and answers to it are asked for and read, by what stands here.
+    """One format: everything that writing, guarding, prompting and the reading of answers need to know of it.
 
-    A header is its label or its lead, then what the format `writes`.
+    A header is the label or the lead, and then the text that `writes` returns.
     """
 
     name: str
     label: str = ""
-    """With {} for the number; empty if a reader sees no label. An answer repeats it, so no document may begin a line
-    with it, in any format."""
+    """The label, with {} for the number; empty if a reader sees none. Answers repeat labels, so no document may begin a
+    line with one, in any format."""
     lead: str = ""
-    """What a header without a label begins with, and no line of a document in this format. Elsewhere it may."""
+    """The beginning of a header without a label. In this format no document may begin a line with it."""
     writes: Callable[[Heading, Language], str]
-    """The rest of the header. It may be empty, and is if the heading has a number alone; then no lead stands either."""
+    """A function for the rest of the header. It returns nothing if the heading has only a number; the lead is then left
+    out, too."""
     footer: str = ""
     needs: frozenset[Need] = frozenset()
     markup: bool = False
-    """Whether all text is escaped by entities, so that nothing in it can be a tag."""
+    """True if all text is escaped with entities, so that nothing in it can be a tag."""
     cited: tuple[str, ...] = ()
-    """How an answer cites it: one example or two, for the prompt. None if there is no label."""
+    """Citations as an answer should write them, for the prompt: one example or two. Empty if there is no label."""
     rule: Literal["cite_label", "cite_index", "no_labels"] = "no_labels"
-    """Which of a language's sentences a prompt has about citing."""
+    """The field of `Language` with the sentence on citing for the prompt."""
 
     @property
     def labelled(self) -> bool:
-        """Whether a reader sees labels."""
+        """True if a reader sees labels."""
         return bool(self.label)
 
     def header(self, number: int, rest: str) -> str:
-        """The header of the block with that number, of which `writes` gave the rest."""
+        """The header of block `number`, given the `rest` from `writes`."""
         return self.label.format(number) + rest if self.label else rest and self.lead + rest
 
     def lines(self, heading: Heading, language: Language) -> Lines:
@@ -98,7 +105,7 @@ def source(heading: Heading, words: Language) -> str:
 
 
 def xml(heading: Heading, words: Language) -> str:
-    """`<chunk index="1" source="report.pdf" page="3" score="0.870">` and `</chunk>`; what isn't known is left out."""
+    """`<chunk index="1" source="report.pdf" page="3" score="0.870">`; unknown attributes are left out."""
     named = "" if heading.source == words.unknown else heading.source
     attributes = {"source": named, "page": _ranges(heading.pages)}
     if heading.score is not None:
@@ -119,8 +126,8 @@ def minimal(heading: Heading, words: Language) -> str:  # noqa: ARG001 - others 
 FormatName = Literal["numbered", "source", "xml", "grouped", "minimal"]
 
 FORMATS: Mapping[str, Format] = {
-    each.name: each
-    for each in (
+    form.name: form
+    for form in (
         Format(
             name="numbered",
             label="[{}]",
@@ -131,7 +138,7 @@ FORMATS: Mapping[str, Format] = {
         ),
         Format(
             name="source",
-            # The same in every language: it is what an answer repeats, and what is looked for in it.
+            # The same word in every language: answers repeat it, and are read for it.
             label="[SOURCE {}]",
             writes=source,
             needs=frozenset({"source", "place"}),
@@ -155,7 +162,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def shows_labels(form: Any) -> bool:
-    """Whether a reader sees labels in `form`, a format's name or a function of the caller's; in that of none here."""
+    """True if a reader sees labels in `form`. False for a function of the caller, whose labels nobody knows yet."""
     return isinstance(form, str) and form in FORMATS and FORMATS[form].labelled
 
 
@@ -167,23 +174,25 @@ def placed(heading: Heading, words: Language) -> str:
 
 
 def reference(heading: Heading, words: Language) -> str:
-    """The same, or the source and its pages where no place in it is known: `report.pdf, page 3`."""
+    """The same; if only the source is known, the source and its pages: `report.pdf, page 3`."""
     found = placed(heading, words)
     return found if found != heading.source or not heading.pages else found + _paged(heading, words)
 
 
 def seen_as(headers: Mapping[str, str]) -> str:
-    """The format whose labels a reader sees in all of `headers`, which are given by their numbers; else "custom"."""
+    """The format whose labels all `headers` show; "custom" if there is none. The keys are the numbers of the blocks."""
     for name, form in FORMATS.items():
-        if headers and form.labelled and all(_shows(text, form.label.format(each)) for each, text in headers.items()):
+        labels = {form.label.format(number): header for number, header in headers.items()} if form.labelled else {}
+        if labels and all(_shows(header, label) for label, header in labels.items()):
             return name
     return "custom"
 
 
 def _shows(header: str, label: str) -> bool:
-    """Whether `label` is in `header`, and is no part of a name, as in "report[1].pdf", nor made harmless there."""
+    """True if `header` shows `label`. A part of a name, as in "report[1].pdf", is no label, nor one that is guarded."""
     at = header.find(label)
-    return at >= 0 and not header[at - 1 : at].isalnum() and header[at - 1 : at] != "\\"
+    before = header[at - 1 : at]
+    return at >= 0 and not before.isalnum() and before != "\\"
 
 
 def _paged(heading: Heading, words: Language) -> str:
@@ -192,7 +201,7 @@ def _paged(heading: Heading, words: Language) -> str:
 
 
 def _quoted(value: str) -> str:
-    """An attribute's value, which is one line. What `xml.sax.saxutils.quoteattr` gives, without loading `http`."""
+    """The value of an attribute, in quotes. It equals `xml.sax.saxutils.quoteattr`, whose import loads `http`."""
     value = escaped(value)
     if '"' not in value:
         return f'"{value}"'
@@ -201,10 +210,10 @@ def _quoted(value: str) -> str:
 
 def _ranges(pages: Iterable[int | str]) -> str:
     """Pages as a reader writes them: "3-5, 9". Only whole numbers make ranges."""
-    runs: list[tuple[int | str, int | str]] = []
+    ranges: list[tuple[int | str, int | str]] = []
     for page in pages:
-        if runs and isinstance(page, int) and runs[-1][1] == page - 1:
-            runs[-1] = (runs[-1][0], page)
+        if ranges and isinstance(page, int) and ranges[-1][1] == page - 1:
+            ranges[-1] = (ranges[-1][0], page)
         else:
-            runs.append((page, page))
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+            ranges.append((page, page))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)

@@ -1,11 +1,19 @@
-r"""Patterns of what could pass for ours at the beginning of a line, made of what `forms` gathers.
+r"""Patterns that find lines of documents that could pass for ours, made of the forms that `forms` gathers.
 
-A form is found as a reader takes it, not only as we write it: whatever the case, with any blanks and marks of emphasis
-between its words, behind anything that is neither letter nor digit (quote marks, bullets, brackets), behind the number
-of a list's item. Whether the backslash that we put there is there already is for others to see.
+A form is a label such as `[2]`, or the beginning of a line of ours such as `Question:`. It is found as a reader takes
+it, not only as we write it: in any case, with any blanks and marks of emphasis between its words, behind signs (quote
+marks, bullets, brackets) and behind the number of a list item. Only forms before the first word of a line count: inside
+a sentence `[2]` can't pass for a header. Backslashes are the business of `neutral`.
 
-Every search takes time that is linear in its text. Where a pattern repeats something, what it repeats can be read in
-one way only, and never reaches beyond a line.
+A search has two steps, since nearly no line has a form. `hint` finds lines that begin like one, in one pass over the
+text; `form` reads these lines closely. In 1.6 million characters of documentation the hint left 8 of 7,184 lines, and
+the search took a sixteenth of the time that reading every line takes.
+
+An invisible character may stand inside a form, or stand for nothing. A line that has one is read twice: as it is, and
+without its invisible characters.
+
+Documents are hostile input, so every search takes time that is linear in its text. A pattern repeats only what can be
+read in one way, and never reaches beyond a line.
 """
 
 from __future__ import annotations
@@ -31,7 +39,7 @@ from ctxassembly.wording.forms import (
 )
 from ctxassembly.wording.languages import LANGUAGES
 
-# Controls, formats (Cf) and what Unicode says is to be ignored where it can't be shown.
+# Controls, formats (Cf), and the characters that Unicode has ignored by default.
 _UNSEEN = (
     "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -39,7 +47,7 @@ _UNSEEN = (
     "\U000e0000-\U000e0fff"
 )
 _FILLERS = "\u115f\u1160\u3164\uffa0"
-"""Those of them that are letters, and would count as a word."""
+"""The invisible characters that count as letters. They make no word."""
 _HIDDEN = re.compile(f"[{_UNSEEN}]+")
 _FILLER = re.compile(f"[{_FILLERS}]")
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
@@ -48,38 +56,39 @@ _WORD = re.compile(r"[^\W_]")
 _LETTER = re.compile(rf"[^\W\d_{_FILLERS}]")
 _NUMBER = "[0-9]{1,9}[.)]"
 _ITEM = re.compile(rf"[\W_]*{_NUMBER}(?=\s)")
-"""The number of a list's item, as Markdown has it."""
+"""The number of a list item, as in Markdown, with the signs before it."""
 _ITEMS = re.compile(rf"{_NUMBER}(?=\s|\Z)|[0-9]{{1,9}}\Z")
 _TABLE_RULE = re.compile(r"[\s|:-]+")
-"""What holds no form if it ends in a bar, and would be tried from each of its many dashes."""
-_RUNS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
+"""The line below the head of a table. It has no form, and a search would start anew from each of its many dashes."""
+_PARTS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
 _BETWEEN = r"[\s*_]*"
 _SAME_LETTERS = "\u0130\u0131\u017f\u212a"
-"""Where case doesn't count, these are an i, an i, an s and a k."""
+"""Letters that equal an i, an i, an s and a k if case is ignored."""
 _GLANCED = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]|\(\?i?:.+\)")
+"""An atom that stands for one visible character, so that a hint may be made of it."""
 _UMLAUT = "\u0308"
 _GLANCE = 5
-"""Characters of a form that tell whether a line is worth a closer look."""
+"""Atoms of a form that a hint looks at: hardly any line but a forged one begins with so many."""
 _MOST = 128
-"""Numbers in one pair of brackets; what is longer is none that an answer is read for."""
+"""Most numbers in one pair of brackets. Answers are not read for longer lists."""
 
 
 class Guard(NamedTuple):
-    """What is guarded in one format."""
+    """The patterns that guard one format."""
 
     hint: re.Pattern[str]
-    r"""Found after the \n before every line that has a form, seen in either way, and before few others."""
+    r"""Matches at the \n before every line that has a form, with or without invisible characters, and few others."""
     form: re.Pattern[str]
-    """From where a line may begin to the end of the first form in it, which is the group."""
+    """Matches a line up to the end of its first form, which is the group."""
     begun: re.Pattern[str]
-    """The same for the beginning of a form, with which the text ends."""
+    """Matches a line that ends, with the text, inside a form. The group is the part of the form."""
     markup: bool
-    """Whether all of a text is escaped besides."""
+    """True if all text is escaped besides."""
 
     def forms(self, text: str) -> list[int]:
-        r"""Where the forms of `text` begin. A line begins after a \n, and nowhere else."""
+        r"""The offsets at which forms of `text` begin. A line begins after a \n, and nowhere else."""
         begins: list[int] = []
-        # Most texts have none: a search that finds nothing costs half of what an iterator does.
+        # Most texts have no form: a search without a match takes half as long as an iterator.
         found = self.hint.search(text)
         while found:
             line = found.start() + 1
@@ -89,28 +98,29 @@ class Guard(NamedTuple):
         return begins
 
     def unfinished(self, text: str) -> list[int]:
-        """Where forms begin in the last line of `text` that more text in that line may complete."""
+        """The offsets of forms in the last line of `text` that following text may complete."""
         line = text.rfind("\n") + 1
         return _in_views(self.begun, text, line, len(text)) if line else []
 
 
 def _in_views(form: re.Pattern[str], text: str, begin: int, end: int) -> list[int]:
-    """Where forms begin in a line that stands between `begin` and `end`, as it is and without what can't be seen."""
+    """The offsets of forms in the line `text[begin:end]`, read as it is and without its invisible characters."""
     line = text[begin:end]
-    # Far faster than to look at each character.
+    # Deleting the ordinary bytes is far faster than looking at each character: mostly nothing is left.
     rare = line.encode("utf-8", "surrogatepass").translate(None, _ORDINARY)
     if not rare or not _HIDDEN.search(rare.decode("utf-8", "surrogatepass")):
         return [begin + at for at in _in_line(form, line)]
     hidden = [at for found in _HIDDEN.finditer(line) for at in range(*found.span())]
     line = _FILLER.sub("\0", line)
-    # At a place of the other view the line is ahead by as many characters as there are numbers up to that place.
-    ahead = [at - n for n, at in enumerate(hidden)]
-    seen = (at + bisect_right(ahead, at) for at in _in_line(form, _HIDDEN.sub("", line)))
+    # For each invisible character, the number of visible ones before it. An offset among the visible ones grows by the
+    # invisible ones that come before it: those with a number up to that offset.
+    visible_before = [at - n for n, at in enumerate(hidden)]
+    seen = (at + bisect_right(visible_before, at) for at in _in_line(form, _HIDDEN.sub("", line)))
     return [begin + at for at in (*_in_line(form, line), *seen)]
 
 
 def _in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
-    """Where forms begin in one line, up to its first word. One may begin inside another."""
+    """The offsets of forms before the first word of a line. A form may begin inside another."""
     at = 0
     if line.endswith("|") and _TABLE_RULE.fullmatch(line):
         return
@@ -128,18 +138,18 @@ def _in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
 
 
 def is_lead(line: str) -> bool:
-    """Whether what comes after `line` still begins the line: it has no word, but for the number of a list's item.
+    """True if text after `line` still begins the line for a reader: it has no word, except the number of a list item.
 
-    It is enough if that is so without what can't be seen.
+    It is enough if the line without its invisible characters has none.
     """
-    if _LETTER.search(line):  # so nearly all lines have, at once
+    if _LETTER.search(line):  # nearly every line has one near its beginning
         return False
-    return not all(_WORD.search(_ITEMS.sub("", each)) for each in (line, _HIDDEN.sub("", line)))
+    return not all(_WORD.search(_ITEMS.sub("", view)) for view in (line, _HIDDEN.sub("", line)))
 
 
 @lru_cache(maxsize=64)
 def guard_of(form: str, separator: str | None = None) -> Guard:
-    """The guard of a format, or of a function of the caller's, whose name is no format's.
+    """The guard of the format `form`. A function of the caller has a name that is no format's.
 
     `separator` is the caller's own line above supplementary text.
     """
@@ -149,7 +159,7 @@ def guard_of(form: str, separator: str | None = None) -> Guard:
 def made(
     form: str, separator: str | None = None, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS
 ) -> Guard:
-    """The guard that these languages and formats need."""
+    """The guard of the format `form`, given the languages and formats there are. Tests add some of their own."""
     words = marker_words(languages, formats)
     number = rf"(?:(?i:{'|'.join(map(re.escape, words))})[\s:#]*)?[0-9]+"
     item = rf"{number}(?:\s*[{DASHES}]\s*{number})?"
@@ -157,6 +167,7 @@ def made(
     raised = rf"[{SUPERSCRIPTS}]"
     lines = [_atoms(line) for line in line_forms(form, separator, languages=languages, formats=formats)]
     pairs = [(re.escape(left), re.escape(right)) for left, right in BRACKETS]
+    # Numbers in brackets as an answer cites them, and raised numbers. Both are more than one line of ours.
     markers = [[left, rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MOST}}}\s*{right}"] for left, right in pairs]
     markers.append([raised, rf"{raised}*(?:[,⁻]{raised}+){{0,{_MOST}}}(?!(?i:[0-9A-Z{SUPERSCRIPTS}⁺⁻]))"])
     begun = [*([left, inside] for left, _ in pairs), [raised, rf"[{SUPERSCRIPTS},⁻]*"]]
@@ -169,9 +180,10 @@ def made(
 
 
 def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False) -> str:
-    r"""A pattern of any of `forms`, each given by its parts; if `unfinished`, of what ends with the text after a part.
+    r"""A pattern that matches any of `forms`, each a sequence of atoms.
 
-    What they begin with alike is looked at once.
+    With `unfinished` it matches a beginning of any form at the end of the text. Forms are merged into a tree, so that
+    an atom that several begin with is tried once.
     """
     after: dict[str, list[Sequence[str]]] = {}
     for first, *rest in forms:
@@ -189,66 +201,71 @@ def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False) -> str:
 
 
 def _hint(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
-    """A line that begins like one of `forms`, as far as that can be told at a glance, or hides how it goes on."""
+    """The pattern of a line that may have one of `forms`, by its first characters.
+
+    A line that hides its next character behind an invisible one matches, too: only a closer look can tell.
+    """
     begins = [list(takewhile(lambda atom: atom == _BETWEEN or _GLANCED.fullmatch(atom), atoms)) for atoms in forms]
-    if not all(begins):  # one of them begins with a number: any line may be it
+    if not all(begins):  # a form that begins with a number: any line may have it
         return re.compile(r"\n")
-    # Most lines begin with a letter that none of the forms does, which one look tells. So it does of each sign before
-    # a form: there are too many forms to try them all.
+    # Most lines begin with a letter that no form begins with. One look at a set tells, and so does one at each sign
+    # before a form; trying all forms there takes far longer.
     possible = "".join(
-        each for each in _VISIBLE if each in "_0123456789" or any(re.match(first[0], each) for first in begins)
+        sign for sign in _VISIBLE if sign in "_0123456789" or any(re.match(first[0], sign) for first in begins)
     )
     letters = "".join(letter for letter in ascii_letters if letter not in possible)
-    hint = _any([*(_glance(each[:_GLANCE]) for each in begins), [rf"_+(?![{letters}_])"], [f"[{_FILLERS}]"]])
+    hint = _any([*(_glance(atoms[:_GLANCE]) for atoms in begins), [rf"_+(?![{letters}_])"], [f"[{_FILLERS}]"]])
     item = rf"[0-9]{{1,9}}(?:[{_UNSEEN}]|[.)](?:[{_UNSEEN}]|[^\S\n][^\w\n]*(?:{hint}|[0-9])))"
     return re.compile(rf"\n *(?=[^{letters}\n ])[^\w\n]*(?=[{re.escape(possible)}\x80-\U0010ffff])(?:{hint}|{item})")
 
 
 def _glance(atoms: Sequence[str]) -> list[str]:
-    """The pattern of what begins with `atoms`, after each of which something that can't be seen may hide the next."""
+    """The pattern of a text that begins with `atoms`; after each of them an invisible character may hide the next."""
     first, *rest = atoms
-    first = r"(?:[^\S\n]|[*_])*" if first == _BETWEEN else first  # in this line
+    first = r"(?:[^\S\n]|[*_])*" if first == _BETWEEN else first  # without line breaks: a hint stays in its line
     return [first, f"(?:[{_UNSEEN}]|{''.join(_glance(rest))})"] if rest else [first]
 
 
 def _cased(character: str) -> str:
-    """A pattern of `character` in either case: a set is looked at before it is tried, as no pattern without case is."""
+    """A pattern of `character` in either case. The set of both is faster than a flag: `re` skips ahead to a set."""
     if not character.isalpha():
         return re.escape(character)
     if not character.isascii():
         base, *marks = list(normalize("NFD", character))
         if not marks or not all(map(combining, marks)):
             return f"(?i:{character})"
-        # PDFs have it in two characters, capitals go without their accents, and who has no umlauts writes an e.
+        # PDFs have a letter and its accent as two characters, capitals drop the accent, and ä is written as ae.
         return f"(?:(?i:{character})|{_cased(base)}(?:{''.join(marks)}{'|[Ee]' if marks == [_UMLAUT] else ''})?)"
     cases = {character.lower(), character.upper(), *_SAME_LETTERS}
-    return f"[{''.join(sorted(each for each in cases if re.fullmatch(character, each, re.IGNORECASE)))}]"
+    return f"[{''.join(sorted(case for case in cases if re.fullmatch(character, case, re.IGNORECASE)))}]"
 
 
 def _atoms(form: str) -> list[str]:
-    """The pattern of a line that begins like `form`, character by character.
+    """The atoms of a pattern for a line that begins like `form`: patterns of one character each, with few exceptions.
 
-    Signs alone are as they are, with the blank that follows them, or alone on their line. Beside words, blanks and
-    emphasis may stand, and a run of signs may be longer.
+    Signs alone match as they are: before a blank if the form ends in one (`## `), else alone on their line (`---`).
+    Beside words, and where the form has blanks, blanks and emphasis may stand, and a row of one sign may be longer.
     """
-    runs = [match[0] for match in _RUNS.finditer(form)]
-    spoken = [run == "{}" or _WORD.search(run) is not None for run in runs]
+    found = [*_PARTS.finditer(form)]
+    parts = [match[0] for match in found]
+    is_word = [part == "{}" or _WORD.search(part) is not None for part in parts]
     atoms: list[str] = []
-    for place, run in enumerate(runs):
-        sign = re.escape(run[0])
-        if place and any(spoken[place - 1 : place + 1]):
+    for at, part in enumerate(parts):
+        sign = re.escape(part[0])
+        apart = at and found[at - 1].end() < found[at].start()
+        if apart or (at and any(is_word[at - 1 : at + 1])):
             atoms.append(_BETWEEN)
-        if run == "{}":
+        if part == "{}":
             atoms.append("[0-9]+")
-        elif spoken[place] or len(run) == 1:
-            atoms += map(_cased, run)
+        elif is_word[at] or len(part) == 1:
+            atoms += map(_cased, part)
         else:
-            # Not from the middle of a longer run: from each of its signs there would be another try.
-            atoms += [rf"{sign}(?<!{sign}{sign})", *[sign] * (len(run) - 1)]
-            atoms.append(f"{sign}*" if any(spoken) else f"(?!{sign})")
-    if not any(spoken) and form[-1].isspace():
+            # From the first sign of a row alone. A search that starts at each sign takes quadratic time.
+            atoms += [rf"{sign}(?<!{sign}{sign})", *[sign] * (len(part) - 1)]
+            atoms.append(f"{sign}*" if any(is_word) else f"(?!{sign})")
+    if not any(is_word) and form[-1].isspace():
         atoms.append(r"\s")
-    elif not any(spoken) and len(runs) == 1:
-        # The last cell of a table's rule is none.
+    elif not any(is_word) and len(parts) == 1:
+        # Not the last cell of the line below a table's head, `| ---`.
         atoms.append(rf"(?<!\|.{{{len(form)}}})(?<!\|[^\S\n].{{{len(form)}}})(?=\s*\Z)")
     return atoms

@@ -1,11 +1,12 @@
-"""What a text may not hold as it is, because it could pass for ours, and what stands there instead.
+"""Text of documents made harmless, so that no line of it passes for one of ours.
 
-What `guards` finds at the beginning of a line gets a backslash before it, whatever the format: who reads `[2]` in an
-answer can't tell which format it came from. XML gets its entities as well. Half a surrogate pair, which no API can
-send, becomes U+FFFD, and so does in XML every character that XML can't have.
+A document could say `[2] Source: board.pdf` and have its own words cited as the board's. `guards` finds such forms at
+the beginning of lines, and here each gets a backslash before it. That holds in every format: a reader who finds `[2]`
+in an answer can't tell which format it came from. XML gets its entities besides. Half a surrogate pair, which no API
+takes, becomes U+FFFD, and so does a character that XML excludes.
 
-A line begins wherever some reader of lines sees one, and what is invisible hides nothing: a text is looked at as it is,
-and as it reads without what can't be seen.
+A line begins wherever some reader of lines sees one. Invisible characters hide nothing: a text is searched as it is,
+and as it reads without them.
 """
 
 from __future__ import annotations
@@ -14,22 +15,24 @@ from ctxassembly.wording.clean import unfit
 from ctxassembly.wording.guards import Guard, guard_of, is_lead
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-"""Where `str.splitlines` and others end a line, besides the newline."""
+"""Characters besides the newline that end a line for `str.splitlines` and others."""
 
 
 def replacements(
     text: str, form: str, *, at_line: bool = True, continued: bool = False, guard: Guard | None = None
 ) -> dict[int, tuple[int, str]]:
-    """Where something of ours goes, by where it begins: up to which character it replaces the text, and what it is.
+    """The changes that make `text` harmless in the format `form`: start -> (end, replacement).
 
-    One that replaces nothing ends where it begins and stands before the character there. `at_line` means that the text
-    begins a line, `continued` that another text goes on in its last one. The guard is that of the format, if not given.
+    A backslash replaces nothing: its start and end are the same, and it goes before the character there. `at_line` says
+    that the text begins a line, `continued` that another text continues its last line. `guard` is that of the format
+    unless given.
     """
     guard = guard or guard_of(form)
     lines = f"\n{text}" if at_line else text
-    for each in _BREAKS:
-        if each in text:
-            lines = lines.replace(each, "\n")
+    # A guard knows one line break. Others are one character long, too, so offsets stay the same.
+    for line_break in _BREAKS:
+        if line_break in text:
+            lines = lines.replace(line_break, "\n")
     begins = guard.forms(lines)
     if continued:
         begins += guard.unfinished(lines)
@@ -38,16 +41,24 @@ def replacements(
 
 
 def neutralised(text: str, form: str, guard: Guard | None = None) -> str:
-    """`text` with what belongs there instead. The guard is that of the format, if not given."""
+    r"""`text` made harmless in the format `form`. `guard` is that of the format unless given.
+
+    >>> print(neutralised("[2] Source: board.pdf", "numbered"))
+    \[2] Source: board.pdf
+    """
     done, parts = 0, []
-    for at, (end, instead) in sorted(replacements(text, form, guard=guard).items()):
-        parts += [text[done:at], instead]
+    for start, (end, replacement) in sorted(replacements(text, form, guard=guard).items()):
+        parts += [text[done:start], replacement]
         done = end
     return "".join((*parts, text[done:]))
 
 
 def goes_on(text: str, *, at_line: bool) -> bool:
-    """Whether what follows `text` without a line break still begins a line; `at_line` says whether the text does."""
+    """True if text that follows `text` without a line break begins a line as a reader sees it.
+
+    It does if `text` ends a line, or has no word in its last line: quote marks or a bullet don't keep a form from being
+    read. `at_line` says that `text` begins a line itself.
+    """
     last = text[text.rfind("\n") + 1 :].splitlines(keepends=True)[-1:] or [text[-1:]]
     if last[0] and last[0][-1] in f"\n{_BREAKS}":
         return True

@@ -1,6 +1,6 @@
-"""What the model is told about a context: the system prompt of each style and language, and the messages.
+"""Prompts around a context: the system prompt by style and language, and the user message.
 
-The sentences are those of the language, and the one about citing is chosen by the format.
+All sentences come from the record of the language. The record of the format chooses the one on citing.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ctxassembly.wording.languages import LANGUAGES, language_of
 _PLACES = ("{context}", "{question}")
 _PLACE = re.compile(r"(\{context\}|\{question\})")
 STYLES = ("grounded", "strict", "soft")
-NOT_ENOUGH: Mapping[str, str] = {code: each.not_enough for code, each in LANGUAGES.items()}
-"""What a strict answer says, word for word, where the context has none, by language."""
+NOT_ENOUGH: Mapping[str, str] = {code: language.not_enough for code, language in LANGUAGES.items()}
+"""The sentence of a strict answer if the context has none, word for word, by language."""
 
 
 def system_prompt(
@@ -29,15 +29,23 @@ def system_prompt(
     supplement: bool = False,
     extra_rules: Sequence[str] = (),
 ) -> str:
-    """The rules that an answer keeps to, one a line.
+    """The rules for an answer, one a line.
 
-    Grounded: the context alone, saying so where it does not suffice. Strict: nothing inferred either, else
-    `NOT_ENOUGH` and no more. Soft: the context first, general knowledge may clarify. Labels are asked for if the format
-    `form` shows them; a supplement is spoken of if there is one. `extra_rules` come last.
+    "grounded" answers from the context alone, and says so if the context doesn't suffice. "strict" infers nothing
+    either: it answers from the text, or with `NOT_ENOUGH` and no more. "soft" puts the context first, and general
+    knowledge may clarify. The rules ask for labels if the format `form` shows them, and speak of a supplement if there
+    is one. `extra_rules` come last.
+
+    >>> print(system_prompt("grounded", form="minimal"))
+    Answer the question on the basis of the context that comes with it.
+    - Use only what the context says.
+    - If the context does not suffice, say so and say what is missing.
+    - Write no reference marks.
+    - Be concise.
 
     Raises:
         ConfigError: an unknown style or language.
-        InputError: a rule is no text.
+        InputError: a rule is not a string.
     """
     words = language_of(language)
     sections = {
@@ -67,18 +75,27 @@ def user_prompt(
     extra_instructions: str | None = None,
     template: str | None = None,
 ) -> str:
-    """The context, then the question under a line of dashes, then `extra_instructions`.
+    r"""The context, then the question under a line of dashes, then `extra_instructions`.
 
-    Or what a `template` makes of {context} and {question}, each there once. Of its other words those that aren't ours
-    are not guarded: a document may have the same.
+    With a `template`, its text with {context} and {question} filled in, each of which it has once. Documents may repeat
+    the template's own words: only our words are guarded.
 
-    An assembled context holds no such line and no section word but these. The question and the instructions come last
-    and are not looked at: they are the words of whoever asks, code and all, and what they say is said to the model in
-    any case. Whoever doesn't trust a question beyond that should not let it cite for others.
+    An assembled context has no other line of dashes, and none of our section words. The question and the instructions
+    stand as they are, unguarded: they are the caller's own words to the model. Don't send questions of people whose
+    instructions the model must not follow.
+
+    >>> print(user_prompt("[1] Source: gastro.pdf\nDrink water.", "May I drink?"))
+    Context:
+    [1] Source: gastro.pdf
+    Drink water.
+    <BLANKLINE>
+    ---
+    <BLANKLINE>
+    Question: May I drink?
 
     Raises:
         ConfigError: an unknown language, or a template without one of the two.
-        InputError: the question or the instructions are no text.
+        InputError: the question or the instructions are not strings.
     """
     words = language_of(language)
     for name, value in (("question", question), ("extra_instructions", extra_instructions or "")):

@@ -6,6 +6,8 @@ import pytest
 
 from builders import decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, aassemble, assemble
+from ctxassembly.assembly.call import Call, Services
+from ctxassembly.assembly.flow import assemble_flow
 from ctxassembly.errors import CtxAssemblyError, StoreError
 from stopwatch import grows_less, takes_less
 from strategies import words
@@ -150,11 +152,8 @@ def test_disabled_keeps_to_the_budget(granularity: str):
 
 def test_the_trace_counts_what_each_stage_did():
     ticks = iter(range(1_000))
-    from ctxassembly.assembly.flow import assemble_flow
-
-    flow = assemble_flow(
-        hits_of([A[5], A[5], B[3]]), None, query="?", can_fetch=False, clock=lambda: float(next(ticks))
-    )
+    call = Call(hits_of([A[5], A[5], B[3]]), query="?")
+    flow = assemble_flow(call, Services(), lambda: float(next(ticks)))
     with pytest.raises(StopIteration) as end:
         next(flow)
     context = end.value.value

@@ -11,6 +11,7 @@ import pytest
 
 from builders import hits_of, words_of
 from ctxassembly import aassemble, assemble
+from ctxassembly.assembly.call import Services
 from ctxassembly.calls import is_async
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.drivers import assemble as drive
@@ -106,8 +107,8 @@ async def test_a_model_whose_answers_are_read_stays_what_it_is():
 async def test_both_drivers_hand_the_request_to_the_model_and_the_answers_to_the_flow(monkeypatch):
     """With a flow that compresses and nothing else."""
 
-    def flow(hits: Any, config: Any, *, can_compress: bool, **_: Any) -> Generator[Any, Any, Any]:
-        answers = (yield REQUEST) if can_compress else []
+    def flow(call: Any, services: Services, clock: Any) -> Generator[Any, Any, Any]:
+        answers = (yield REQUEST) if services.can_compress else []
         return list(answers)
 
     monkeypatch.setattr(drive, "assemble_flow", flow)

@@ -10,10 +10,12 @@ import pytest
 
 from ctxassembly import AssemblyConfig, MetadataKeys, TokenBudget
 from ctxassembly.errors import ConfigError, CtxAssemblyError
+from ctxassembly.wording.formats import FORMATS as OWN
+from ctxassembly.wording.languages import LANGUAGES
 
 WHOLE = "an integer"
 ORDERS = "one of 'documents', 'relevance', 'edges', 'interleaved', 'document_order', 'reverse', 'stable'"
-FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a function from Heading to str"
+FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,7 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("encoding", "the name of a tiktoken encoding or a function str -> int", ["", None, 7]),
         ("granularity", "one of 'document', 'passage', 'chunk', 'sentence', 'auto'", ["page", "Chunk", None, 1]),
         ("choose_by", "one of 'query', 'rank'", ["score", None]),
+        ("function_words", "a collection of words, or None", [7, "", "?", ("what", ""), (7,), {"a": 1}]),
         ("pool_window", "an integer from 0 to 16", [-1, 17, 3.0, True]),
         ("stop_below", "a number from 0 to 1, or None", [-0.1, 1.1, "0.5", float("nan"), True]),
         ("at_edge", "one of 'skip', 'stop', 'truncate'", ["cut", None]),
@@ -43,7 +46,7 @@ FORMATS = "one of 'numbered', 'source', 'xml', 'grouped', 'minimal', or a functi
         ("min_overlap_chars", "an integer of at least 0", [-1, 20.0, "20", None]),
         ("max_overlap_chars", "an integer of at least 21", [0, 20, 350.0, "350"]),
         ("format", FORMATS, ["markdown", None, ["xml"]]),
-        ("language", "one of 'en', 'nl', 'de', 'fr', 'es'", ["it", "NL", None, ["de"]]),
+        ("language", f"one of {str([*LANGUAGES])[1:-1]}", ["xx", "NL", None, ["de"]]),
         ("separator", "one of 'blank', 'rule'", ["---", None]),
         ("header_keys", "a tuple of metadata keys", [None, 7, ("",), (7,)]),
         ("supplement_separator", "one line of text without {}, or None", ["", "a\nb", "{}", 3]),
@@ -95,8 +98,8 @@ def test_the_table_above_has_every_parameter():
         ("choose_by", ["query", "rank"]),
         ("pool_window", [None, 0, 16]),
         ("stop_below", [None, 0, 0.5, 1]),
-        ("format", ["numbered", "source", "xml", "grouped", "minimal", str]),
-        ("language", ["en", "nl", "de", "fr", "es"]),
+        ("format", [*OWN, str]),
+        ("language", [*LANGUAGES]),
         ("separator", ["blank", "rule"]),
         ("header_keys", [(), ("author", "a.b")]),
         ("supplement_gate", [None, bool]),
@@ -111,6 +114,7 @@ def test_the_table_above_has_every_parameter():
         ("semantic_threshold", [0.01, 0.85, 1.0]),
         ("prefer", ["score", "newest"]),
         ("on_store_error", ["degrade", "raise"]),
+        ("function_words", [None, (), ("explain", "what")]),
         ("summary_key", [("chunk_metadata.page_summary",), ("page_summary", "summary")]),
     ],
 )
@@ -134,6 +138,16 @@ def test_a_config_is_frozen_and_equal_by_value():
     with pytest.raises(FrozenInstanceError):
         config.window = 2  # type: ignore[misc]
     assert config == AssemblyConfig(window=1, keys=MetadataKeys())
+
+
+@pytest.mark.parametrize(
+    "given", [["What", "leg UIT"], {"what", "leg", "uit"}, "what? Leg uit!", frozenset({"leg", "uit", "WHAT"})]
+)
+def test_function_words_are_kept_as_words_of_a_query_are(given: Any):
+    config = AssemblyConfig(function_words=given)
+    assert config == AssemblyConfig(function_words=("leg", "uit", "what"))
+    assert config.function_words == ("leg", "uit", "what")
+    assert hash(config) == hash(AssemblyConfig(function_words=["what", "uit", "leg"]))
 
 
 @pytest.mark.parametrize(
@@ -190,9 +204,11 @@ def test_zones_that_leave_nothing_name_what_they_take():
         ({"granularity": "sentence"}, "at_edge", "truncate"),
         ({"granularity": "sentence"}, "compress", "llm"),
         ({"granularity": "document"}, "stop_below", 0.5),
+        ({"granularity": "document"}, "function_words", ("what",)),
         ({"granularity": "document"}, "pool_window", 3),
         ({"granularity": "passage"}, "pool_window", 0),
         ({"choose_by": "rank"}, "stop_below", 0),
+        ({"choose_by": "rank"}, "function_words", ()),
         ({"choose_by": "rank"}, "pool_window", 3),
     ],
 )

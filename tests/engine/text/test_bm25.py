@@ -30,6 +30,16 @@ def test_a_word_within_another_weighs_what_it_is_rarer():
     assert bm25.weight(["long", "stem"]) == pytest.approx(alone.weight(["long"]))
 
 
+def test_factors_multiply_what_a_word_weighs_alone():
+    """A stem that other words have, too, keeps its weight, and the long word within adds half of what it added."""
+    found, within = [["long", "stem"], ["stem"], ["stem"], []], {"long": "stem"}
+    plain = Bm25(found, within=within)
+    bm25 = Bm25(found, {"long": 0.5, "unknown": 0.5}, within)
+    assert bm25.weight(["stem"]) == plain.weight(["stem"])
+    assert bm25.weight(["long"]) == plain.weight(["long"]) / 2 > 0
+    assert bm25.best == max(bm25.weight(["stem"]), bm25.weight(["long"]))
+
+
 def test_of_two_that_say_the_same_the_shorter_one_is_better():
     short, long = Bm25(FOUND).scores([(["rare"], 10), (["rare"], 40)])
     assert short > long

@@ -152,3 +152,18 @@ def test_a_copy_of_a_compressed_chunk_is_a_duplicate_of_it():
     assert decision(context, "said").outcome == "compressed"
     decided = decision(context, "copy")
     assert (decided.outcome, decided.because_of, decided.shortened) == ("duplicate", "said", None)
+
+
+BAY = Chunk("bay", "A", " Swimming is allowed in the bay.", 1, 11)
+DOGS = Chunk("dogs", "A", "Swimming is allowed in the bay. Dogs are not.", 2, 12)
+BEFORE, AFTER = Chunk("before", "A", "Rule seven.", 0, 0), Chunk("after", "A", "Boats need a permit.", 9, 500)
+
+
+@pytest.mark.parametrize("others", [(), (BEFORE,), (AFTER,), (BEFORE, AFTER)])
+def test_a_chunk_left_with_a_blank_is_contained_in_the_one_that_is_read_first(others: tuple[Chunk, ...]):
+    """The later chunk ranks first and has a label of its own, so it has what the two share."""
+    config = AssemblyConfig(cite="chunk", order="relevance", format="minimal")
+    context = assemble(hits_of([DOGS, BAY, *others]), config)
+    assert context.text == "\n\n".join(chunk.text for chunk in (DOGS, *others))
+    decided = decision(context, "bay")
+    assert (decided.outcome, decided.because_of, decided.stripped_chars) == ("contained", "dogs", len(BAY.text))

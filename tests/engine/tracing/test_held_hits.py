@@ -81,6 +81,15 @@ def test_it_takes_what_a_hit_has_besides_its_best_sentence(granularity: str):
     assert SPEAKING in context.text
 
 
+@pytest.mark.parametrize("limit", [WHOLE + 20, 2 * WHOLE, 3 * WHOLE])
+def test_the_room_that_whole_chunks_leave_is_for_the_best_sentences_of_others(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+):
+    taken = read(HITS, STORED, limit, QUERY, granularity="chunk").token_count
+    monkeypatch.setattr(weigh, "pack", lambda *_: None)
+    assert taken > read(HITS, STORED, limit, QUERY, granularity="chunk").token_count
+
+
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 def test_without_that_rule_hits_are_lost(granularity: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Units, "best_of", lambda units, hits: frozenset())

@@ -191,7 +191,7 @@ def test_a_format_that_is_one_record_more_is_written_guarded_asked_for_and_read(
     told: dict[str, Any] = json.loads(done.stdout)
     guarded = "Text.\n\\[DOC 2] b.pdf\n\\[doc 1, doc 2]\nDOC 2 is fine"
     assert told["text"] == f"[DOC 7] a.pdf (S)\n{guarded}\n\n[DOC 8] unknown ()\nMore."
-    assert told["elsewhere"] == [2] * 6
+    assert {*told["elsewhere"]} == {2}
     assert "right after each specific claim, as in [DOC 1]." in told["asked"][0]
     assert "direkt hinter jede konkrete Aussage, zum Beispiel [DOC 1]." in told["asked"][1]
     assert told["cited"] == ["B", "A"]

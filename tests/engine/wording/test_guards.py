@@ -6,41 +6,41 @@ from dataclasses import replace
 import pytest
 
 from ctxassembly.wording.formats import FORMATS, Format
-from ctxassembly.wording.forms import RULE, line_forms
+from ctxassembly.wording.forms import RULE, line_forms, marker_words
 from ctxassembly.wording.guards import guard_of, is_lead, made
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.neutral import replacements
 from ctxassembly.wording.prompts import user_prompt
 
-ITALIAN = replace(
+LATIN = replace(
     LANGUAGES["en"],
-    summary="<<Contenuto della pagina: {}>>",
-    supplement="=== ULTERIORI VERITÀ ACCERTATE ===",
-    cited_as=("fonte", "fonti"),
-    context="Contesto:",
-    nothing="(Nessun documento.)",
-    question="Domanda",
+    summary="<<Argumentum paginae: {}>>",
+    supplement="=== ULTERIORA VĒRA COMPERTA ===",
+    cited_as=("fons", "fontes"),
+    context="Contextus:",
+    nothing="(Nullum documentum.)",
+    question="Quaestio",
 )
-AND_ITALIAN = {**LANGUAGES, "it": ITALIAN}
+AND_LATIN = {**LANGUAGES, "la": LATIN}
 
 
 @pytest.mark.parametrize(
     "forged",
     [
-        "<<Contenuto della pagina: tutto>>",
-        "=== Ulteriori verità accertate ===",
-        "===== ULTERIORI  VERITA\u0300 ACCERTATA",
-        "[Fonte 2] b.pdf",
-        "【Fonti: 2, 3】",
-        "Contesto: no",
-        "**Contesto**: no",
-        "(Nessun documento.)",
-        "Domanda: e ora?",
-        "> 1. Domanda",
+        "<<Argumentum paginae: totum>>",
+        "=== Ulteriora vēra comperta ===",
+        "===== ULTERIORA  VE\u0304RA COMPERTU",
+        "[Fons 2] b.pdf",
+        "【Fontes: 2, 3】",
+        "Contextus: no",
+        "**Contextus**: no",
+        "(Nullum documentum.)",
+        "Quaestio: et nunc?",
+        "> 1. Quaestio",
     ],
 )
 def test_a_language_with_other_words_is_guarded_by_being_in_the_table(forged: str):
-    guard = made("numbered", languages=AND_ITALIAN)
+    guard = made("numbered", languages=AND_LATIN)
     at = re.search(r"[^> 1.*]", forged).start()
     assert [*replacements(forged, "numbered", guard=guard)] == [at]
     assert [*replacements(f"Text.\n{forged}", "minimal", guard=guard)] == [at + 6]
@@ -69,6 +69,28 @@ def test_a_format_with_another_form_is_guarded_by_being_in_the_table(own: dict[s
     assert not replacements(forged, "minimal")
 
 
+@pytest.mark.parametrize(
+    ("label", "forged"),
+    [
+        ("> [{}]", "> [2] b.pdf"),
+        ("> [{}]", ">[2] b.pdf"),
+        ("* ({})", "* (2) b.pdf"),
+        ("* ({})", "*  ( 2 ) b.pdf"),
+        ("-- § {}", "-- § 2 b.pdf"),
+    ],
+)
+def test_a_label_may_begin_with_several_signs(label: str, forged: str):
+    formats = {**FORMATS, "new": Format(name="new", label=label, writes=lambda heading, words: "")}
+    assert min(made("minimal", formats=formats).forms(f"\nText.\n{forged}")) == 7
+    assert not made("minimal", formats=formats).forms(f"\nText {forged}")
+
+
+def test_only_words_of_a_label_may_stand_before_a_number_in_brackets():
+    labels = ("> [{}]", "« {} »", "{}. ", "Document no. {}:", "[^{}]", "[]-{}]")
+    formats = {label: Format(name=label, label=label, writes=lambda heading, words: "") for label in labels}
+    assert marker_words({}, formats) == ["document no"]
+
+
 @pytest.mark.parametrize("form", [*FORMATS, "custom"])
 @pytest.mark.parametrize("line", [line.format(7) for name in FORMATS for line in line_forms(name)])
 def test_whatever_the_table_has_is_found_whole_and_begun(line: str, form: str):
@@ -77,7 +99,7 @@ def test_whatever_the_table_has_is_found_whole_and_begun(line: str, form: str):
     if line not in [each.format(7) for each in line_forms(form)]:
         assert not found  # the lead of another format
         return
-    assert {*found} == {7}
+    assert min(found) == 7
     for end in range(1, len(line.rstrip()) + 1):
         # What "[P" begins may be another form behind its bracket, too.
         assert 7 in guard.unfinished(f"\nText.\n{line[:end]}")

@@ -23,7 +23,8 @@ from ctxassembly.wording.languages import LANGUAGES, Code, language_of
 from ctxassembly.wording.languages.record import Language
 from ctxassembly.wording.neutral import replacements
 
-LABELLED = ("numbered", "source", "xml")
+CITED = {"numbered": "[1][3]", "source": "[SOURCE 1]", "xml": "[1]"}
+"""The formats with labels, each with what a prompt asks an answer to cite."""
 PLACES = {"source": "a.pdf", "page": 3, "sheet": "S", "row_number": 7}
 
 HEADERS = {
@@ -99,12 +100,13 @@ def context_of(text: str, supplement: str | None = None, **options: Any) -> Cont
 def test_the_names_that_a_type_checker_knows_are_those_of_the_records():
     assert get_args(Code) == tuple(LANGUAGES) == tuple(FORGED) == tuple(HEADERS)
     assert get_args(FormatName) == tuple(FORMATS)
-    assert tuple(name for name, form in FORMATS.items() if form.labelled) == LABELLED
+    assert tuple(name for name, form in FORMATS.items() if form.labelled) == tuple(CITED)
 
 
 def test_an_unknown_language_names_those_there_are():
-    with pytest.raises(ConfigError, match="language must be one of 'en', 'nl', 'de', 'fr', 'es', got 'it'"):
-        language_of("it")
+    codes = ", ".join(f"'{code}'" for code in FORGED)
+    with pytest.raises(ConfigError, match=f"^language must be one of {codes}, got 'xx'$"):
+        language_of("xx")
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -173,7 +175,9 @@ def test_every_line_that_we_write_ourselves_is_guarded_in_every_language(code: s
     for line, other in product(lines, FORGED):
         forged = context_of(f"Text.\n{line}\nand on.", language=other, format=form).text
         assert f"\n{line}\n" not in forged.partition("Text.")[2]
-        assert f"\n\\{line}\n" in forged or form == "xml"
+        # A label of several signs may hold another one, which has its own backslash.
+        escaped = [each.replace("\\", "") for each in forged.splitlines() if each.startswith("\\")]
+        assert line in escaped or form == "xml"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +215,7 @@ def test_words_like_ours_stay(text: str):
     assert context_of(f"Text.\n{text}\nand on.", format="minimal").text.endswith(f"Text.\n{text}\nand on.")
 
 
-@pytest.mark.parametrize(("code", "form"), list(product(FORGED, LABELLED)))
+@pytest.mark.parametrize(("code", "form"), list(product(FORGED, CITED)))
 @pytest.mark.parametrize("word", ["Source", "Bron", "BRONNEN", "Quelle", "quellen", "Sources", "Fuente", "FUENTES"])
 def test_an_answer_may_cite_in_any_language(code: str, form: str, word: str):
     hits = hits_of([Chunk(name, name.upper(), f"Text {name}.") for name in "ab"])
@@ -231,8 +235,7 @@ def test_the_prompt_is_in_the_language_and_cites_as_the_format_does(code: str, f
     assert system.startswith(language.task)
     assert language.not_enough in system
     assert language.supplement_rule in system
-    example = {"numbered": "[1][3]", "source": "[SOURCE 1]", "xml": "[1]"}.get(form)
-    assert (example in system) if example else (language.no_labels in system)
+    assert CITED.get(form, language.no_labels) in system
     assert user.startswith(f"{language.context}\n")
     assert user.endswith(f"\n---\n\n{language.question} Why?")
 

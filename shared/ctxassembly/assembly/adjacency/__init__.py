@@ -1,1 +1,1 @@
-"""How one chunk continues another: by index, links, offsets, or overlap."""
+"""Evidence that one chunk continues another: indexes, links, offsets, and overlap of the texts."""

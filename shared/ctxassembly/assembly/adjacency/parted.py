@@ -1,7 +1,8 @@
-"""Ids and indexes that chunks with different texts share: such chunks are told apart, and none is lost.
+"""Ids and indexes that several texts share: their chunks are told apart, and none is lost.
 
-A splitter copies the metadata of what it cuts, two stores both count from 0, a file is stored anew beside its old
-version. An index that several texts have says about where they stand, but not what adjoins them.
+A splitter copies the metadata of the text it cuts, two stores both count from 0, a new version of a file is stored
+beside the old one. A shared id gets a suffix that no database allows. A shared index is doubtful: it says about where
+the chunks stand, but not what adjoins them.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from ctxassembly.assembly.adjacency.offsets import part_of
 from ctxassembly.data.chunks import Chunk, Origin
 
 _APART = "\0"
-"""Between an id and what tells it from the same one of another chunk: databases have no such id."""
+"""Separates an id from the suffix that tells it from the same id of another chunk; databases have no such id."""
 
 
 def known_as(known: Mapping[str, Chunk], chunk_id: str, document_id: str) -> Chunk | None:
-    """The chunk with that id in the document; one of another document may have the same id."""
+    """The chunk of the document that is known under that id; one of another document may have the same."""
     found = known.get(chunk_id)
     if found is None or found.document_id == document_id:
         return found
@@ -26,7 +27,7 @@ def known_as(known: Mapping[str, Chunk], chunk_id: str, document_id: str) -> Chu
 
 
 def by_id(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
-    """`chunks` by what they are known as; of those of one document that share an id the first one."""
+    """`chunks` by the name that they are known under; of several in one document with the same id, the first."""
     known = {chunk.id: chunk for chunk in reversed(chunks)}
     if len(known) < len(chunks):
         for chunk in chunks:
@@ -36,13 +37,14 @@ def by_id(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
 
 
 def name_in(chunk_id: str, document_id: str) -> str:
-    """What the chunk is known as if one of another document has its id."""
+    """The name that a chunk is known under if one of another document has its id."""
     return f"{chunk_id}{_APART}{document_id}"
 
 
 def with_own_ids(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
-    """`chunks` in which no two of a document share an id unless they share their text; the first one keeps it."""
+    """`chunks` with an id of its own for each text of a document; the first one keeps the shared id."""
     first: dict[tuple[str, str], Chunk] = {}
+    # Nearly always no id is shared: then nothing is copied.
     if all(
         (same := first.setdefault((chunk.document_id, chunk.id), chunk)) is chunk or same.text == chunk.text
         for chunk in chunks
@@ -58,9 +60,9 @@ def with_own_ids(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
 
 
 def with_doubtful_places(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
-    """`chunks`, those of different texts that share an index of their document with that said in their origin.
+    """`chunks`, with `shares_index` set in the origin of those whose index other texts of their document have, too.
 
-    The offsets of such chunks then count in a part of its own: a splitter counts them in what it cut.
+    Their offsets then count in a part named by the index, since a splitter counts them in the text that it cut.
     """
     first: dict[tuple[str, int], Chunk] = {}
     doubtful = {
@@ -81,30 +83,32 @@ def _doubted(chunk: Chunk) -> Chunk:
 
 
 def is_doubtful(chunk: Chunk) -> bool:
-    """Whether its index says only about where it stands."""
+    """True if other texts have its index, which then only says about where it stands."""
     return chunk.origin is not None and chunk.origin.shares_index
 
 
-def spread(chunks: Iterable[Chunk], places: Mapping[str, int]) -> Mapping[str, int]:
-    """The `places` of one document's chunks, by id, with a place for each of those that share an index.
+def spread(chunks: Iterable[Chunk], positions: Mapping[str, int]) -> Mapping[str, int]:
+    """The `positions` of one document's chunks, by id, with a position for each chunk that shares an index.
 
-    Only where each has an offset of its own: nothing else tells their order.
+    Chunks of one index are spread only if each has an offset of its own: nothing else tells their order.
     """
     sharing: dict[int, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
         if is_doubtful(chunk):
-            sharing[places[chunk.id]].append(chunk)
+            sharing[positions[chunk.id]].append(chunk)
+    # The order of chunks of one index, and the positions that they take beyond the one they share.
     steps: dict[str, int] = {}
     added: Counter[int] = Counter()
-    for place, members in sharing.items():
+    for position, members in sharing.items():
         starts = sorted({chunk.start for chunk in members if chunk.start is not None})
         if len(starts) == len({chunk.id for chunk in members}) and None not in [chunk.start for chunk in members]:
             steps |= {chunk.id: starts.index(chunk.start or 0) for chunk in members}
-            added[place] = len(starts) - 1
+            added[position] = len(starts) - 1
     if not steps:
-        return places
+        return positions
+    # All that stands behind moves on by the positions added before it.
     shift, moved = 0, dict[int, int]()
-    for place in sorted(set(places.values())):
-        moved[place] = place + shift
-        shift += added[place]
-    return {chunk_id: moved[place] + steps.get(chunk_id, 0) for chunk_id, place in places.items()}
+    for position in sorted(set(positions.values())):
+        moved[position] = position + shift
+        shift += added[position]
+    return {chunk_id: moved[position] + steps.get(chunk_id, 0) for chunk_id, position in positions.items()}

@@ -1,13 +1,19 @@
-"""Where the chunks of one document stand: consecutive places are adjacent chunks, all others are apart.
+"""Positions of the chunks of one document: adjacent chunks get consecutive numbers, all others are far apart.
 
-An index says it outright. Without one, adjacent is what is linked, what goes on or overlaps by offsets that the text
-bears out, and, where the store is known to have nothing between, what comes next on a page or begins the next page.
-What was retrieved together is not adjacent for that.
+An index is a position. Without one, two chunks are adjacent on evidence alone:
+- a link joins them;
+- the second goes on where the first ends, or overlaps it, by offsets that the text bears out;
+- the second comes next on the page, or begins the next page, and the store is known to have nothing between.
+Chunks that were merely retrieved together are not adjacent: text that nobody has seen may stand between.
+
+Chunks joined by links make chains. The chains are ordered by page, then part by part, each by offset; then neighbouring
+chunks of that order are numbered one apart where there is evidence, `CHAIN_GAP` apart where there is none.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -19,18 +25,18 @@ from ctxassembly.data.chunks import Chunk, PartName
 from ctxassembly.settings.config import MAX_POOL_WINDOW
 
 CHAIN_GAP = MAX_POOL_WINDOW + 1
-"""Positions left free between runs of chunks whose distance is unknown: too far apart to be neighbours."""
+"""Positions left free between chunks whose distance is unknown: too far apart to be neighbours."""
 _DIGITS = 9
-"""A page with more is no number to reckon with."""
+"""A page number with more digits is none to reckon with."""
 
 
 class Answered(NamedTuple):
-    """What the store is known to have told of, so that what it didn't name isn't there."""
+    """The documents and surroundings of which the store told all: what it didn't return isn't there."""
 
     whole: Collection[str] = ()
-    """The documents that it gave whole, by what it calls them."""
+    """The lookup ids of the documents that it returned whole."""
     beside: Collection[str] = ()
-    """The chunks beside which it gave all that is within `reach`, by id."""
+    """The ids of the chunks around which it returned all within `reach`."""
     reach: int = 0
 
 
@@ -40,21 +46,22 @@ def positions(
     pages: Sequence[str] = (),
     answered: Answered = Answered(),  # noqa: B008 - it never changes
 ) -> dict[str, int]:
-    """The place of each chunk of one document, by chunk id: consecutive places are adjacent chunks.
+    """The position of each chunk of one document, by chunk id: adjacent chunks get consecutive ones.
 
-    The index where there is one, without the `empty` ones: what has no text leaves no gap. All others follow, ordered
-    by page and offset as far as these are known, and as handed in where they aren't. `pages` are the names under which
-    metadata have a page's number. A chunk that lies in another one has its place.
+    An index is the position, less the `empty` indexes before it: a chunk without text leaves no gap. Chunks without an
+    index follow, by page and offset as far as these are known, else in the order given. A chunk that lies in another
+    one has its position. `pages` are the metadata keys of a page's number.
     """
-    placed = {
-        chunk.id: chunk.index - sum(at < chunk.index for at in empty) for chunk in chunks if chunk.index is not None
-    }
+    blank = sorted(empty)
+    placed = {chunk.id: chunk.index - bisect_left(blank, chunk.index) for chunk in chunks if chunk.index is not None}
     others = [chunk for chunk in chunks if chunk.index is None] if len(placed) < len(chunks) else []
     if not others:
         return placed
     page = page_name(others, pages)
-    ordered = [(chunk, bool(step)) for run in _in_order(_runs(others), page) for step, chunk in enumerate(run)]
+    # Each chunk of a chain but the first is linked to the one before; the first needs other evidence.
+    ordered = [(chunk, bool(step)) for chain in _in_order(_chains(others), page) for step, chunk in enumerate(chain)]
     told = _told([chunk for chunk, _ in ordered], answered)
+    # Far behind all that have an index: nothing says where between them they belong.
     at = max(placed.values(), default=-CHAIN_GAP) + CHAIN_GAP
     last: Chunk | None = None
     for number, (chunk, linked) in enumerate(ordered):
@@ -70,7 +77,7 @@ def positions(
 
 
 def page_name(chunks: Iterable[Chunk], names: Sequence[str]) -> str | None:
-    """The name under which all of `chunks` have the number of their page; the number before the label."""
+    """The name under which all of `chunks` have a page number; a number is preferred to a label."""
     parts = [dict(part_of(chunk)) for chunk in chunks]
     for name in sorted(names, key=lambda name: "label" in name):
         if parts and all(_number(part.get(name)) is not None for part in parts):
@@ -79,73 +86,76 @@ def page_name(chunks: Iterable[Chunk], names: Sequence[str]) -> str | None:
 
 
 def contained(candidates: Sequence[Candidate]) -> dict[int, Candidate]:
-    """For each candidate without an index that lies in another of its document (by key) the one that it lies in."""
+    """The candidate that contains it, for each one without an index that lies in another of its document; by key."""
     by_part: dict[tuple[str, PartName], list[tuple[int, int, Candidate]]] = defaultdict(list)
-    for each in candidates:
-        if each.chunk.index is None and (at := offset_of(each.chunk)) is not None:
-            members = by_part[each.chunk.document_id, part_of(each.chunk)]
-            members.append((at, -len(each.chunk.text), each))
+    for candidate in candidates:
+        chunk = candidate.chunk
+        if chunk.index is None and (at := offset_of(chunk)) is not None:
+            by_part[chunk.document_id, part_of(chunk)].append((at, -len(chunk.text), candidate))
     found: dict[int, Candidate] = {}
     for members in by_part.values():
+        # By their beginnings, the longer first: a chunk can only lie in the one that reaches farthest so far.
         farthest: Candidate | None = None
-        for _, _, each in sorted(members, key=lambda member: member[:2]):
-            if farthest is not None and lies_in(each.chunk, farthest.chunk):
-                found[each.key] = farthest
-            elif farthest is None or _end(each.chunk) >= _end(farthest.chunk):
-                farthest = each
+        for _, _, candidate in sorted(members, key=lambda member: member[:2]):
+            if farthest is not None and lies_in(candidate.chunk, farthest.chunk):
+                found[candidate.key] = farthest
+            elif farthest is None or _end(candidate.chunk) >= _end(farthest.chunk):
+                farthest = candidate
     return found
 
 
 def is_covered(chunk: Chunk, others: Iterable[Chunk]) -> bool:
-    """Whether the middle of `chunk` lies in any of `others` by the offsets: then it is of another text than they are.
+    """True if the middle of `chunk` lies in any of `others` by the offsets: then it is of another text.
 
-    Two tenants' files under one document id lie over each other; what one tenant may not read lies between.
+    The files of two tenants under one document id lie over each other, while a chunk of the same file that may not be
+    read lies between those that may.
     """
     if chunk.start is None:
         return True
     middle, part = chunk.start + len(chunk.text) // 2, part_of(chunk)
     return any(
-        each.start is not None and each.start <= middle < each.start + len(each.text) and part_of(each) == part
-        for each in others
+        other.start is not None and other.start <= middle < other.start + len(other.text) and part_of(other) == part
+        for other in others
     )
 
 
-def _in_order(runs: list[list[Chunk]], page: str | None) -> list[list[Chunk]]:
-    """The runs by page, then part by part, each by offset.
+def _in_order(chains: list[list[Chunk]], page: str | None) -> list[list[Chunk]]:
+    """The chains by page, then part by part, each part by offset.
 
-    Parts without a number come by their first offset. Where the offsets show that they begin anew they say nothing of
-    the order of the parts, which then come as handed in.
+    Parts without a page number come by their first offset. If the offsets show that they begin anew in each part, they
+    say nothing of the order of the parts, which then come as given.
     """
     by_page: dict[float, dict[PartName, list[tuple[float, list[Chunk]]]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs:
-        part = part_of(run[0])
-        begin = next((at for chunk in run if (at := offset_of(chunk)) is not None), math.inf)
-        by_page[_page(run[0], page)][part].append((begin, run))
-    found: list[list[Chunk]] = []
-    for _, parts in sorted(by_page.items()):
-        shares = [sorted(share, key=lambda each: each[0]) for share in parts.values()]
-        if len(shares) > 1 and not _begin_anew(shares):
-            shares.sort(key=lambda share: share[0][0])
-        found += [run for share in shares for _, run in share]
-    return found
+    for chain in chains:
+        part = part_of(chain[0])
+        begin = next((at for chunk in chain if (at := offset_of(chunk)) is not None), math.inf)
+        by_page[_page(chain[0], page)][part].append((begin, chain))
+    ordered: list[list[Chunk]] = []
+    for _, by_part in sorted(by_page.items()):
+        parts = [sorted(members, key=lambda member: member[0]) for members in by_part.values()]
+        if len(parts) > 1 and not _begin_anew(parts):
+            parts.sort(key=lambda members: members[0][0])
+        ordered += [chain for members in parts for _, chain in members]
+    return ordered
 
 
-def _begin_anew(shares: Iterable[Sequence[tuple[float, Sequence[Chunk]]]]) -> bool:
-    """Whether chunks of different parts lie over each other by their offsets, and aren't of one text."""
+def _begin_anew(parts: Iterable[Sequence[tuple[float, Sequence[Chunk]]]]) -> bool:
+    """True if chunks of different parts lie over each other by their offsets without being of one text."""
     spans = sorted(
-        ((begin, part, run) for part, share in enumerate(shares) for begin, run in share if begin < math.inf),
+        ((begin, part, chain) for part, members in enumerate(parts) for begin, chain in members if begin < math.inf),
         key=lambda span: span[:2],
     )
-    for (begin, part, run), (after, other, second) in pairwise(spans):
-        if part != other and after < begin + len(run[0].text) and not continues(run[0], second[0]):
+    for (begin, part, chain), (after, other, second) in pairwise(spans):
+        if part != other and after < begin + len(chain[0].text) and not continues(chain[0], second[0]):
             return True
     return False
 
 
 def _told(chunks: Sequence[Chunk], answered: Answered) -> set[int]:
-    """The places in `chunks`, which are in order, of those between which and the one before the store has nothing."""
+    """Indexes into the ordered `chunks` of those with nothing stored between them and the chunk before."""
     told: set[int] = set()
     for at, chunk in enumerate(chunks):
+        # All within its reach came, so nothing else is stored there.
         if chunk.id in answered.beside:
             told.update(range(at - answered.reach + 1, at + answered.reach + 1))
     by_id = {chunk.id: chunk for chunk in chunks}
@@ -156,7 +166,7 @@ def _told(chunks: Sequence[Chunk], answered: Answered) -> set[int]:
 
 
 def _comes_next(first: Chunk, second: Chunk, page: str | None, *, told: bool) -> bool:
-    """Whether `second` comes after `first` on its page, text between them or not, or begins the page after its own."""
+    """True if nothing is stored between the two, and `second` is later on the page or begins the page after."""
     if not told:
         return False
     if part_of(first) == part_of(second):
@@ -167,14 +177,15 @@ def _comes_next(first: Chunk, second: Chunk, page: str | None, *, told: bool) ->
 
 
 def _begins(chunk: Chunk, answered: Answered) -> bool:
-    """Whether it is known that nothing of its part comes before the first known chunk of it, if its offset says so."""
+    """True if nothing is stored before the first known chunk of a part, supposing that `chunk` is that one."""
     return chunk.lookup_id in answered.whole or chunk.prev_id is None
 
 
 def _ends(chunk: Chunk, known: Mapping[str, Chunk], answered: Answered) -> bool:
-    """Whether it is known that nothing of its part comes after the last known chunk of it."""
+    """True if nothing is stored behind the last known chunk of a part, supposing that `chunk` is that one."""
     if chunk.lookup_id in answered.whole:
         return True
+    # A missing link forward is an end only if links are kept at all: the chunk before links to this one.
     before = known.get(chunk.prev_id or "")
     return chunk.next_id is None and before is not None and before.next_id == chunk.id
 
@@ -185,7 +196,7 @@ def _page(chunk: Chunk, name: str | None) -> float:
 
 
 def _number(value: object) -> int | None:
-    """A page's number, however it is kept: JSON columns have "7" for 7."""
+    """A page's number in any form, as JSON columns have "7" for 7; None if it is no whole number."""
     if isinstance(value, str):
         return int(value) if value.isdecimal() and len(value) <= _DIGITS else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -197,22 +208,23 @@ def _end(chunk: Chunk) -> int:
     return (offset_of(chunk) or 0) + len(chunk.text)
 
 
-def _runs(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    """Maximal runs of chunks linked to each other, each in order, by their first chunk as handed in."""
+def _chains(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
+    """The longest chains of chunks linked to each other, each in order; the chains by their first chunk as given."""
     by_id = {chunk.id: chunk for chunk in chunks}
+    # Either side's link will do; that of the chunk behind wins.
     following = {chunk.id: chunk.next_id for chunk in chunks if chunk.next_id in by_id}
     following |= {chunk.prev_id: chunk.id for chunk in chunks if chunk.prev_id in by_id}
     followers = set(following.values())
-    runs: list[list[Chunk]] = []
+    chains: list[list[Chunk]] = []
     placed: set[str] = set()
     # Heads first; whatever is left then stands in a circle of links, which is cut where it is met.
     for chunk in sorted(by_id.values(), key=lambda chunk: chunk.id in followers):
-        run: list[Chunk] = []
+        chain: list[Chunk] = []
         at: str | None = chunk.id
         while at is not None and at not in placed:
             placed.add(at)
-            run.append(by_id[at])
+            chain.append(by_id[at])
             at = following.get(at)
-        if run:
-            runs.append(run)
-    return runs
+        if chain:
+            chains.append(chain)
+    return chains

@@ -1,1 +1,1 @@
-"""What stands: values for a query, and filling the budget."""
+"""Choosing: from candidates that may stand to those that do, by their value for a query and by the budget."""

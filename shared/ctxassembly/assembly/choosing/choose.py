@@ -1,19 +1,23 @@
-"""All that may be used -> what stands in the context.
+"""Choosing, from all usable candidates to those that stand.
 
-The part of the flow that may ask a language model: what it extracts from chunks that don't fit whole.
+Selection comes first (`selection.py`), with the answers of a language model if one compresses. Then the room that is
+left goes to duplicates of what was left out; where nothing fits at all, the best hit stands alone; and in the end
+sentences that two passages share are said once. It is the one place that takes a chosen layout for the context's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ctxassembly.assembly.choosing.chosen import Chosen
 from ctxassembly.assembly.choosing.compress import extract
-from ctxassembly.assembly.choosing.fill import shorten
-from ctxassembly.assembly.choosing.said_once import Chosen, for_budget, said_once
-from ctxassembly.assembly.choosing.selection import Selector
+from ctxassembly.assembly.choosing.filled import for_budget
+from ctxassembly.assembly.choosing.said_once import said_once
+from ctxassembly.assembly.choosing.selection import Selection, Selector
+from ctxassembly.assembly.choosing.shortened import shorten
 from ctxassembly.assembly.choosing.supplement import Supplemented
-from ctxassembly.assembly.duplicates.collapse import Duplicates
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.pieces import Header
 from ctxassembly.data.requests import CompressTexts
@@ -21,58 +25,89 @@ from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log
 
+SecondChances = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
+"""From those that stand and the keys of those without room to the duplicates of the latter that may stand now."""
+
 
 def choose(
     usable: Sequence[Candidate],
-    seen: Sequence[Candidate],
     selector: Selector,
     beside: Supplemented,
-    duplicates: Duplicates,
+    second_chances: SecondChances,
     lineage: Lineage,
     log: Log,
 ) -> Generator[CompressTexts, Sequence[Any], Chosen]:
-    """What stands of `usable`, best first, beside a supplement; `seen` are all candidates as they came."""
-    selection = selector.select(usable, beside)
-    if selector.config.compress == "llm" and selector.grain != "sentence" and selection.waiting:
-        room = selector.room(selection)
-        extracted = yield from extract(selection.waiting, room, selector.query, selector.config, log.notes)
-        selection = selector.select_again(selection, extracted)
-    layout, left_out, shortened = selection.layout, dict(selection.left_out), dict(selection.shortened)
+    """Choose of `usable`, best first, what stands beside a supplement."""
+    selection = yield from _selected(usable, selector, beside, log)
     log.notes += (*selection.notes, *selection.beside.notes)
-    usable = tuple(lineage.change(*each) for each in zip(usable, selection.candidates, strict=True))
-    taken = tuple(candidate for candidate in usable if candidate.key not in left_out)
-    # What the budget left out must not keep its duplicates out as well, unless filling has ended.
-    while selector.goes_on and (more := duplicates.second_chances(seen, taken, for_budget(left_out))):
-        again = selector.go_on(layout, more)
-        left_out |= again.left_out
-        shortened |= again.shortened
-        usable += more
-        taken = tuple(candidate for candidate in usable if candidate.key not in left_out)
-    if shortened:
-        taken = tuple(lineage.change(each, shortened.get(each.key, each)) for each in taken)
-    level = Header.FULL
-    best = shortened.get(usable[0].key) if usable else None
-    if best and best.shortened_by == "budget":
-        log.notes.append(_shortening(best, level, alone=len(taken) == 1))
-    elif usable and not taken:
-        without_room = for_budget(left_out)
-        hits = (candidate for candidate in usable if candidate.is_hit)
-        for hit in sorted(hits, key=lambda hit: hit.key not in without_room):
-            if alone := shorten(layout, hit):
-                short, level = alone
-                layout.take((short,))
-                taken = (lineage.change(hit, short),)
-                log.notes.append(_shortening(short, level, alone=True))
-                break
-    log.stage("budget", len(usable), len(taken))
-    whole = {each.key: each for each in usable if each.key in shortened}
-    usable = tuple(shortened.get(each.key, each) for each in usable)
-    chosen = Chosen(layout, level, selection.beside, usable, taken, left_out, {})
-    if selector.says_once and level is Header.FULL:
-        chosen = said_once(chosen, whole, selector, lineage)
-    if chosen.layout is not layout:
-        log.stage("repeats", len(taken), len(chosen.taken))
+    for before, after in zip(usable, selection.candidates, strict=True):
+        lineage.change(before, after)
+    if selector.goes_on:
+        selection = _with_duplicates(selection, selector, second_chances)
+    chosen = _alone(selection, lineage, log) or _standing(selection, lineage, log)
+    log.stage("budget", len(chosen.usable), len(chosen.taken))
+    if selector.says_once and chosen.level is Header.FULL:
+        whole = {candidate.key: candidate for candidate in selection.candidates if candidate.key in selection.shortened}
+        once = said_once(chosen, whole, selector, lineage)
+        if once.layout is not chosen.layout:
+            log.stage("repeats", len(chosen.taken), len(once.taken))
+        return once
     return chosen
+
+
+def _selected(
+    usable: Sequence[Candidate], selector: Selector, beside: Supplemented, log: Log
+) -> Generator[CompressTexts, Sequence[Any], Selection]:
+    """Select, and where a language model compresses, select again once it has read those that don't fit whole."""
+    selection = selector.select(usable, beside)
+    if selector.config.compress != "llm" or selector.grain == "sentence" or not selection.waiting:
+        return selection
+    room = selector.room(selection)
+    extracted = yield from extract(selection.waiting, room, selector.query, selector.config, log.notes)
+    return selector.select_again(selection, extracted)
+
+
+def _with_duplicates(selection: Selection, selector: Selector, second_chances: SecondChances) -> Selection:
+    """Offer the room that is left to the duplicates of those without room, until none of them is left.
+
+    What the budget left out must not keep its duplicates out as well, unless filling has ended.
+    """
+    while more := second_chances(selection.standing, for_budget(selection.left_out)):
+        filled = selector.go_on(selection.layout, more)
+        selection = replace(
+            selection,
+            layout=filled.layout,
+            candidates=(*selection.candidates, *more),
+            left_out=selection.left_out | filled.left_out,
+            shortened=selection.shortened | filled.shortened,
+        )
+    return selection
+
+
+def _standing(selection: Selection, lineage: Lineage, log: Log) -> Chosen:
+    """The selection as it is, and a note if the best hit is cut."""
+    short, candidates = selection.shortened, selection.candidates
+    taken = tuple(lineage.change(candidate, short.get(candidate.key, candidate)) for candidate in selection.standing)
+    best = short.get(candidates[0].key) if candidates else None
+    if best and best.shortened_by == "budget":
+        log.notes.append(_shortening(best, Header.FULL, alone=len(taken) == 1))
+    usable = tuple(short.get(candidate.key, candidate) for candidate in candidates)
+    return Chosen(selection.layout, Header.FULL, selection.beside, usable, taken, selection.left_out, {})
+
+
+def _alone(selection: Selection, lineage: Lineage, log: Log) -> Chosen | None:
+    """The best hit of which anything fits, below a shorter header, where nothing stands; else None."""
+    if selection.standing:
+        return None
+    without_room = for_budget(selection.left_out)
+    hits = (candidate for candidate in selection.candidates if candidate.is_hit)
+    for hit in sorted(hits, key=lambda hit: hit.key not in without_room):
+        if alone := shorten(selection.layout, hit):
+            short, level = alone
+            log.notes.append(_shortening(short, level, alone=True))
+            layout, taken = selection.layout.plus((short,)), (lineage.change(hit, short),)
+            return Chosen(layout, level, selection.beside, selection.candidates, taken, selection.left_out, {})
+    return None
 
 
 _WITHOUT = {

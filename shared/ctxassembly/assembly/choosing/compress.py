@@ -1,4 +1,4 @@
-"""Compression by a language model: what it is asked, and what of its answer is believed.
+"""Compression by a language model: its prompt, and the part of its answer that is believed.
 
 A model that is told to copy still rewrites, and a document can tell it what to write. So an answer only chooses: each
 of its sentences has to stand in the source, word for word, and what is kept are the source's own sentences around them.
@@ -23,9 +23,9 @@ from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.text.words import find_words, wording
 
 MOST_TEXTS = 16
-"""Texts that a model is asked about for one context: as many as may be waited for."""
+"""Texts that a model is asked about for one context at most: as many as one can wait for."""
 SENTENCE_TOKENS = 25
-"""Of an English sentence. More texts than sentences that there is room for needn't be asked about."""
+"""Tokens of an English sentence. No more texts are asked about than there is room for sentences."""
 
 PROMPT = """\
 Extract from the text below what helps to answer the question. Copy whole sentences from it word for word, in their \
@@ -39,26 +39,27 @@ Text:
 IRRELEVANT = "IRRELEVANT"
 
 _AROUND = " .,;:!?…。！？\"'`*_#>-•[]"
-"""What may differ at the ends of a sentence: its stop, a bullet before it, quotation marks around it, a gap's dots."""
+"""Characters that may differ at the ends of a sentence: its stop, a bullet, quotation marks, the dots of a gap."""
 _NUMBER = re.compile(r"\A\W*\d{1,3}[.)] ")
 """A model numbers what it lists."""
 
 
 class Extracted(NamedTuple):
-    """What came of a model's answers."""
+    """The choices that a model's answers make."""
 
     forms: dict[int, Candidate]
-    """What it chose, by the key of the candidate that it was asked about."""
+    """The candidates reduced to the sentences that it chose, by key."""
     irrelevant: frozenset[int]
-    """The keys of those in which it found nothing."""
+    """The keys of candidates in which it found nothing."""
 
 
 def extract(
     candidates: Sequence[Candidate], room: int, query: str | None, config: AssemblyConfig, notes: list[str]
 ) -> Generator[CompressTexts, Sequence[Any], Extracted]:
-    """What a model chooses from each of `candidates`, best first, for which there are about `room` tokens.
+    """Have a model choose from each of `candidates`, best first, for which there are about `room` tokens.
 
-    What isn't asked about, isn't answered or is refused is in neither of the results, and a note says so.
+    A candidate that isn't asked about, has no answer or one that is refused is in neither of the results; of the last
+    two a note says so.
 
     Raises:
         StoreError: an answer failed and `on_store_error="raise"`.
@@ -67,7 +68,7 @@ def extract(
         notes.append("compress: a language model needs a query, extractive instead")
         return Extracted({}, frozenset())
     asked = candidates[: max(1, min(MOST_TEXTS, room // SENTENCE_TOKENS))]
-    prompts = tuple(PROMPT.format(query=query, text=each.text, irrelevant=IRRELEVANT) for each in asked)
+    prompts = tuple(PROMPT.format(query=query, text=candidate.text, irrelevant=IRRELEVANT) for candidate in asked)
     try:
         answers: Sequence[Any] = yield CompressTexts(prompts, config.llm_timeout_seconds)
     except Exception as error:  # noqa: BLE001 - it stands in the place of each answer

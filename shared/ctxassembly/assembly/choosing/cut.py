@@ -1,4 +1,8 @@
-"""What may stand of a text that doesn't fit: some of its sentences, else its beginning up to a word or a character."""
+"""Parts of a text that doesn't fit: some of its sentences, else its beginning up to a word or a character.
+
+Every search here halves: a text of any length costs a few tries, each of which renders and counts. That is sound as
+long as a longer part counts more, which holds but for the odd token; the part that comes back was tried itself.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,9 @@ from typing import NamedTuple
 from ctxassembly.data.candidates import Candidate, Shortening
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import sentence_ends, tiles
+
+BestSentences = Callable[[Sequence[Candidate]], "Sequence[Sentence]"]
+"""Ranks the sentences of candidates that may stand where not all of them fit, best first."""
 
 _WORD_END = re.compile(r"\S(?=\s)")
 
@@ -26,11 +33,11 @@ class Sentence(NamedTuple):
 
 
 def sentences(candidate: Candidate) -> list[Sentence]:
-    """All that is kept of the candidate by sentences and lines, in order."""
+    """The sentences and lines of all that is kept of the candidate, in order."""
     found: list[Sentence] = []
     for begin, end in candidate.slices:
         spans = tiles(candidate.chunk.text[begin:end])
-        found += (Sentence(candidate, (begin + first, begin + second)) for first, second in spans)
+        found += (Sentence(candidate, (begin + start, begin + stop)) for start, stop in spans)
     return found
 
 
@@ -50,10 +57,7 @@ def last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int:
 
 
 def fitting_end(text: str, begin: int, fits: Callable[[int], bool]) -> int:
-    """Where to cut `text` after `begin` so that what is before fits: at a sentence, else a word, else a character.
-
-    0 if nowhere.
-    """
+    """The last end after `begin` up to which `text` fits: at a sentence, else a word, else a character; 0 if none."""
     for ends in (
         sentence_ends(text, begin),
         [match.end() for match in _WORD_END.finditer(text, begin)],
@@ -87,14 +91,14 @@ def fitting_excerpt(ranked: Sequence[Sentence], fits: Callable[[Sequence[Candida
         number = _fitting_number(ranked, chosen, fits)
         chosen += ranked[:number]
         most = len(ranked[number].text) // 2 if number < len(ranked) else 0
-        ranked = [each for each in ranked[number + 1 :] if len(each.text) <= most]
+        ranked = [sentence for sentence in ranked[number + 1 :] if len(sentence.text) <= most]
     return excerpt(chosen)
 
 
 def _fitting_number(
     ranked: Sequence[Sentence], chosen: Sequence[Sentence], fits: Callable[[Sequence[Candidate]], bool]
 ) -> int:
-    """How many of `ranked` fit beside what is chosen."""
+    """The number of `ranked` that fit beside what is chosen."""
     if not fits(excerpt([*chosen, ranked[0]])):  # mostly there is room for none: one try tells
         return 0
     return last_fitting(range(1, len(ranked) + 1), lambda upto: fits(excerpt([*chosen, *ranked[:upto]])))
@@ -103,9 +107,9 @@ def _fitting_number(
 def excerpt(sentences: Iterable[Sentence]) -> list[Candidate]:
     """The candidates that have any of `sentences`, reduced to these; one that has all of them is unchanged."""
     chosen: dict[int, list[Sentence]] = {}
-    for each in sentences:
-        chosen.setdefault(each.candidate.key, []).append(each)
-    return [_reduced(each[0].candidate, sorted(sentence.span for sentence in each)) for each in chosen.values()]
+    for sentence in sentences:
+        chosen.setdefault(sentence.candidate.key, []).append(sentence)
+    return [_reduced(own[0].candidate, sorted(sentence.span for sentence in own)) for own in chosen.values()]
 
 
 def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -123,6 +127,6 @@ def _reduced(candidate: Candidate, spans: Iterable[Span]) -> Candidate:
     kept = merged(spans)
     if kept == candidate.slices:
         return candidate
-    # What a model has extracted stays the model's.
+    # A model's excerpt stays the model's however it is reduced.
     by: Shortening = "llm" if candidate.shortened_by == "llm" else "extractive"
     return candidate._replace(kept=kept, shortened_by=by)

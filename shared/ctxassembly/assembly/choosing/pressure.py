@@ -1,15 +1,16 @@
-"""What gives way where not everything fits, before anything is weighed against anything else.
+"""Relief where not everything fits, before candidates are weighed against each other.
 
-Each step is taken only as long as not everything fits, and none of them leaves nothing.
+Hits below the floor go first, then crumbs, then the ends of long chunks. Each step is taken only as long as not
+everything fits, and none of them leaves nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from ctxassembly.assembly.choosing.cut import beginning, fitting_end, fitting_excerpt
-from ctxassembly.assembly.choosing.scale import BestSentences, Scale
+from ctxassembly.assembly.choosing.cut import BestSentences, beginning, fitting_end, fitting_excerpt
+from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.reasons import BELOW_FLOOR, TOO_SHORT, Reason
 from ctxassembly.settings.config import AssemblyConfig
@@ -26,60 +27,73 @@ class Relieved(NamedTuple):
 
 
 def relieve(
-    scale: Scale, candidates: Sequence[Candidate], config: AssemblyConfig, best_sentences: BestSentences | None
+    layout: Layout, candidates: Sequence[Candidate], config: AssemblyConfig, best_sentences: BestSentences | None
 ) -> Relieved:
-    """What of `candidates`, best first, is left to choose from where not all of them fit.
+    """Take out of `candidates`, best first, what gives way to others where not all of them fit.
 
-    First the hits below `relevance_floor` go, and what was fetched for them; then what has fewer tokens than
-    `min_chunk_tokens`; then what has more than `max_chunk_tokens` is cut to that: to its best sentences if there are
-    any to choose from, else to its beginning.
+    First the hits below `relevance_floor` go, with the neighbours that were fetched for them; then chunks with fewer
+    tokens than `min_chunk_tokens`; then chunks with more than `max_chunk_tokens` are cut to that: to their best
+    sentences if there is a ranking, else to their beginning.
     """
-    standing, notes = tuple(candidates), []
-    left_out: dict[int, LeftOut] = {}
-    if config.relevance_floor is not None and not scale.fits(standing):
-        low = _below(standing, config.relevance_floor)
-        left_out |= _going(scale, low, standing, BELOW_FLOOR)
-        if low and not left_out:
-            notes.append(f"relevance_floor: no hit reaches {config.relevance_floor:g}, all stay")
-        standing = tuple(each for each in standing if each.key not in left_out)
-    if config.min_chunk_tokens and not scale.fits(standing):
-        short = [each for each in standing if scale.text_tokens(each) < config.min_chunk_tokens]
-        left_out |= _going(scale, short, standing, TOO_SHORT)
-        standing = tuple(each for each in standing if each.key not in left_out)
+    notes: list[str] = []
+    low = _below_floor(layout, candidates, config.relevance_floor)
+    left_out = _gone(layout, low, candidates, BELOW_FLOOR)
+    if low and not left_out:
+        notes.append(f"relevance_floor: no hit reaches {config.relevance_floor:g}, all stay")
+    standing = _without(candidates, left_out)
+    left_out |= _gone(layout, _too_short(layout, standing, config.min_chunk_tokens), standing, TOO_SHORT)
+    standing = _without(candidates, left_out)
     if candidates and (why := left_out.get(candidates[0].key)):
         notes.append(f"{why.reason}: the best hit, {shown(candidates[0].chunk.id, 80)}, makes room for others")
-    if config.max_chunk_tokens is not None and not scale.fits(standing):
-        limit = config.max_chunk_tokens
-        limited = {each.key: _limited(each, limit, scale, best_sentences) for each in standing}
-        candidates = [limited.get(each.key, each) for each in candidates]
+    limit = config.max_chunk_tokens
+    if limit is not None and not layout.fits(standing):
+        limited = {candidate.key: _limited(layout, candidate, limit, best_sentences) for candidate in standing}
+        candidates = [limited.get(candidate.key, candidate) for candidate in candidates]
     return Relieved(tuple(candidates), left_out, tuple(notes))
 
 
-def _below(candidates: Sequence[Candidate], floor: float) -> list[Candidate]:
+def _below_floor(layout: Layout, candidates: Sequence[Candidate], floor: float | None) -> list[Candidate]:
     """The hits with a score below `floor`, and the neighbours that are there because of them."""
-    low = {each.rank for each in candidates if each.is_hit and each.score is not None and each.score < floor}
-    return [each for each in candidates if each.rank in low]
+    if floor is None or layout.fits(candidates):
+        return []
+    low = {
+        candidate.rank
+        for candidate in candidates
+        if candidate.is_hit and candidate.score is not None and candidate.score < floor
+    }
+    return [candidate for candidate in candidates if candidate.rank in low]
 
 
-def _going(
-    scale: Scale, going: Sequence[Candidate], standing: Collection[Candidate], reason: Reason
+def _too_short(layout: Layout, candidates: Sequence[Candidate], least: int) -> list[Candidate]:
+    if not least or layout.fits(candidates):
+        return []
+    return [candidate for candidate in candidates if layout.text_tokens(candidate) < least]
+
+
+def _gone(
+    layout: Layout, going: Sequence[Candidate], standing: Sequence[Candidate], reason: Reason
 ) -> dict[int, LeftOut]:
+    """Those that go, by key; nobody if that would be everyone."""
     if len(going) == len(standing):
         return {}
-    return {each.key: LeftOut(reason, scale.text_tokens(each)) for each in going}
+    return {candidate.key: LeftOut(reason, layout.text_tokens(candidate)) for candidate in going}
 
 
-def _limited(candidate: Candidate, limit: int, scale: Scale, best_sentences: BestSentences | None) -> Candidate:
+def _without(candidates: Sequence[Candidate], left_out: Container[int]) -> tuple[Candidate, ...]:
+    return tuple(candidate for candidate in candidates if candidate.key not in left_out)
+
+
+def _limited(layout: Layout, candidate: Candidate, limit: int, best_sentences: BestSentences | None) -> Candidate:
     """`candidate` with at most `limit` tokens of its text; as it is if not even a character has so few."""
-    if scale.text_tokens(candidate) <= limit:
+    if layout.text_tokens(candidate) <= limit:
         return candidate
     ranked = best_sentences([candidate]) if best_sentences else ()
-    if best := fitting_excerpt(ranked, lambda some: scale.text_tokens(some[0]) <= limit):
+    if best := fitting_excerpt(ranked, lambda some: layout.text_tokens(some[0]) <= limit):
         return best[0]._replace(shortened_by="max_chunk_tokens")
 
     def begun(end: int) -> Candidate:
         return beginning(candidate, end, "max_chunk_tokens")
 
     text = candidate.text[: limit * MOST_CHARS_PER_TOKEN]
-    end = fitting_end(text, len(text) - len(text.lstrip()), lambda end: scale.text_tokens(begun(end)) <= limit)
+    end = fitting_end(text, len(text) - len(text.lstrip()), lambda end: layout.text_tokens(begun(end)) <= limit)
     return begun(end) if end else candidate

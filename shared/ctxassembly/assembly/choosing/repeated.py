@@ -1,8 +1,17 @@
 """Sentences that stand in a better-ranked passage already go from the lesser ones: a reader needs them once.
 
-Looked at is what stands, as it is joined, whatever chunks it came in. So nothing is lost to a copy that has no room,
-and borders of chunks hide nothing. Tables, lists and code stay, since they say little in parts, and so do headings,
-which tell what went. What one passage says twice, its author says twice.
+Overlap is not repetition. What two chunks share because a splitter cut them so is stripped when they are joined, by
+their offsets or because one ends as the other begins (`rendering/join.py`). Repetition is left over then: the same
+sentences in two lines of text, which no chunk of either line joins. So whole lines are compared, as they stand and
+after the budget: nothing is lost to a copy that has no room, and borders of chunks hide nothing.
+
+1. Most contexts repeat nothing, so a glance at the bytes between stops tells which lines need to be read at all.
+2. Of each line the runs of prose are listed that stand in another line, too. Tables, lists and code are never in one,
+   since they say little in parts, and neither are headings, which tell what went.
+3. The lines keep their runs in the order of merit. A run of a later line goes as far as it agrees, sentence by
+   sentence, with one that is kept, if that makes at least `LEAST_CHARS`.
+
+What one passage says twice, its author says twice: both stay.
 """
 
 from __future__ import annotations
@@ -34,20 +43,20 @@ _CODE = frozenset("=(){}[];<>")
 
 
 class Repeats(NamedTuple):
-    """What is to go, by the key of the candidate."""
+    """The candidates that lose sentences, by key."""
 
     forms: dict[int, Candidate]
-    """What is left of those of which something is."""
+    """The rest of each that has one."""
     gone: dict[int, Candidate]
-    """Those of which nothing is, and who has most of it."""
+    """For each that has nothing left, the candidate that has most of it."""
     where: dict[int, Candidate]
-    """For each of `forms` who has most of what it lost."""
+    """For each of `forms`, the candidate that has most of what it lost."""
     lost: dict[int, tuple[Span, ...]]
-    """What goes, in the text of the chunk."""
+    """The spans that go, in the text of the chunk."""
 
 
 class _Run(NamedTuple):
-    """Statements in a row, each of which stands in another line, too."""
+    """Statements of a line in a row, each of which stands in another line, too. Runs sort by who keeps them."""
 
     is_late: bool
     merit: tuple[bool, int, int]
@@ -66,7 +75,7 @@ class _Cut(NamedTuple):
     other: int
     """The place of the other line."""
     there: int
-    """Where in it they begin."""
+    """The place in it at which they begin."""
     chars: int
 
 
@@ -76,10 +85,10 @@ def repeats(
     late: Collection[int],
     known: dict[str, Sequence[Statement]],
 ) -> Repeats | None:
-    """What of `lines` a better-ranked one has; None if nothing. Nothing goes of a candidate that `stays`.
+    """Find what a better-ranked one of `lines` has, too; None if nothing. Nothing goes of a candidate that `stays`.
 
-    Those in `late`, by key, came in when all others stood already, and are the lesser ones. What was found of a text
-    is kept in `known`.
+    Those in `late`, by key, came in when all others stood already, and are the lesser ones. `known` remembers the
+    statements of texts from one call to the next.
     """
     standing = [(line, line.text) for line in lines]
     texts: list[Standing] = []
@@ -97,7 +106,7 @@ def repeats(
 
 
 def _sharing(texts: Sequence[str]) -> list[int]:
-    """The places of those of `texts` that share what is between two stops or paragraphs: no other has to be read."""
+    """The places of the texts that share what stands between two stops or paragraphs: no other has to be read."""
     seen: set[bytes] = set()
     common: set[bytes] = set()
     pieces: list[set[bytes]] = []
@@ -108,26 +117,26 @@ def _sharing(texts: Sequence[str]) -> list[int]:
             if stop[:1] in whole and stop in whole:
                 whole = whole.replace(stop, b".")
         pieces.append(set(whole.translate(_TO_STOPS, b" \n\t\r\v\f").split(b".")))
-        common.update(each for each in seen & pieces[-1] if len(each) > GLANCED_CHARS)
+        common.update(piece for piece in seen & pieces[-1] if len(piece) > GLANCED_CHARS)
         seen |= pieces[-1]
-    return [at for at, each in enumerate(pieces) if not common.isdisjoint(each)]
+    return [at for at, own in enumerate(pieces) if not common.isdisjoint(own)]
 
 
 def _cuts(texts: Sequence[Standing], fixed: Sequence[Collection[int]], late: Collection[int]) -> dict[int, list[_Cut]]:
-    """What goes from each line, by its place; nothing of what is `fixed` in it."""
-    standing: dict[str, tuple[int, int]] = {}
+    """The cuts of each line, by its place; nothing that is `fixed` in it is cut."""
+    standing: dict[str, tuple[int, int]] = {}  # for each sentence that is kept: its line, and its place there
     cuts: dict[int, list[_Cut]] = {}
     for run in sorted(_runs(texts, late)):
         text, place = texts[run.at], run.begin
         while place < run.end:
             key = text.statements[place].text
             other, there = standing.setdefault(key, (run.at, place))
-            if other == run.at:
+            if other == run.at:  # new, or said twice by this line
                 place += 1
                 continue
             end = _shared(text, place, run.end, texts[other], there, fixed[run.at])
             begin, upto = _to_the_ends(text, place, end, texts[other], there, fixed[run.at])
-            chars = sum([len(each.text) for each in text.statements[begin:upto]])
+            chars = sum([len(statement.text) for statement in text.statements[begin:upto]])
             if end > place and chars >= LEAST_CHARS:
                 cuts.setdefault(run.at, []).append(_Cut(begin, upto, other, there, chars))
             place = max(end, place + 1)
@@ -135,7 +144,7 @@ def _cuts(texts: Sequence[Standing], fixed: Sequence[Collection[int]], late: Col
 
 
 def _runs(texts: Sequence[Standing], late: Collection[int]) -> Iterator[_Run]:
-    """What may go of each line: the runs of statements that stand in another line."""
+    """The runs of each line that stand in another line, too."""
     first: dict[str, int] = {}
     several: set[str] = set()
     for at, text in enumerate(texts):
@@ -153,7 +162,7 @@ def _runs(texts: Sequence[Standing], late: Collection[int]) -> Iterator[_Run]:
 
 
 def _shared(text: Standing, begin: int, end: int, other: Standing, there: int, fixed: Collection[int]) -> int:
-    """Where what `text` has from `begin` on and `other` from `there` on is no longer the same."""
+    """The place up to which `text` has from `begin` on what `other` has from `there` on."""
     place = begin
     for key, same in zip(text.keys[begin:end], other.keys[there : there + end - begin], strict=False):
         if key is None or key != same or place in fixed:
@@ -163,7 +172,7 @@ def _shared(text: Standing, begin: int, end: int, other: Standing, there: int, f
 
 
 def _to_the_ends(text: Standing, begin: int, end: int, other: Standing, there: int, fixed: Collection[int]) -> Span:
-    """`begin` and `end` with what the border of a chunk has left of the sentences beside them."""
+    """`begin` and `end`, moved by one where the border of a chunk has left the part of a sentence that `other` has."""
     last = len(text.statements) - 1
 
     def is_part(place: int, at: int, of: Callable[[str, str], bool]) -> bool:
@@ -183,35 +192,55 @@ def _take_out(
     """Enter in `found` what becomes of the candidates of a line without `cuts`, which are ascending."""
     spans = [(text.statements[cut.begin].start, text.statements[cut.end - 1].end) for cut in cuts]
     out = merged(spans)
-    most = max(cuts, key=lambda cut: cut.chars)
+    most = max(cuts, key=_chars)
     if not fixed and _is_only_headings(texts[most.other], text, cuts):
         out = ((0, text.statements[-1].end),)
     for begin, candidate in text.line.members:
         slices = tuple((begin + start, begin + end) for start, end in candidate.slices)
-        kept = tuple(each for span in slices for each in without(span, out))
+        kept = tuple(rest for span in slices for rest in without(span, out))
         if kept == slices:
             continue
+        # Of the cuts that touch the candidate, the largest says who has most of what it loses.
         first = bisect_right(spans, slices[0][0], key=itemgetter(1))
         last = bisect_left(spans, slices[-1][1], key=itemgetter(0))
-        cut = max(cuts[first:last], key=lambda cut: cut.chars, default=most)
+        cut = max(cuts[first:last], key=_chars, default=most)
         writer = texts[cut.other].writers[cut.there]
         assert writer is not None  # noqa: S101 - what stands is written by someone
-        left = tuple((start - begin, end - begin) for start, end in kept)
-        lost = (each for span in slices for each in without(span, kept))
-        found.lost[candidate.key] = tuple((start - begin, end - begin) for start, end in lost)
-        if any(candidate.chunk.text[start:end].strip() for start, end in left):
-            by = candidate.shortened_by or REPEATED
-            found.forms[candidate.key] = candidate._replace(kept=left, shortened_by=by)
-            found.where[candidate.key] = writer
-        else:
-            found.gone[candidate.key] = writer
+        lost = tuple(gap for span in slices for gap in without(span, kept))
+        _enter(found, candidate, writer, _shifted(kept, -begin), _shifted(lost, -begin))
+
+
+def _enter(
+    found: Repeats, candidate: Candidate, writer: Candidate, left: tuple[Span, ...], lost: tuple[Span, ...]
+) -> None:
+    found.lost[candidate.key] = lost
+    if any(candidate.chunk.text[start:end].strip() for start, end in left):
+        by = candidate.shortened_by or REPEATED
+        found.forms[candidate.key] = candidate._replace(kept=left, shortened_by=by)
+        found.where[candidate.key] = writer
+    else:
+        found.gone[candidate.key] = writer
+
+
+def _shifted(spans: Iterable[Span], by: int) -> tuple[Span, ...]:
+    return tuple((start + by, end + by) for start, end in spans)
+
+
+def _chars(cut: _Cut) -> int:
+    return cut.chars
 
 
 def _is_only_headings(other: Standing, text: Standing, cuts: Sequence[_Cut]) -> bool:
-    """Whether all that is left of `text` without `cuts` are headings that stand in `other`, which has most of them."""
+    """True if all that is left of `text` without `cuts` are headings that stand in `other`, which has most of them."""
     gone = {place for cut in cuts for place in range(cut.begin, cut.end)}
     left = [place for place, stands in enumerate(text.stands) if stands and place not in gone]
-    if any(text.statements[place].belongs or text.keys[place] is not None for place in left):
-        return False
-    said = (text.statements[place].text for place in left)
-    return all((each in other.said and _CODE.isdisjoint(each)) or not any(map(str.isalnum, each)) for each in said)
+    return all(_is_heading(text, place) and _is_needless(text.statements[place].text, other) for place in left)
+
+
+def _is_heading(text: Standing, place: int) -> bool:
+    return not text.statements[place].belongs and text.keys[place] is None
+
+
+def _is_needless(said: str, other: Standing) -> bool:
+    """True if `said` stands in `other`, or has neither letter nor digit."""
+    return (said in other.said and _CODE.isdisjoint(said)) or not any(map(str.isalnum, said))

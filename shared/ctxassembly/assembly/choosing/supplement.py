@@ -22,31 +22,41 @@ from ctxassembly.tokens.counter import Counter
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
 
 EVIDENCE_SHARE = 2
-"""Where anything was retrieved, at least half of the budget is for it."""
+"""A supplement takes one part in so many of the budget at most, where anything was retrieved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supplement:
-    """Supplementary text, with what a bare string can't say."""
+    """Supplementary text, with what a bare string can't say.
+
+    >>> from ctxassembly import Supplement, assemble
+    >>> print(assemble([], supplement=Supplement("The hall seats 90.", force=True)).text)
+    --- SUPPLEMENTARY INFORMATION ---
+    The hall seats 90.
+    """
 
     text: str
     force: bool = False
     """Add it whatever the gate says. Its cap and the budget hold all the same."""
     intent: str | None = None
-    """What the caller takes the query to ask for, for a gate of its own."""
+    """The intent that the caller sees in the query, for a gate of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What `AssemblyConfig.supplement_gate` decides by."""
+    """The facts by which `AssemblyConfig.supplement_gate` decides.
+
+    >>> from ctxassembly import AssemblyConfig
+    >>> config = AssemblyConfig(supplement_gate=lambda situation: situation.intent == "compare")
+    """
 
     query: str | None
     score: float | None
-    """The best hit's: of the first one that has a score. None where nothing was retrieved or scored."""
+    """The score of the best hit that has one. None where nothing was retrieved or scored."""
     similarity: float | None
     """The highest vector similarity that the hits' metadata tell (`MetadataKeys.similarity`), whatever their order."""
     intent: str | None
-    """As the `Supplement` has it."""
+    """The supplement's `intent`."""
 
 
 Given: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | None] | None
@@ -55,14 +65,14 @@ Given: TypeAlias = str | Supplement | Callable[[str | None], str | Supplement | 
 
 @dataclass(frozen=True, slots=True)
 class Supplemented:
-    """What is written of a supplement, which may be nothing, and why."""
+    """The block that a supplement makes, which may be nothing, and why."""
 
     parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def supplement_for(query: str | None, given: Given) -> str | Supplement | None:
-    """What `given` is, or as a function says, for `query`. Adapters ask: a function may do I/O, the engine doesn't."""
+    """`given`, or the answer of that function for `query`. Adapters ask: a function may do I/O, the engine doesn't."""
     return given(query) if callable(given) else given
 
 
@@ -73,7 +83,7 @@ def supplemented(
     config: AssemblyConfig,
     counter: Counter,
 ) -> Supplemented:
-    """The block that `given` makes beside `hits`, best first: within its cap, cut at a sentence, or shut out.
+    """Make the block of `given` beside `hits`, best first: within its cap, cut at a sentence, or shut out.
 
     Raises:
         InputError: `given` is neither text nor a Supplement.
@@ -88,11 +98,14 @@ def supplemented(
         return Supplemented()
     if not supplement.force and (reason := _shut_out(hits, query, supplement.intent, config)):
         return Supplemented(notes=(f"supplement: suppressed, {reason}",))
+    return _within_cap(text, EVIDENCE_SHARE if hits else 1, config, counter)
 
+
+def _within_cap(text: str, share: int, config: AssemblyConfig, counter: Counter) -> Supplemented:
+    """The block of the first sentences of `text` that fit in the cap, and in one part in `share` of the budget."""
     renderer = Renderer(config)
-    room = config.token_limit // EVIDENCE_SHARE if hits else config.token_limit
-    cap = min(config.supplement_max_tokens, room)
-    most_chars = config.max_characters // (EVIDENCE_SHARE if hits else 1) if config.max_characters else None
+    cap = min(config.supplement_max_tokens, config.token_limit // share)
+    most_chars = config.max_characters // share if config.max_characters else None
 
     def parts(end: int) -> list[Part]:
         return renderer.supplement(text[:end], cut=end < len(text))
@@ -117,7 +130,7 @@ def supplemented(
 
 
 def _shut_out(hits: Sequence[Candidate], query: str | None, intent: str | None, config: AssemblyConfig) -> str:
-    """Why the gate is shut; nothing if it is open. Where nothing was retrieved or scored, no threshold is reached."""
+    """The reason why the gate is shut, "" if it is open. No threshold is reached where nothing is scored."""
     threshold = config.supplement_threshold
     best = next((hit.score for hit in hits if hit.score is not None), None)
     if callable(threshold):
@@ -134,5 +147,5 @@ def _shut_out(hits: Sequence[Candidate], query: str | None, intent: str | None, 
 
 def _similarity(hits: Sequence[Candidate], config: AssemblyConfig) -> float | None:
     """The highest that any of `hits` has; None if none tells a number."""
-    told = (config.keys.read(hit.chunk.metadata, "similarity") for hit in hits)
-    return max((found for each in told if (found := mended_score(each)[0]) is not None), default=None)
+    values = (config.keys.read(hit.chunk.metadata, "similarity") for hit in hits)
+    return max((found for value in values if (found := mended_score(value)[0]) is not None), default=None)

@@ -1,8 +1,15 @@
-"""What each sentence of the candidates is worth to a reader with a query: no model, no index, any language.
+"""Values of sentences for a query: no model, no index, any language.
 
-A sentence is worth more the better its chunk was ranked, the more of the query's words it, its surroundings, its chunk
-and its section have, and the more hits its document has. The weights were fitted on question sets with marked evidence,
-and are flat: half or twice of one moves the share of the evidence that is found by a hundredth.
+The candidates are laid onto lines of text and divided into units: sentences, or lines of a table or of code. A unit's
+value is a sum of signals, each in parts of the best unit's. The retriever tells of chunks: the rank of the nearest hit,
+the distance from it, and how many good hits the document has. The words of the query tell at four widths: in the unit
+itself, in the units beside it, in its chunk, and in its section, since a heading holds for all that stands below it.
+Words weigh as BM25 has it, by chunks: among sentences even a word that every chunk has is rare. Function words of the
+query ("what", "explain") weigh half.
+
+Of the words, those of the chunk weigh most and those of the unit itself least. The weights were fitted on question sets
+with marked evidence, and are flat: half or twice of one moves the share of the evidence that is found by a hundredth,
+and weights learned on all sets but one find no more on that one than these do (.000 to -.006, `tests/bench/README.md`).
 """
 
 from __future__ import annotations
@@ -12,28 +19,27 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ctxassembly.assembly.choosing.scale import Filled
+from ctxassembly.assembly.choosing.asked import factors_of
 from ctxassembly.assembly.rendering.excerpt import Line
-from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
+from ctxassembly.data.candidates import Candidate
 from ctxassembly.text.bm25 import Bm25
 from ctxassembly.text.sentences import tiles
 from ctxassembly.text.terms import finder, long_words, stems
 
 SECTION_CHARS = 4_000
-"""Where no heading ends a section, this does."""
+"""Length at which a section ends if no heading ends it."""
 LEAST_CHARS = 13
-"""Of a sentence that stands for its chunk: what is shorter says no more than the marker beside it."""
+"""Length of the shortest sentence that may stand for its chunk; a shorter one says no more than a marker."""
 # It ends where a section begins: at a heading, or after two blank lines.
 _SECTION = re.compile(r"\n(?:\n\n+|(?=#{1,6} ))")
 
 
 class Weights(NamedTuple):
-    """What each signal can make out between two sentences."""
+    """The most that each signal can make out between two units."""
 
     rank: float = 0.8
     """Times the logarithm of 1 + the rank of the nearest hit."""
@@ -47,7 +53,7 @@ class Weights(NamedTuple):
     surroundings: float = 2.0
     section: float = 2.0
     document: float = 1.5
-    """How many good hits the document has."""
+    """The number of good hits in the document."""
 
     @property
     def words(self) -> float:
@@ -57,7 +63,7 @@ class Weights(NamedTuple):
 
 WEIGHTS = Weights()
 MARGIN = 0.5
-"""What a neighbour has to be worth more by, where all hits fit whole: what it takes there it takes from one of them.
+"""The margin by which a neighbour has to be worth more than a hit where all hits fit whole: it takes room from one.
 
 Without one the hard questions find less; between 0.5 and 0.9 no difference can be told (see `tests/bench/README.md`).
 """
@@ -71,7 +77,7 @@ class Unit(NamedTuple):
     line: str
     """All the text that it is a slice of."""
     start: int
-    """Where it begins on the line: 0 if it doesn't continue the unit before it."""
+    """Its offset on the line: 0 if it doesn't continue the unit before it."""
     end: int
 
     @property
@@ -81,7 +87,7 @@ class Unit(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Where a candidate stands: between `begin` and `end` of its line, which is in the units at `places`."""
+    """The part of a line that a candidate has, from `begin` to `end`, and the places of the units that it is in."""
 
     candidate: Candidate
     begin: int
@@ -91,16 +97,18 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """All units in order, the value of each for the query, and what each candidate has of them."""
+    """All units in order, with their values for the query and the shares that the candidates have of them."""
 
     units: Sequence[Unit]
     values: Sequence[float]
-    """Only how far apart they are means something."""
+    """Only the distances between them mean something."""
     words: Sequence[float]
-    """What the words of the query make of each value."""
+    """The part of each value that the words of the query make."""
     shares: Sequence[Share]
     least: float = -math.inf
-    """What is worth less is not worth its room."""
+    """The value below which a unit is not worth its room."""
+    matches: Sequence[float] = ()
+    """The weights of the query's words in each unit itself."""
 
     def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """`candidates` by the mean and the best value of the units that they are in, best first.
@@ -118,7 +126,9 @@ class Units:
         ranked, words = self.by_value(candidates), self._by_candidate(self.words)
         last = max((place for place, candidate in enumerate(ranked) if candidate.is_hit), default=0)
         least = words[ranked[last].key]
-        return [each for each in ranked[:last] if each.distance > window and words[each.key] > least]
+        return [
+            candidate for candidate in ranked[:last] if candidate.distance > window and words[candidate.key] > least
+        ]
 
     def best_of(self, hits: Iterable[Candidate]) -> frozenset[int]:
         """The place of the best sentence of each of `hits`: of the next best where another hit has the same."""
@@ -145,25 +155,17 @@ class Units:
             if max((self.values[place] for place in share.places), default=math.inf) < self.least
         }
 
-    def filled(self, candidates: Iterable[Candidate], forms: Mapping[int, Candidate], chars_per_token: float) -> Filled:
-        """What it means for `candidates` that only those with `forms` stand, some of them in part."""
-        left_out: dict[int, LeftOut] = {}
-        shortened: dict[int, Candidate] = {}
-        poor = self.poor()
-        for each in candidates:
-            form = forms.get(each.key)
-            if form is None:
-                reason: Reason = STOPPED if each.key in poor else FOR_BUDGET
-                left_out[each.key] = LeftOut(reason, round(len(each.text) / chars_per_token))
-            elif form.kept is not None:
-                shortened[each.key] = form
-        return Filled(left_out, shortened)
 
+def units_of(
+    lines: Iterable[Line],
+    query: str,
+    stop_below: float | None = None,
+    weights: Weights = WEIGHTS,
+    function_words: Collection[str] | None = None,
+) -> Units:
+    """Divide all lines into units and value them for `query`, of which `function_words` say little, as in the config.
 
-def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None, weights: Weights = WEIGHTS) -> Units:
-    """The units of all lines, with their value for `query`.
-
-    Not worth its room is what falls below the best by more than the part of `weights.words` that `stop_below` leaves.
+    A unit is not worth its room if it falls below the best by more than (1 - `stop_below`) x `weights.words`.
     """
     units: list[Unit] = []
     shares: list[Share] = []
@@ -182,7 +184,7 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
             shares.append(Share(candidate, begin, end, places))
     # By chunks: among sentences even a word that every chunk has is rare.
     stems_of = [_joined(found, share.places) for share in shares]
-    bm25 = Bm25(stems_of, within=long)
+    bm25 = Bm25(stems_of, factors_of(query, function_words), within=long)
     matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
     by_words = _added([0.0] * len(units), weights.chunk, _of_chunks(shares, stems_of, len(units), bm25))
     by_words = _added(by_words, weights.section, _of_sections(units, found, bm25))
@@ -192,11 +194,11 @@ def units_of(lines: Iterable[Line], query: str, stop_below: float | None = None,
     values = [by_rank + by_word for by_rank, by_word in zip(ranks, by_words, strict=True)]
     least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * weights.words
     # Bare numbers: of a float each, two thousand sentences would take three times as much.
-    return Units(units, array("d", values), array("d", by_words), shares, least)
+    return Units(units, array("d", values), array("d", by_words), shares, least, array("d", matches))
 
 
 def _added(values: Sequence[float], weight: float, scores: Sequence[float]) -> list[float]:
-    """`values` with `scores` by their weight; the best has all of it."""
+    """`values` plus `scores` by their weight; the best score has all of it."""
     factor = weight / (max(scores, default=0.0) or 1.0)
     return [value + factor * score for value, score in zip(values, scores, strict=True)]
 
@@ -208,8 +210,8 @@ def _mean_and_best(values: Iterable[float]) -> float:
 
 
 def _of_chunks(shares: Sequence[Share], words: Sequence[Sequence[str]], units: int, bm25: Bm25) -> list[float]:
-    """For each of the `units` the score of the best chunk that has a part of it, by the query's words in the chunks."""
-    scores = bm25.scores([(each, share.end - share.begin) for each, share in zip(words, shares, strict=True)])
+    """The score of the best chunk that has a part of each of the `units`, by the query's words in the chunks."""
+    scores = bm25.scores([(found, share.end - share.begin) for found, share in zip(words, shares, strict=True)])
     best = [0.0] * units
     for share, score in sorted(zip(shares, scores, strict=True), key=lambda scored: scored[1]):
         best[share.places.start : share.places.stop] = [score] * len(share.places)
@@ -217,7 +219,7 @@ def _of_chunks(shares: Sequence[Share], words: Sequence[Sequence[str]], units: i
 
 
 def _of_sections(units: Sequence[Unit], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
-    """For each unit the score of its section: what its heading says holds for all that stands below it."""
+    """The score of each unit's section: its heading holds for all that stands below it."""
     sections: list[range] = []
     sizes: list[int] = []
     begin, size, heads = 0, 0, set[int]()
@@ -236,7 +238,7 @@ def _of_sections(units: Sequence[Unit], found: Sequence[Sequence[str]], bm25: Bm
 
 
 def _joined(found: Sequence[Sequence[str]], places: range) -> list[str]:
-    """All the stems found there."""
+    """All the stems found at `places`."""
     return [stem for stems in found[places.start : places.stop] if stems for stem in stems]
 
 
@@ -254,14 +256,14 @@ def _smoothed(scores: Sequence[float], units: Sequence[Unit]) -> list[float]:
 
 
 def _of_ranks(units: Sequence[Unit], shares: Sequence[Share], weights: Weights) -> list[float]:
-    """For each unit what the retriever says: the rank of the nearest hit, and how many good hits its document has."""
+    """The value that the retriever gives each unit: the nearest hit's rank, and the good hits of its document."""
     hits: dict[str, float] = defaultdict(float)
     for share in shares:
         if share.candidate.is_hit:
             hits[share.candidate.chunk.document_id] += 1 / (2 + share.candidate.rank)
     most = max(hits.values(), default=1.0)
     values = [0.0] * len(units)
-    # What two chunks share is the nearer one's, which comes last.
+    # Text that two chunks share is the nearer one's, which comes last.
     for share in sorted(shares, key=lambda share: (-share.candidate.distance, -share.candidate.rank)):
         candidate, places = share.candidate, share.places
         value = weights.document * hits[candidate.chunk.document_id] / most - weights.rank * math.log1p(candidate.rank)

@@ -1,19 +1,26 @@
-"""What the query makes of candidates: sentences that fit, or an order in which whole chunks or passages are taken."""
+"""Candidates weighed by a query: packed by sentences, or put in the order in which whole chunks or passages are taken.
+
+Under pressure sentences find the most; with room for most of what was fetched, whole chunks and then whole passages
+find as much, and read better. So `auto` decides by all candidates in parts of the room (`under_pressure`).
+
+Where all hits would fit whole, none of them is lost to a neighbour: see `hold`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.cut import last_fitting
-from ctxassembly.assembly.choosing.fill import runs
-from ctxassembly.assembly.choosing.pack import pack, reduced
-from ctxassembly.assembly.choosing.scale import Filled
+from ctxassembly.assembly.choosing.filled import Filled
+from ctxassembly.assembly.choosing.items import passages_of
+from ctxassembly.assembly.choosing.pack import Packed, pack, reduced
 from ctxassembly.assembly.choosing.units import HELD, LEAST_CHARS, WEIGHTS, Units, units_of
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.reasons import STOPPED
+from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
 from ctxassembly.settings.config import AssemblyConfig, Granularity
 
 PASSAGE_PRESSURE = 1.25
@@ -21,59 +28,56 @@ PASSAGE_PRESSURE = 1.25
 CHUNK_PRESSURE = 3.0
 """Up to here whole chunks find as much as sentences do."""
 CHUNK_SHARE = 0.2
-"""Of the room that the longest of them takes: where it is more, whole chunks leave too much of the room empty."""
+"""Part of the room that the longest chunk takes: above it, whole chunks leave too much of the room empty."""
 SURELY = 0.9
-"""Of the room: hits that take less of it by a guess are not counted to see whether they fit whole."""
+"""Part of the room: hits that take less of it by a guess are not counted to see whether they fit whole."""
 LINKED = 2.0
-"""What a sentence is worth more beside one that is taken, where chunks might stand whole but for a hit that is lost."""
+"""The value of continuing a sentence that is taken, where chunks might stand whole but for a hit that is lost."""
 
 
 class Weighed(NamedTuple):
-    """Candidates as a query weighs them: taken, or in the order to take them."""
+    """Candidates as a query weighs them: packed by sentences, or in the order to take them."""
 
     packed: Filled | None
-    ranked: Sequence[Candidate]
-    """Best first, if nothing is taken yet."""
-    stopped: Mapping[int, LeftOut]
+    ranked: Sequence[Candidate] = ()
+    """Best first, where nothing is packed."""
+    stopped: Mapping[int, LeftOut] = MappingProxyType({})
     """Those that are not worth their room, by key."""
-    held: Units | None
+    held: Units | None = None
     """Their sentences, if all hits fit whole, so that none is to be lost."""
 
 
 def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: AssemblyConfig) -> Weighed:
-    """What `query` makes of `candidates`. Sentences are taken at once: nothing else knows what they are worth."""
+    """Weigh `candidates` by the words of `query`. Sentences are packed at once: nothing else knows their worth."""
     chars_per_token = _chars_per_token(layout, candidates)
     room = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
     grain = config.grain(query)
-    if config.granularity == "auto" and grain == "sentence" and config.stop_below is None:
-        grain = under_pressure([len(each.text) for each in candidates], room)
-    hits = _hits(candidates) if config.stop_below is None else []
+    hits: list[Candidate] = []
+    if config.stop_below is None:
+        hits = _hits(candidates)
+        if config.granularity == "auto" and grain == "sentence":
+            grain = under_pressure([len(candidate.text) for candidate in candidates], room)
     held = bool(hits) and _all_fit(layout, hits, room)
-    units = units_of(layout.lines(candidates), query, config.stop_below, HELD if held else WEIGHTS)
-    first: Candidate | None = None
+    weights = HELD if held else WEIGHTS
+    units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words)
+    weighed = None
     if grain == "sentence":
-        best = units.best_of(hits) if held else frozenset[int]()
-        packed = pack(layout, units, chars_per_token, best)
-        if packed and layout.is_empty:
-            first = _too_long(units, packed.forms)
-        if packed and first is None:
-            layout.take(packed.candidates)
-            filled = units.filled(candidates, packed.forms, packed.chars_per_token)
-            return Weighed(filled, (), {}, units if held else None)
-    poor = units.poor()
-    if grain == "passage":  # whole, for the best that it has
-        poor = {each.key for run in runs(candidates) if poor.issuperset([each.key for each in run]) for each in run}
-    stopped = {each.key: LeftOut(STOPPED, layout.text_tokens(each)) for each in candidates if each.key in poor}
-    ranked = units.by_value(each for each in candidates if each.key not in poor)
-    if grain == "passage":
-        ranked = [each for run in runs(ranked) for each in run]
-    if first is not None:
-        ranked = [first, *(each for each in ranked if each.key != first.key)]
-    return Weighed(None, ranked, stopped, units if held else None)
+        weighed = _by_sentences(layout, candidates, units, hits if held else ())
+    return (weighed or _ranked(layout, candidates, units, grain))._replace(held=units if held else None)
+
+
+def under_pressure(lengths: Sequence[int], room: float) -> Granularity:
+    """The unit that `auto` keeps of candidates with such `lengths`; it and the `room` are in characters.
+
+    The tighter the room, the smaller the unit.
+    """
+    if max(lengths) > CHUNK_SHARE * room or sum(lengths) > CHUNK_PRESSURE * room:
+        return "sentence"
+    return "passage" if sum(lengths) <= PASSAGE_PRESSURE * room else "chunk"
 
 
 def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: Granularity) -> Filled:
-    """Takes at least the best sentence of each hit, where all hits fit whole.
+    """Take at least the best sentence of each hit, where all hits fit whole.
 
     By sentences it takes the best of all besides. Else it takes the most valuable candidates whole, as many as fit
     beside the best sentence of each hit after them; the room that is left is for the best sentences of all others.
@@ -82,33 +86,29 @@ def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: G
     each hit first is no cure, since much of the evidence is beside them: with 5, 8, 10 and 20 hits that finds .012 less
     on four sets, where this finds as much (`tests/bench/README.md`).
     """
-    chars_per_token = _chars_per_token(layout, candidates)
     ranked, hits = units.by_value(candidates), _hits(candidates)
     best = units.best_of(hits)
-    short = {key: each for key, each in reduced(units, best).items() if each.is_hit}
-    packed = pack(layout, units, chars_per_token, best, linked=LINKED) if grain == "sentence" else None
-    if packed and short.keys() <= packed.forms.keys():
-        layout.take(packed.candidates)
-        return units.filled(candidates, packed.forms, packed.chars_per_token)
+    short = {key: form for key, form in reduced(units, best).items() if form.is_hit}
+    if grain == "sentence":
+        packed = pack(layout, units, _chars_per_token(layout, candidates), best, linked=LINKED)
+        if packed and short.keys() <= packed.forms.keys():
+            return _packed(layout, packed, units, candidates)
+    # Where markers take more than what they stand for, the hits fit whole though not in part.
+    whole, rest = _most_whole(layout, ranked, short) or (hits, {})
+    return _with_sentences(layout, candidates, units, whole, rest)
 
-    def after(number: int) -> dict[int, Candidate]:
-        return {each.key: short[each.key] for each in ranked[number:] if each.key in short}
 
-    def fits(number: int) -> bool:
-        return layout.fits([*ranked[:number], *after(number).values()])
-
-    number = last_fitting(range(1, len(ranked) + 1), fits)
-    if not number and not fits(0):  # the markers take more than what they stand for
-        ranked, number = hits, len(hits)
-    forms, rest = {each.key: each for each in ranked[:number]}, after(number)
-    layout.take(ranked[:number])
-    best = units.best_of(_hits(ranked[number:]))
-    whole = {place for share in units.shares if share.candidate.key in forms for place in share.places}
-    packed = pack(layout, units, chars_per_token, best, whole - best, LINKED)
-    if packed and rest.keys() <= packed.forms.keys():
-        rest = {key: form for key, form in packed.forms.items() if key not in forms}
-    layout.take(list(rest.values()))
-    return units.filled(candidates, {**rest, **forms}, chars_per_token)
+def _by_sentences(
+    layout: Layout, candidates: Sequence[Candidate], units: Units, held: Sequence[Candidate]
+) -> Weighed | None:
+    """The best sentences, those of the hits that are `held` first; None if not even one fits."""
+    packed = pack(layout, units, _chars_per_token(layout, candidates), units.best_of(held))
+    if packed and layout.is_empty and (first := _too_long(units, packed.forms)):
+        weighed = _ranked(layout, candidates, units, "sentence")
+        return weighed._replace(
+            ranked=[first, *(candidate for candidate in weighed.ranked if candidate.key != first.key)]
+        )
+    return Weighed(_packed(layout, packed, units, candidates)) if packed else None
 
 
 def _too_long(units: Units, standing: Collection[int]) -> Candidate | None:
@@ -117,16 +117,99 @@ def _too_long(units: Units, standing: Collection[int]) -> Candidate | None:
     best = max(long, key=units.values.__getitem__, default=-1)
     if any(best in share.places and share.candidate.key in standing for share in units.shares):
         return None
-    with_it = (each for each in reduced(units, {best}).values() if each.is_hit)
-    return min(with_it, key=lambda each: each.rank, default=None)
+    with_it = (candidate for candidate in reduced(units, {best}).values() if candidate.is_hit)
+    return min(with_it, key=lambda candidate: candidate.rank, default=None)
+
+
+def _ranked(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: Granularity) -> Weighed:
+    """The candidates that are worth their room by value, those of a passage together."""
+    poor = units.poor()
+    if grain == "passage":  # whole, for the best that it has
+        passages = [frozenset(candidate.key for candidate in passage) for passage in passages_of(candidates)]
+        poor = set().union(*(passage for passage in passages if passage <= poor))
+    ranked = units.by_value(candidate for candidate in candidates if candidate.key not in poor)
+    if grain == "passage":
+        ranked = [candidate for passage in passages_of(ranked) for candidate in passage]
+    stopped = {
+        candidate.key: LeftOut(STOPPED, layout.text_tokens(candidate))
+        for candidate in candidates
+        if candidate.key in poor
+    }
+    return Weighed(None, ranked, stopped)
+
+
+def _most_whole(
+    layout: Layout, ranked: Sequence[Candidate], short: Mapping[int, Candidate]
+) -> tuple[Sequence[Candidate], dict[int, Candidate]] | None:
+    """The first of `ranked`, as many as fit whole beside the `short` forms of the others, and these by key.
+
+    None if not even all the short forms fit.
+    """
+
+    def after(number: int) -> dict[int, Candidate]:
+        return {candidate.key: short[candidate.key] for candidate in ranked[number:] if candidate.key in short}
+
+    def fits(number: int) -> bool:
+        return layout.fits([*ranked[:number], *after(number).values()])
+
+    number = last_fitting(range(1, len(ranked) + 1), fits)
+    return (ranked[:number], after(number)) if number or fits(0) else None
+
+
+def _with_sentences(
+    layout: Layout,
+    candidates: Sequence[Candidate],
+    units: Units,
+    whole: Sequence[Candidate],
+    rest: dict[int, Candidate],
+) -> Filled:
+    """Take `whole`, and beside it the best sentences of all others if these have all of `rest`, else `rest`."""
+    chars_per_token = _chars_per_token(layout, candidates)
+    layout = layout.plus(whole)
+    forms = {candidate.key: candidate for candidate in whole}
+    best = units.best_of(
+        candidate for candidate in units.by_value(candidates) if candidate.is_hit and candidate.key not in forms
+    )
+    taken = {place for share in units.shares if share.candidate.key in forms for place in share.places}
+    packed = pack(layout, units, chars_per_token, best, taken - best, LINKED)
+    if packed and rest.keys() <= packed.forms.keys():
+        rest = {key: form for key, form in packed.forms.items() if key not in forms}
+    layout = layout.plus(list(rest.values()))
+    return _filled(layout, units, candidates, {**rest, **forms}, chars_per_token)
+
+
+def _packed(layout: Layout, packed: Packed, units: Units, candidates: Sequence[Candidate]) -> Filled:
+    taken = layout.plus(packed.candidates)
+    return _filled(taken, units, candidates, packed.forms, packed.chars_per_token)
+
+
+def _filled(
+    layout: Layout,
+    units: Units,
+    candidates: Sequence[Candidate],
+    forms: Mapping[int, Candidate],
+    chars_per_token: float,
+) -> Filled:
+    """The outcome for `candidates` of which only those with `forms` stand in `layout`, some of them in part."""
+    left_out: dict[int, LeftOut] = {}
+    shortened: dict[int, Candidate] = {}
+    poor = units.poor()
+    for candidate in candidates:
+        form = forms.get(candidate.key)
+        if form is None:
+            reason: Reason = STOPPED if candidate.key in poor else FOR_BUDGET
+            left_out[candidate.key] = LeftOut(reason, round(len(candidate.text) / chars_per_token))
+        elif form.kept is not None:
+            shortened[candidate.key] = form
+    return Filled(layout, left_out, shortened)
 
 
 def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:
-    return [each for each in candidates if each.is_hit]
+    return [candidate for candidate in candidates if candidate.is_hit]
 
 
 def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:
-    """Whether `hits` fit whole; by a guess where they leave some of the `room`, in characters.
+    """True if `hits` fit whole; a guess where they leave some of the `room`, which is in characters.
 
     Where it is wrong, hits keep a sentence each although not all of them fit. To count them would cost a tenth more.
     """
@@ -134,12 +217,5 @@ def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:
 
 
 def _chars_per_token(layout: Layout, candidates: Sequence[Candidate]) -> float:
-    """A guess."""
+    """A guess, from the best candidate."""
     return len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)
-
-
-def under_pressure(lengths: Sequence[int], room: float) -> Granularity:
-    """What `auto` keeps whole of candidates that have `lengths`, in characters: the less, the less `room` there is."""
-    if max(lengths) > CHUNK_SHARE * room or sum(lengths) > CHUNK_PRESSURE * room:
-        return "sentence"
-    return "passage" if sum(lengths) <= PASSAGE_PRESSURE * room else "chunk"

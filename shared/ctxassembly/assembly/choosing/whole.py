@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxassembly.assembly.choosing.scale import Scale
+from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.marks import is_marked
 
 
-def take_whole(scale: Scale, candidates: Sequence[Candidate], window: int, keys: MetadataKeys) -> None:
-    """Takes those of `candidates`, best first, that have to stand whole and fit.
+def take_whole(layout: Layout, candidates: Sequence[Candidate], window: int, keys: MetadataKeys) -> Layout:
+    """`layout` with those of `candidates`, best first, that have to stand whole and fit.
 
-    What was retrieved goes before all others. A neighbour stands if all that was retrieved has room beside it.
+    Hits go before all others. A neighbour stands if all hits have room beside it.
     """
-    hits = [each for each in candidates if each.is_hit]
-    taken: set[int] = set()
-    for each in candidates:
-        if each.distance <= window and is_marked(each.chunk, "keep_whole", keys):
-            beside = [] if each.is_hit else [hit for hit in hits if hit.key not in taken]
-            if scale.may_fit([each]) and scale.fits([*beside, each]):
-                scale.take([each])
-                taken.add(each.key)
+    hits = {candidate.key: candidate for candidate in candidates if candidate.is_hit}
+    for candidate in candidates:
+        if candidate.distance > window or not is_marked(candidate.chunk, "keep_whole", keys):
+            continue
+        beside = [] if candidate.is_hit else list(hits.values())
+        if layout.may_fit([candidate]) and layout.fits([*beside, candidate]):
+            layout = layout.plus([candidate])
+            hits.pop(candidate.key, None)
+    return layout

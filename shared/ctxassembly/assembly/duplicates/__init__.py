@@ -1,1 +1,1 @@
-"""Texts that say what another one says."""
+"""Duplicates: texts that say what another one says already."""

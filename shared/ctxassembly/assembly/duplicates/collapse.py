@@ -1,4 +1,9 @@
-"""The duplicates of one assembly: which rules find them, in which order, with which dates and vectors."""
+"""The duplicates of one assembly: exact copies, near ones by words, close ones by vectors, found in this order.
+
+Each rule costs more than the one before and sees only what that left over. Exact copies go even before neighbours are
+fetched, near and close ones after. When the budget leaves out a chunk, its near duplicates get a second chance, for
+nothing says their content any more; exact copies don't, since they are just as long.
+"""
 
 from __future__ import annotations
 
@@ -18,59 +23,60 @@ from ctxassembly.tracing.lineage import Lineage
 
 Candidates = tuple[Candidate, ...]
 Rule = Callable[[Candidates, DateOf], dict[int, Candidate]]
-"""For each duplicate, by key, the candidate that stands for it."""
+"""A function to the candidate that stands for each duplicate, by the duplicate's key."""
 
 
 class Duplicates:
-    """Finds them and enters them in the lineage. Candidates are best first, on the way in and on the way out."""
+    """The finder of duplicates, which it enters in `lineage`. Candidates come and go best first."""
 
-    def __init__(self, config: AssemblyConfig, lineage: Lineage, note: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: AssemblyConfig, lineage: Lineage, note: Callable[[str], None], *, can_embed: bool
+    ) -> None:
+        self.lineage = lineage
         self._config = config
-        self._lineage = lineage
         self._note = note
+        self._can_embed = can_embed
         self._dates: dict[int, float | None] = {}
         self._vectors: dict[int, Vector] = {}
 
     def exact(self, candidates: Candidates) -> Candidates:
-        """Those that are no copies."""
+        """`candidates` without exact copies."""
         if self._config.prefer == "newest":
             self._read_dates(candidates)
-        return self._lineage.collapse(candidates, collapse_exact(candidates, self._date_of), EXACT)
+        return self.lineage.collapse(candidates, collapse_exact(candidates, self._date_of), EXACT)
 
     def note_hashes(self, candidates: Candidates) -> None:
-        """Say of how many the content hash is no sign of the text: a file has one for all its chunks."""
+        """Note the chunks whose content hash is no sign of their text: a file may have one hash for all its chunks."""
         if shared := shared_hashes(candidates, self._config.keys):
             which = "1 chunk has" if shared == 1 else f"{shared:,} chunks have"
             self._note(f"dedup: {which} the content hash of another text, compared by the texts alone")
 
-    def similar(
-        self, candidates: Candidates, *, can_embed: bool
-    ) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
-        """Those that are not near to a better one, nor close to one in meaning if that is asked for."""
-        kept = self._lineage.collapse(candidates, self._near(candidates, self._date_of), NEAR)
+    def similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:
+        """`candidates` that are not near to a better one, nor close to one in meaning if that is asked for."""
+        kept = self.lineage.collapse(candidates, self._near(candidates, self._date_of), NEAR)
         if self._config.dedup == "semantic" and len(kept) > 1:
-            yield from self._find_vectors(kept, can_embed)
-            kept = self._lineage.collapse(kept, self._semantic(kept, self._date_of), SEMANTIC)
+            yield from self._find_vectors(kept)
+            kept = self.lineage.collapse(kept, self._semantic(kept, self._date_of), SEMANTIC)
         return kept
 
     def second_chances(
         self, candidates: Iterable[Candidate], taken: Candidates, left_out: Container[int]
     ) -> Candidates:
-        """Duplicates, but for exact ones, of what the budget left out, that repeat nothing that it took.
+        """The duplicates of candidates that the budget left out, unless they repeat one that it took.
 
-        `candidates` are all of them as they came, `left_out` has the keys of those left out.
+        `candidates` are all of them as they came, `left_out` has the keys of those left out. Exact copies don't count.
         """
-        waiting = self._lineage.unserved(candidates, left_out)
+        waiting = self.lineage.unserved(candidates, left_out)
         if not waiting:
             return ()
-        self._lineage.revive(waiting)
+        self.lineage.revive(waiting)
         rules: list[tuple[Rule, Reason]] = [(self._near, NEAR)]
         if self._config.dedup == "semantic":
             rules.append((self._semantic, SEMANTIC))
         for rule, why in rules:
             # What was taken comes first and is in the text already: only what waits can be dropped.
             found = rule((*taken, *waiting), undated)
-            self._lineage.drop(waiting, found, why)
+            self.lineage.drop(waiting, found, why)
             waiting = tuple(candidate for candidate in waiting if candidate.key not in found)
         return waiting
 
@@ -98,18 +104,17 @@ class Duplicates:
         for note in notes:
             self._note(note)
 
-    def _find_vectors(
-        self, candidates: Candidates, can_embed: bool
-    ) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
-        """The vectors that came with the chunks, and those of all others in one request."""
+    def _find_vectors(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], None]:
+        """Keep the vectors that came with the chunks, and ask for those of all others in one request."""
         for candidate in candidates:
             handed_in = candidate.chunk.vector
             if handed_in is not None:
                 self._keep_vector(candidate, handed_in)
                 if candidate.key not in self._vectors:
                     self._note(f"{_named(candidate)}: its vector is no list of finite numbers, left out")
+        # All others in one batch; on failure words alone decide, as `dedup="near"` would.
         missing = [candidate for candidate in candidates if candidate.key not in self._vectors]
-        if missing and can_embed:
+        if missing and self._can_embed:
             try:
                 answer = yield EmbedTexts(tuple(candidate.chunk.text for candidate in missing))
                 for candidate, vector in zip(missing, _one_each(answer, len(missing)), strict=True):
@@ -132,10 +137,10 @@ class Duplicates:
 
 
 def check_vectors(candidates: Sequence[Candidate]) -> None:
-    """Nothing if there are vectors to compare, or nothing to compare.
+    """Check that there are vectors to compare, or no candidates.
 
     Raises:
-        ConfigError: `candidates` have no vector.
+        ConfigError: none of the `candidates` has a vector.
     """
     if candidates and all(candidate.chunk.vector is None for candidate in candidates):
         allowed = "'exact', 'near' or 'none' where neither `embeddings` is given nor `vector` in any chunk"

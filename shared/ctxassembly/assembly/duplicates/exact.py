@@ -1,4 +1,12 @@
-"""Chunks that say the same collapse onto the better-ranked one, which takes over what they had to their credit."""
+"""Copies and how they collapse: of chunks that say the same, one stands for the others.
+
+A copy has the whole text of another chunk, outer white space apart. Beginnings, ids and content hashes prove nothing:
+chunks begin alike, splitters copy ids and hashes from the document to all its chunks, and stores count anew. The
+better-ranked one stands, or by date the newest; it inherits the best rank and score of those it stands for (see
+`tracing/lineage.py`).
+
+The text that two neighbouring chunks share is not a copy but an overlap: joining strips it and keeps the rest.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +20,15 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.shown import as_name
 
 DateOf = Callable[[Candidate], float | None]
-"""When a candidate was updated, where that is known and decides which of two copies stays."""
+"""The date of a candidate's last update; None if it is unknown, or doesn't decide which of two copies stays."""
 
 LONG_CHARS = 1_000_000
-"""Of a text that is first told from others by its beginning: hashing all of it takes longer than all the rest."""
+"""Length above which a text is hashed by its beginning: hashing all of it takes longer than the rest of the stage."""
 _BEGINNING = 1_000
 
 
 class _LongText(NamedTuple):
-    """A text by which a dict finds the same one, hashed by a part of it."""
+    """A dict key that is equal for equal texts, hashed by length and beginning alone."""
 
     text: str
 
@@ -29,19 +37,17 @@ class _LongText(NamedTuple):
 
 
 def undated(_candidate: Candidate) -> None:
-    """Of copies the better-ranked one stays."""
+    """The date of no candidate: of copies the better-ranked one stays."""
 
 
 def collapse_exact(candidates: Sequence[Candidate], date_of: DateOf = undated) -> dict[int, Candidate]:
-    """For each copy (by key) the candidate that stands for it.
+    """The candidate that stands for each copy, by the copy's key. `candidates` are best first.
 
-    A copy has the whole text (outer white space apart) of one that comes before it in `candidates`, which are best
-    first. Never less than the whole text: chunks that begin alike both stay, and so do those that share an id or a
-    hash, which splitters copy and stores count anew. Of all copies of one chunk the first one stands, or by `date_of` a
-    newer one.
+    Of all copies of a text the first one stands, or by `date_of` a newer one.
     """
     groups: list[list[Candidate]] = []
     by_text: dict[str | _LongText, list[Candidate]] = {}
+    """The candidates of each text; `groups` has those of more than one."""
     for candidate in candidates:
         stripped = candidate.chunk.text.strip()
         group = by_text.setdefault(stripped if len(stripped) <= LONG_CHARS else _LongText(stripped), [])
@@ -58,13 +64,14 @@ def collapse_exact(candidates: Sequence[Candidate], date_of: DateOf = undated) -
 
 
 def shared_hashes(candidates: Iterable[Candidate], keys: MetadataKeys) -> int:
-    """How many of `candidates` have the content hash of another one, but not its text."""
+    """The number of `candidates` that have the content hash of another one, but not its text."""
     texts: dict[object, str] = {}
     shared = 0
     for candidate in candidates:
         content_hash = keys.read(candidate.chunk.metadata, "content_hash")
         if type(content_hash) not in (str, bytes, int):
             content_hash = as_name(content_hash) if isinstance(content_hash, (str, bytes, int)) else None
+        # An empty hash, or 0, is none.
         if content_hash:
             text = candidate.chunk.text.strip()
             shared += texts.setdefault(content_hash, text) != text
@@ -72,27 +79,27 @@ def shared_hashes(candidates: Iterable[Candidate], keys: MetadataKeys) -> int:
 
 
 class Index(Protocol):
-    """The candidates kept so far, by their place in the list of all."""
+    """The candidates kept so far, by their position in the list of all."""
 
     def find(self, at: int) -> Sequence[Match]:
-        """The kept ones that make the one at place `at` superfluous, by place."""
+        """The kept ones that make the one at position `at` superfluous, by position."""
 
     def add(self, at: int) -> None:
-        """Keep the one at place `at`."""
+        """Keep the one at position `at`."""
 
     def discard(self, at: int) -> None:
-        """Keep it no longer."""
+        """Keep the one at position `at` no longer."""
 
 
 def collapse_similar(candidates: Sequence[Candidate], index: Index, date_of: DateOf = undated) -> dict[int, Candidate]:
-    """For each candidate that another one stands for (by key) that other one.
+    """The candidate that stands for each similar one, by the dropped one's key. `candidates` are best first.
 
-    `candidates` are best first: a match among those kept before it drops a candidate, and one that was dropped drops no
-    other. Where by `date_of` it is newer than every match, it is kept and they are dropped. A newer text does not
-    displace one of which it is only a part.
+    A candidate is dropped if one that was kept before it matches; a dropped one drops no other. If by `date_of` it is
+    newer than all its matches, it is kept and they are dropped. A newer text doesn't displace one of which it is only a
+    part.
 
-    What a displaced one had dropped is tried again at the end, newest first: then what was kept last is met first, and
-    of a thousand versions of a page each is tried twice, not once for each version after it.
+    The candidates that a displaced one had dropped are tried again at the end, newest first. The newest then meets them
+    first, so of a thousand versions of a page each is tried twice, not once for every version after it.
     """
     dates = [date_of(candidate) for candidate in candidates]
     stands_for: dict[int, int] = {}
@@ -101,18 +108,21 @@ def collapse_similar(candidates: Sequence[Candidate], index: Index, date_of: Dat
     while waiting:
         again: list[int] = []
         for at in waiting:
+            # The text that adjacent chunks share is stripped when they are joined; that makes neither superfluous.
             matches = [match for match in index.find(at) if not overlap(candidates[at], candidates[match.place])]
-            standing = [place for place, is_part in matches if is_part or not _is_newer(dates[at], dates[place])]
+            standing = [other for other, is_part in matches if is_part or not _is_newer(dates[at], dates[other])]
             if standing:
                 stands_for[at] = standing[0]
                 dropped_for[standing[0]].append(at)
                 continue
+            # It is kept, and older matches give way to it.
             index.add(at)
             for displaced, _ in matches:
                 index.discard(displaced)
                 again += dropped_for.pop(displaced, [])
                 stands_for[displaced] = at
                 dropped_for[at].append(displaced)
+        # Those whose keeper is gone: the newer one that displaced it may not match them.
         for at in again:
             del stands_for[at]
         waiting = sorted(again, key=lambda at: (-math.inf if (date := dates[at]) is None else date, -at), reverse=True)
@@ -124,9 +134,9 @@ def _is_newer(first: float | None, second: float | None) -> bool:
 
 
 def overlap(first: Candidate, second: Candidate) -> bool:
-    """Whether what the two share is an overlap: they are adjacent in one document, or their offsets prove it.
+    """True if what the two share is an overlap: they are adjacent in one document, or their offsets prove it.
 
-    Joining strips what they share and keeps the rest, however little that is; collapsing would lose it.
+    Joining strips the overlap and keeps the rest, however little that is; collapsing would lose the rest.
     """
     if first.chunk.document_id != second.chunk.document_id:
         return False

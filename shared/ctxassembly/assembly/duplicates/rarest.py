@@ -1,9 +1,13 @@
-"""Looks texts up by what is rare in them, so that each is compared with the few others that it may repeat.
+"""A look-up of texts by their rarest words, so that each is compared with the few that it may repeat.
 
-Two texts that are near lack few of each other's words, so they share most of the rarest words of either; a text that is
-part of another one shares one of its rarest runs (the prefix filter of Bayardo, Ma and Srikant 2007, "Scaling up all
-pairs similarity search"). How many of its rarest words each other text has is counted for all of them at once. Nothing
-is missed: who is left out can't be near, nor have the text as a part.
+Two texts that are near lack few of each other's words. So of any text's words, put the rarest first: a near text has to
+have some of the first few, however many those are that it may lack. That is the prefix filter of Bayardo, Ma and
+Srikant (2007, "Scaling up all pairs similarity search"). Rare words are in few texts, so few are met. In the same way a
+text that has another one as a part has one of its rarest shingles. Nothing is missed: who isn't met can't be near, nor
+have the text as a part.
+
+One word in common is a weak sign in a corpus about one subject. So `SPARE` more words are looked up than needed, and a
+text is met only if it has enough of all of them. These counts are made for all texts at once by `bitsets.py`.
 """
 
 from __future__ import annotations
@@ -17,17 +21,18 @@ from itertools import chain
 from ctxassembly.assembly.duplicates.bitsets import Postings, Tally, joined, listed
 
 SHINGLE_WORDS = 5
-"""Words of a run, as in the published rule of containment: short enough to survive edits, too long for an accident."""
+"""Words of a shingle, as in the published rule of containment: few enough for edits, too many for an accident."""
 SPARE = 12
 """Words looked up beyond those of which one would have to be met: then several have to, and few texts have them."""
 ROUNDING = 1e-9
-"""What a product of floats may be off by; the comparison itself is exact, this only keeps the filter from missing."""
+"""The error that a product of floats may have: the comparison is exact, this only keeps the filter from missing."""
 
 
 class Rarest:
-    """The kept texts, and which of them may make another one superfluous.
+    """The kept texts, and the ones among them that may make another text superfluous.
 
-    `texts` are numbers of words from 0, `missing` says how many of its words whatever repeats a text may lack.
+    `texts` are numbers of words from 0. `missing` has for each text the most of its words that a text may lack which
+    repeats it.
     """
 
     def __init__(self, texts: Sequence[Sequence[int]], vocabulary: int, threshold: float, missing: Sequence[int]):
@@ -35,113 +40,118 @@ class Rarest:
         self._threshold = threshold
         self._missing = missing
         self._of_size: dict[int, int] = defaultdict(int)
-        number = [0] * vocabulary
+        """The positions of the texts of each number of words, as a bitset."""
+        texts_with = [0] * vocabulary
         for text in texts:
             for word in set(text):
-                number[word] += 1
-        rarity = [word + times * vocabulary for word, times in enumerate(number)].__getitem__
+                texts_with[word] += 1
+        # By the number of texts that have the word, then by the word: each text ranks its words alike.
+        rarity = [word + times * vocabulary for word, times in enumerate(texts_with)].__getitem__
         self._words: list[array[int]] = []
         for at, text in enumerate(texts):
             ranked = sorted(set(text), key=rarity)
-            # What no other text has leads nowhere.
+            # A word that no other text has leads nowhere.
             self._words.append(
-                array("I", [word for word in ranked[: self._sought(at, len(ranked))] if number[word] > 1])
+                array("I", [word for word in ranked[: self._sought(at, len(ranked))] if texts_with[word] > 1])
             )
         sought = frozenset(chain.from_iterable(self._words))
         self._by_word = Postings(
-            (sought.intersection(text) for text in texts), {word: number[word] for word in sought}, len(texts)
+            (sought.intersection(text) for text in texts), {word: texts_with[word] for word in sought}, len(texts)
         )
-        self._runs = _rarest_runs(texts, threshold, number)
-        self._by_run = Postings(*_shared(texts, self._runs), len(texts))
+        self._shingles = _rarest_shingles(texts, threshold, texts_with)
+        self._by_shingle = Postings(*_shared(texts, self._shingles), len(texts))
         self._kept = 0
         for at, text in enumerate(texts):
             self._of_size[len(set(text))] |= 1 << at
 
     def add(self, at: int) -> None:
-        """Keep the text at place `at`."""
+        """Keep the text at position `at`."""
         self._kept |= 1 << at
 
     def discard(self, at: int) -> None:
-        """Keep it no longer."""
+        """Keep the text at position `at` no longer."""
         self._kept &= ~(1 << at)
 
     def met(self, at: int) -> Iterator[tuple[int, int]]:
-        """Those that may make the one at `at` superfluous, by place, each with how many words it shares with it."""
+        """The texts that may make the one at `at` superfluous, by position, each with the number of words shared."""
         words = set(self._texts[at])
+        # A text may share all words that aren't looked up: so many fewer have to be found among those that are.
         beyond = len(words) - self._sought(at, len(words))
         if_near = least(self._threshold, len(words)) - beyond
         if_part = len(words) - self._missing[at] - beyond
-        with_few_runs, with_runs = self._by_run.under(self._runs[at])
+        with_few_shingles, with_shingles = self._by_shingle.under(self._shingles[at])
         with_few, sets = self._by_word.under(self._words[at])
-        fewest = min(if_near, if_part) if with_few_runs or with_runs else if_near
-        begun = {place: number for place, number in with_few.items() if number + len(sets) >= fewest}
+        fewest = min(if_near, if_part) if with_few_shingles or with_shingles else if_near
+        begun = {other: number for other, number in with_few.items() if number + len(sets) >= fewest}
         if len(sets) < fewest and not begun:
             return
         tally = Tally(sets, begun)
         found = self._near(len(words), tally, beyond)
-        if with_few_runs or with_runs:
-            may_have_it = joined([*with_runs, *(1 << place for place in with_few_runs)])
+        if with_few_shingles or with_shingles:
+            may_have_it = joined([*with_shingles, *(1 << other for other in with_few_shingles)])
             found |= may_have_it & tally.at_least(if_part) & self._kept
-        for place in listed(found):
-            yield place, len(words.intersection(self._texts[place]))
+        for other in listed(found):
+            yield other, len(words.intersection(self._texts[other]))
 
     def _near(self, size: int, tally: Tally, beyond: int) -> int:
-        """The places of the kept texts that share so many of the words looked up that they may be near."""
-        of_both = self._threshold / (1 + self._threshold)  # of the words of both, counted twice, that near texts share
+        """The kept texts that share enough of the words looked up to be near to a text of `size` words, as a bitset."""
+        # Near texts share at least this part of the words of both, counted twice.
+        of_both = self._threshold / (1 + self._threshold)
         passed = tally.at_least(least(self._threshold, size) - beyond) & self._kept
         found = 0
         if not passed:
             return found
         most = int(min(size / self._threshold, max(self._of_size)) + ROUNDING)  # of a tiny threshold it is infinite
-        for other in range(least(self._threshold, size), most + 1):
-            if places := self._of_size.get(other, 0) & passed:
-                found |= places & tally.at_least(math.ceil(of_both * (size + other) - ROUNDING) - beyond)
+        # The longer the other text, the more it has to share.
+        for other_size in range(least(self._threshold, size), most + 1):
+            if same_size := self._of_size.get(other_size, 0) & passed:
+                found |= same_size & tally.at_least(math.ceil(of_both * (size + other_size) - ROUNDING) - beyond)
         return found
 
     def _sought(self, at: int, number: int) -> int:
-        """How many of so many words of the text at `at`, the rarest, are looked up."""
+        """The number of the rarest words that are looked up, of the `number` that the text at `at` has."""
         return min(max(number - least(self._threshold, number), self._missing[at]) + 1 + SPARE, number)
 
 
 def least(threshold: float, number: int) -> int:
-    """How many of so many have to be shared."""
+    """The fewest of `number` that have to be shared."""
     return max(math.ceil(threshold * number - ROUNDING), 1)
 
 
-def runs_of(text: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The runs of words of `text`, in order."""
+def shingles_of(text: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The shingles of `text`, in order."""
     return zip(*(text[first:] for first in range(SHINGLE_WORDS)), strict=False)
 
 
-def _rarest_runs(texts: Sequence[Sequence[int]], threshold: float, number: Sequence[int]) -> list[array[int]]:
-    """For each text so many hashes of its runs that one of them is in whatever has the text as a part.
+def _rarest_shingles(texts: Sequence[Sequence[int]], threshold: float, texts_with: Sequence[int]) -> list[array[int]]:
+    """The hashes of the rarest shingles of each text: enough for any text that has it as a part to have one of them.
 
-    Taken are those of the rarest words: a run is no commoner than the rarest word in it. Runs with a word that no other
-    text has lead nowhere.
+    The rarest are those of the rarest words: a shingle is no commoner than the rarest word in it. Shingles with a word
+    that no other text has lead nowhere and are left out.
     """
-    rarity = [1 / times if times > 1 else SHINGLE_WORDS for times in number]
+    rarity = [1 / times if times > 1 else SHINGLE_WORDS for times in texts_with]
     found = []
     for text in texts:
-        ranked = dict(zip(runs_of(text), _sums([rarity[word] for word in text]), strict=True))
+        ranked = dict(zip(shingles_of(text), _sums([rarity[word] for word in text]), strict=True))
         fewest = len(ranked) - least(threshold, len(ranked)) + 1
         rarest = sorted(ranked, key=ranked.__getitem__, reverse=True)[:fewest]
-        found.append(array("q", [hash(run) for run in rarest if ranked[run] < SHINGLE_WORDS]))
+        found.append(array("q", [hash(shingle) for shingle in rarest if ranked[shingle] < SHINGLE_WORDS]))
     return found
 
 
 def _sums(numbers: Sequence[float]) -> Iterator[float]:
-    """Of each run of `numbers` the sum."""
+    """The sum over each shingle of `numbers`, in order."""
     return map(sum, zip(*(numbers[first:] for first in range(SHINGLE_WORDS)), strict=False))
 
 
 def _shared(texts: Sequence[Sequence[int]], sought: Iterable[array[int]]) -> tuple[list[array[int]], dict[int, int]]:
-    """Of the runs sought those in each text that another one has, too, and how many texts have each."""
-    number = dict.fromkeys(chain.from_iterable(sought), 0)
+    """The shingles in each text that are sought and in another text, too, and the number of texts with each."""
+    texts_with = dict.fromkeys(chain.from_iterable(sought), 0)
     found = []
     for text in texts:
-        mine = number.keys() & set(map(hash, runs_of(text)))
-        for run in mine:
-            number[run] += 1
+        mine = texts_with.keys() & set(map(hash, shingles_of(text)))
+        for shingle in mine:
+            texts_with[shingle] += 1
         found.append(array("q", mine))
-    shared = {run: times for run, times in number.items() if times > 1}
-    return [array("q", [run for run in mine if run in shared]) for mine in found], shared
+    shared = {shingle: times for shingle, times in texts_with.items() if times > 1}
+    return [array("q", [shingle for shingle in mine if shingle in shared]) for mine in found], shared

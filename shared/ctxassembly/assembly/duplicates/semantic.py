@@ -1,12 +1,14 @@
-"""Which chunks mean nearly the same: cosine of their embeddings.
+"""Semantic duplicates: chunks that mean nearly the same, by the cosine of their embeddings.
 
-In plain Python up to 150 vectors: 100 of 384 numbers take 40 ms. Importing numpy alone takes 100 ms, but then 10,000
-vectors take half a second. It only finds the ones to look at: the result is the same with and without it.
+Up to 150 vectors are compared in plain Python: 100 of 384 numbers take 40 ms, and importing numpy alone takes 100 ms.
+Beyond, numpy finds the pairs to look at (10,000 vectors in half a second), and the same exact test decides: the result
+is the same with and without it.
 
-Angles to pivots tell nothing of vectors of hundreds of dimensions, which are all about as far from anything. What does
-is part of each: a rotation that keeps `k` coordinates and the length of the rest as one more can only bring two vectors
-of length 1 closer (Cauchy and Schwarz), and for a high threshold a sixth of the coordinates proves nearly all pairs
-too far apart.
+From 1,000 vectors on the products are made in fewer coordinates. Vectors are rotated so that the first `k` coordinates
+have most of their length; the length of the rest is kept as one more coordinate. By Cauchy and Schwarz such a product
+is never below that of the whole vectors, so a pair below the threshold is surely too far apart. For a high threshold a
+sixth of the coordinates rules out nearly all pairs. Distances to pivots, the usual index, rule out nothing here: in
+hundreds of dimensions all vectors are about as far from any point.
 """
 
 from __future__ import annotations
@@ -26,14 +28,15 @@ Vector = Sequence[float]
 NUMPY_FROM = 150
 """Vectors from which on numpy is used if it is there."""
 _ROWS = 256
-"""Multiplied at a time, and looked at to find out how many coordinates are enough."""
+"""Rows multiplied at a time, and rows sampled to find out how many coordinates are enough."""
 _REDUCED_FROM = 1_000
 """Vectors from which on fewer coordinates are worth finding: that takes 10 ms."""
 _COORDINATES = (32, 64, 96, 128, 192, 256)
+"""The numbers of coordinates that are tried, fewest first."""
 _FEW = 0.002
-"""Share of pairs that may be looked at in vain: each takes as long as a hundred coordinates more of 500 pairs."""
+"""Share of pairs that may be looked at in vain: one such pair costs as much as 100 more coordinates of 500 pairs."""
 _ROUNDING = 1e-6
-"""What each dimension may add to the error of a product of 32-bit floats, several times what it does."""
+"""The error that each dimension may add to a product of 32-bit floats; it adds several times less."""
 
 
 def unit(value: Any) -> Vector | None:
@@ -51,44 +54,49 @@ def unit(value: Any) -> Vector | None:
 
 
 class VectorIndex:
-    """The vectors that are kept so far, by place, and which of them are close to another one.
+    """The vectors kept so far, by their position in the list of all, and the ones close to another vector.
 
-    Vectors are of length 1. What has no vector is close to nothing, and so are vectors of different dimensions.
+    Vectors are of length 1. A text without a vector is close to nothing, and so are vectors of different dimensions.
+
+    >>> index = VectorIndex([unit([1, 0]), unit([1, 0.1]), unit([0, 1]), None], 0.9)
+    >>> index.add(0)
+    >>> [index.find(at) for at in (1, 2, 3)]
+    [[Match(place=0, is_part=False)], [], []]
     """
 
     def __init__(self, vectors: Sequence[Vector | None], threshold: float) -> None:
         self._vectors = vectors
         self._threshold = threshold
-        places_of: dict[int, list[int]] = defaultdict(list)
-        for place, vector in enumerate(vectors):
+        positions_of: dict[int, list[int]] = defaultdict(list)
+        for at, vector in enumerate(vectors):
             if vector is not None:
-                places_of[len(vector)].append(place)
+                positions_of[len(vector)].append(at)
         numpy = _numpy() if len(vectors) >= NUMPY_FROM else None
         self._kept: dict[int, _Kept] = {
-            dimensions: _Few() if numpy is None else _Many(numpy, vectors, places, threshold)
-            for dimensions, places in places_of.items()
+            dimensions: _Few() if numpy is None else _Many(numpy, vectors, positions, threshold)
+            for dimensions, positions in positions_of.items()
         }
 
     def add(self, at: int) -> None:
-        """Keep the vector at place `at`."""
+        """Keep the vector at position `at`."""
         if (mine := self._vectors[at]) is not None:
             self._kept[len(mine)].add(at)
 
     def discard(self, at: int) -> None:
-        """Keep it no longer."""
+        """Keep the vector at position `at` no longer."""
         if (mine := self._vectors[at]) is not None:
             self._kept[len(mine)].discard(at)
 
     def find(self, at: int) -> list[Match]:
-        """The kept ones whose cosine with the one at place `at` reaches the threshold, by place."""
+        """The kept ones whose cosine with the one at position `at` reaches the threshold, by position."""
         mine = self._vectors[at]
-        return [] if mine is None else [Match(place) for place in self._close(mine, self._kept[len(mine)].met(at))]
+        return [] if mine is None else [Match(other) for other in self._close(mine, self._kept[len(mine)].met(at))]
 
-    def _close(self, mine: Vector, places: Iterable[int]) -> Iterable[int]:
-        for place in places:
+    def _close(self, mine: Vector, others: Iterable[int]) -> Iterable[int]:
+        for other in others:
             # Rounded, since the cosine of a vector with itself may come out as 0.9999999999999998.
-            if round(sum(map(mul, mine, self._vectors[place] or ())), 12) >= self._threshold:
-                yield place
+            if round(sum(map(mul, mine, self._vectors[other] or ())), 12) >= self._threshold:
+                yield other
 
 
 class _Kept(Protocol):
@@ -99,11 +107,11 @@ class _Kept(Protocol):
     def discard(self, at: int) -> None: ...
 
     def met(self, at: int) -> Iterable[int]:
-        """Those that may be close to the one at place `at`, by place."""
+        """The kept ones that may be close to the one at position `at`, by position."""
 
 
 class _Few:
-    """They are all met."""
+    """Kept vectors that are all met."""
 
     def __init__(self) -> None:
         self._kept: set[int] = set()
@@ -119,20 +127,22 @@ class _Few:
 
 
 class _Many:
-    """They are met if their products with the one sought, made by numpy, say so."""
+    """Kept vectors that are met if their product with the one sought, made by numpy, reaches the threshold."""
 
-    def __init__(self, numpy: Any, vectors: Sequence[Vector | None], places: Sequence[int], threshold: float) -> None:
+    def __init__(
+        self, numpy: Any, vectors: Sequence[Vector | None], positions: Sequence[int], threshold: float
+    ) -> None:
         self._numpy = numpy
-        self._places = places
-        self._row = {place: row for row, place in enumerate(places)}
-        self._vectors = numpy.array([vectors[place] for place in places], dtype="float32")
+        self._positions = positions
+        self._row = {at: row for row, at in enumerate(positions)}
+        self._vectors = numpy.array([vectors[at] for at in positions], dtype="float32")
         self._least = threshold - _ROUNDING * self._vectors.shape[1]
-        self._reduced = self._vectors if len(places) < _REDUCED_FROM else self._rotated()
-        self._kept = numpy.zeros(len(places), dtype=bool)
+        self._reduced = self._vectors if len(positions) < _REDUCED_FROM else self._rotated()
+        self._kept = numpy.zeros(len(positions), dtype=bool)
         self._width = 0  # up to the last row that was ever kept
         self._begin = 0
         self._block = numpy.zeros((0, 0), dtype=bool)
-        """For each row from `begin` on whether it may be close to each of those before it and with it in the block."""
+        """Rows from `_begin` on, against all rows that may be kept: True where the two may be close."""
 
     def add(self, at: int) -> None:
         row = self._row[at]
@@ -146,13 +156,14 @@ class _Many:
         row = self._row[at]
         line = self._line(row)
         (rows,) = (line & self._kept[: len(line)]).nonzero()
+        # Fewer coordinates let some through; all of them, still in 32 bits, leave hardly any for the exact test.
         if len(rows) and self._reduced is not self._vectors:
             rows = rows[self._vectors[rows] @ self._vectors[row] >= self._least]
-        return [self._places[each] for each in rows.tolist()]
+        return [self._positions[other] for other in rows.tolist()]
 
     def _line(self, row: int) -> Any:
-        """For each row that may be kept whether this one may be close to it."""
-        if row < self._begin:  # tried again
+        """One flag for each row that may be kept: True if `row` may be close to it."""
+        if row < self._begin:  # tried again, after a newer one displaced the one it was dropped for
             return self._reduced[: self._width] @ self._reduced[row] >= self._least
         rows, width = self._block.shape
         if row >= self._begin + rows or self._width > width:
@@ -162,10 +173,10 @@ class _Many:
         return self._block[row - self._begin]
 
     def _rotated(self) -> Any:
-        """The vectors in as few coordinates as tell nearly all of them apart that aren't close."""
+        """The vectors in the fewest coordinates that tell nearly all of them apart that aren't close."""
         numpy, vectors = self._numpy, self._vectors
         step = len(vectors) // _ROWS + 1
-        # Vectors of the same kind have most of their length in the space of some of them.
+        # Embeddings of one corpus have most of their length in the space that some of them span.
         basis = numpy.linalg.qr(vectors[::step].T)[0]
         sample = vectors[step // 2 :: step]
         close = numpy.count_nonzero(sample @ sample.T >= self._least)
@@ -179,9 +190,9 @@ class _Many:
 
 
 def _bounding(numpy: Any, vectors: Any, basis: Any) -> Any:
-    """The vectors in the coordinates of `basis` and the length of what these leave out as the last one.
+    """The vectors in the coordinates of `basis`, with the length of the rest as the last coordinate.
 
-    Their products are no less than those of the vectors themselves.
+    Their products are never less than those of the vectors themselves.
     """
     inside = vectors @ basis
     rest = numpy.sqrt(numpy.maximum(1 - (inside * inside).sum(axis=1, keepdims=True), 0))

@@ -1,1 +1,1 @@
-"""What may stand: hits admitted, neighbours asked for and let in."""
+"""Candidates for the context: hits admitted, neighbours asked for and let in."""

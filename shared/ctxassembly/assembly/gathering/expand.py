@@ -1,4 +1,8 @@
-"""Which neighbours are still unknown, and who is whose neighbour: the plan of the fetch, never the fetch itself."""
+"""The plan of a fetch, never the fetch itself: references to unknown neighbours, and the neighbours of each hit.
+
+A chunk finds its neighbours in one of four ways, in this order: by its index; by its larger chunk's other children; by
+links, a step at a time; by its offset, if the store can be asked so. A document that offers none is asked for whole.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +21,22 @@ from ctxassembly.data.chunks import Beside, Chunk, ChunkRef
 def index_refs(hits: Iterable[Chunk], window: int, known: Iterable[Chunk] = ()) -> tuple[ChunkRef, ...]:
     """References to the chunks at index +- `window` of `hits`, by document, then by index.
 
-    Those among `hits` and `known` are left out. No index is negative; where a document ends, only its store knows.
+    Chunks among `hits` and `known` are left out. No index is negative; only the store knows where a document ends.
     """
     at: dict[str, set[int]] = defaultdict(set)
     for hit in hits:
         if hit.index is not None:
             at[hit.document_id if hit.origin is None else hit.lookup_id].add(hit.index)
-    there = {document_id: set(indexes) for document_id, indexes in at.items()}
+    known_at = {document_id: set(indexes) for document_id, indexes in at.items()}
     for chunk in known:
         document_id = chunk.document_id if chunk.origin is None else chunk.lookup_id
-        if document_id in there and chunk.index is not None:
-            there[document_id].add(chunk.index)
-    return tuple(
-        ChunkRef(document_id, index)
-        for document_id, indexes in at.items()
-        for index in sorted(
-            {near for one in indexes for near in range(max(0, one - window), one + window + 1)} - there[document_id]
-        )
-    )
+        if document_id in known_at and chunk.index is not None:
+            known_at[document_id].add(chunk.index)
+    refs: list[ChunkRef] = []
+    for document_id, indexes in at.items():
+        wanted = {near for index in indexes for near in range(max(0, index - window), index + window + 1)}
+        refs += [ChunkRef(document_id, index) for index in sorted(wanted - known_at[document_id])]
+    return tuple(refs)
 
 
 def link_refs(
@@ -46,14 +48,15 @@ def link_refs(
     pages: Sequence[str] = (),
     missing: Container[str] = (),
 ) -> tuple[ChunkRef, ...]:
-    """References to the next unknown chunks around `hits` without an index, in both directions.
+    """References to the next unknown chunks around the `hits` that have no index, in both directions.
 
-    Along links at most `window` steps away; where a chunk was cut from a larger one, by way of that one's other
-    children. Without links by offset, `beside` chunks on each side, if the store finds them so; `pages` are the names
-    under which metadata have a page's number. A document whose links are missing on one side or on both, and that can't
-    be asked by offset, is asked for whole: a reference without index and id.
+    Links are followed for at most `window` steps. A chunk that was cut from a larger one finds its neighbours through
+    that one's other children. A chunk without links is asked for by its offset, `beside` chunks on each side; 0 means
+    that the store can't be asked so. A document whose links are missing on a side, and that can't be asked by offset,
+    is asked for whole: a reference without index and id.
 
-    `known` are all chunks seen so far, by id; `missing` are ids under which the store has nothing.
+    `known` are all chunks seen so far, by id; `missing` are ids under which the store has nothing; `pages` are the
+    metadata keys of a page's number.
     """
     refs: dict[ChunkRef, None] = {}
     following = {chunk.prev_id: chunk.id for chunk in known.values() if chunk.prev_id}
@@ -61,26 +64,29 @@ def link_refs(
     for hit in hits:
         if hit.index is not None:
             continue
+        # Parents and their children first: what they name is surer than links, which may end with the parent.
         kin = kin_wanted(hit, known, window, missing)
         if kin is not None:
-            refs.update((ChunkRef(hit.lookup_id, chunk_id=each), None) for each in kin)
+            refs.update((ChunkRef(hit.lookup_id, chunk_id=chunk_id), None) for chunk_id in kin)
             continue
         if not (hit.prev_id or hit.next_id or hit.id in following or hit.id in preceding):
             if beside and hit.start is not None:
                 refs[_beside(hit, hit.start, beside, page_name([hit], pages))] = None
-            elif hit.start is not None or not part_of(hit):  # nobody can say what stands beside it in its page
+            # Without an offset nobody can say what stands beside it in its page: then the document doesn't help.
+            elif hit.start is not None or not part_of(hit):
                 refs[ChunkRef(hit.lookup_id)] = None
             continue
+        # Along the links; where they end with the page, the store may find the next page by the offset.
         for found in _linked(hit, known, window, following, preceding):
             if isinstance(found, ChunkRef):
                 refs[found] = None
-            elif beside and (turned := _turned(found, beside, pages)) is not None:
-                refs[turned] = None
+            elif beside and (page_turn := _page_turn(found, beside, pages)) is not None:
+                refs[page_turn] = None
     return tuple(refs)
 
 
-def _turned(chunk: Chunk, each_side: int, pages: Sequence[str]) -> ChunkRef | None:
-    """A reference to the pages beside that of `chunk`, at whose end the links do; None if it isn't cut into such."""
+def _page_turn(chunk: Chunk, each_side: int, pages: Sequence[str]) -> ChunkRef | None:
+    """A reference to the pages before and after that of `chunk`, at which the links end; None without such pages."""
     page = page_name([chunk], pages)
     if chunk.start is None or page is None or chunk.lookup_id == chunk.document_id:
         return None
@@ -88,7 +94,7 @@ def _turned(chunk: Chunk, each_side: int, pages: Sequence[str]) -> ChunkRef | No
 
 
 def _beside(chunk: Chunk, start: int, each_side: int, page: str | None) -> ChunkRef:
-    """A reference to what stands next to `chunk` by its offset."""
+    """A reference to the chunks next to `chunk` by its offset."""
     grouped_by = None if chunk.lookup_id == chunk.document_id else chunk.document_id
     return ChunkRef(chunk.lookup_id, beside=Beside(start, each_side, part_of(chunk), page, grouped_by))
 
@@ -100,13 +106,14 @@ def _linked(
     following: Mapping[str, str],
     preceding: Mapping[str, str],
 ) -> Iterator[ChunkRef | Chunk]:
-    """What to ask for on each side: the next unknown chunk along the links, or the document if only that can tell it.
+    """For each side, the reference to ask for: the next unknown chunk along the links, or the document if links fail.
 
-    Where the links end, the last chunk that they lead to.
+    If the document ends there, or its page, the last chunk that the links lead to.
     """
     for forward in (False, True):
         at = hit
         for _ in range(window):
+            # A neighbour's link back will do where the chunk's own is missing.
             link = (at.next_id or following.get(at.id)) if forward else (at.prev_id or preceding.get(at.id))
             if link is None:
                 yield ChunkRef(hit.lookup_id) if _is_one_sided(at, known, forward) else at
@@ -119,7 +126,7 @@ def _linked(
 
 
 def _is_one_sided(chunk: Chunk, known: Mapping[str, Chunk], forward: bool) -> bool:
-    """Whether the chunk on the other side, if known, does not link back: then a missing link is no document's end."""
+    """True if the chunk on the other side is known and doesn't link back: then a missing link is no document's end."""
     other = known.get((chunk.prev_id if forward else chunk.next_id) or "")
     return other is not None and (other.next_id if forward else other.prev_id) != chunk.id
 
@@ -127,28 +134,29 @@ def _is_one_sided(chunk: Chunk, known: Mapping[str, Chunk], forward: bool) -> bo
 def neighbours(
     hits: Sequence[Candidate],
     chunks: Iterable[tuple[int, Chunk]],
-    places: Mapping[tuple[str, str], int],
+    positions: Mapping[tuple[str, str], int],
     window: int,
     decay: float,
     scope: Scope | None = None,
 ) -> tuple[Candidate, ...]:
-    """The chunks within `window` of a hit as candidates, nearest first, then by rank, document and place.
+    """The chunks within `window` of a hit as candidates, nearest first, then by rank, document and position.
 
-    `chunks` come with their keys, `places` are positions by (document id, chunk id). A neighbour's score is its best
-    hit's times `decay` per step, and never above it: half of a negative score would be. With a `scope` it has to agree
-    with its hit.
+    `chunks` come with their keys; `positions` are by document id and chunk id. A neighbour's score is its best hit's
+    times `decay` per step. It is never above the hit's own, as half of a negative score would be. With a `scope` a
+    neighbour has to agree with its hit.
     """
-    by_place: dict[tuple[str, int], list[Candidate]] = defaultdict(list)
+    by_position: dict[tuple[str, int], list[Candidate]] = defaultdict(list)
     for hit in hits:
-        by_place[hit.chunk.document_id, hit.position].append(hit)
+        by_position[hit.chunk.document_id, hit.position].append(hit)
+    # Looked up by position, so the cost grows with the chunks and not with chunks times hits.
     steps_away = range(-window, window + 1)
     found: list[Candidate] = []
     for key, chunk in chunks:
         document_id = chunk.document_id
-        at = places[document_id, chunk.id]
+        at = positions[document_id, chunk.id]
         near: list[tuple[int, Candidate]] = []
         for steps in steps_away:
-            for hit in by_place.get((document_id, at + steps), ()):
+            for hit in by_position.get((document_id, at + steps), ()):
                 near.append((abs(steps), hit))  # noqa: PERF401 - a comprehension in each of thousands takes longer
         if scope is not None:
             near = scope.agreeing(chunk, near)

@@ -1,6 +1,8 @@
-"""What the store has near the hits: asked for in as few round trips as it takes, and of the answer what was asked for.
+"""The search for what is near the hits: in as few round trips as it takes, and only what was asked for is kept.
 
-What one request finds isn't thrown away because another fails.
+Chunks with an index take one round trip: the indexes around the hits are known beforehand. Links take one round trip a
+step, since a chunk names only the next one; so they are followed as far as `window`, not through the wider pool. All
+kinds of references go together. Where that fails each kind goes alone, so nothing is lost because another kind fails.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from ctxassembly.assembly.gathering.admit import Admitted, admit_fetched
 from ctxassembly.assembly.gathering.expand import index_refs, link_refs
 from ctxassembly.assembly.gathering.missing import own_places
 from ctxassembly.assembly.gathering.scope import Scope
+from ctxassembly.assembly.gathering.surroundings import Surroundings
 from ctxassembly.data.chunks import Beside, Chunk, ChunkRef
 from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import StoreError
@@ -25,34 +28,34 @@ from ctxassembly.shown import failure, shown
 from ctxassembly.tracing.log import Log
 from ctxassembly.wording.clean import is_storable
 
-Place = tuple[str, "int | None", "str | None", "Beside | None"]
-"""What a `ChunkRef` says, which is quicker to look up."""
+RefKey = tuple[str, "int | None", "str | None", "Beside | None"]
+"""The fields of a `ChunkRef`, which are quicker to look up."""
 
 
 @dataclass(slots=True)
 class Fetched:
-    """What the store had, and what is known of how it was asked."""
+    """All that the store returned for one assembly, and how it was asked."""
 
     chunks: list[Chunk] = field(default_factory=list)
     between: list[Chunk] = field(default_factory=list)
-    """Those that may not be read but have a place among those that may, told by their links or offsets."""
+    """Those that may not be read but have a position among those that may, told by their links or offsets."""
     empty: list[Chunk] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)
-    """The documents that it gave whole, by what it calls them."""
+    """The lookup ids of the documents that came whole."""
     beside: set[str] = field(default_factory=set)
-    """The hits that it was asked for what is beside, by offset."""
-    refused: set[Place] = field(default_factory=set)
-    """What databases can't be asked for: each place once, however many round trips it was wanted in."""
+    """The ids of the chunks whose surroundings were asked for by offset."""
+    refused: set[RefKey] = field(default_factory=set)
+    """References that databases refuse, each once, however many round trips it was wanted in."""
     answered: dict[str, set[str]] = field(default_factory=dict)
-    """The ids of all that it answered with, by document id."""
+    """The ids of all chunks that came, by document id."""
     incomplete: bool = False
-    """Whether it failed to answer some of what it was asked."""
+    """True if the store failed to answer some references."""
     unanswerable: str | None = None
     """The error of a store that has no way to be asked."""
 
 
 class _Answer(NamedTuple):
-    """What came for `refs`, with text and without, and the errors in place of what didn't."""
+    """The answer to one round trip: chunks with text and without, the references answered, and the errors."""
 
     found: list[Chunk]
     empty: list[Chunk]
@@ -61,74 +64,93 @@ class _Answer(NamedTuple):
 
 
 def fetch(
-    chunks: Sequence[Chunk],
-    admitted: Admitted,
-    config: AssemblyConfig,
-    reach: int,
-    by_offset: int,
-    scope: Scope | None,
-    log: Log,
+    hits: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, around: Surroundings, log: Log
 ) -> Generator[FetchChunks, Sequence[Chunk], Fetched]:
-    """What is near `chunks`, in one round trip, or in as many as following links takes.
-
-    `by_offset` chunks on each side are asked for where only offsets tell the place; none if the store can't tell.
-    """
-    chunks, known = _known(chunks, admitted)
-    fetched = Fetched()
-    if scope is not None:
-        scope.add_hits(chunks)
-    asked: set[Place] = set()
-    told: set[Place] = set()
-    without_index = [chunk for chunk in chunks if chunk.index is None]
-    pages = config.keys.page
-    while True:
-        wanted = index_refs(chunks, reach, known.values())
-        if wanted and not asked:
-            wanted += own_places(chunks)
-        if without_index:
-            absent = {chunk_id for _, _, chunk_id, _ in told if chunk_id} - known.keys()
-            wanted += link_refs(without_index, known, config.window, beside=by_offset, pages=pages, missing=absent)
-        refs = _storable([ref for ref in wanted if _place(ref) not in asked], fetched)
-        if not refs:
-            return fetched
-        asked.update(map(_place, refs))
+    """Fetch what is near `hits`, in one round trip, or in as many as following links takes."""
+    search = _Search(hits, admitted, config, around)
+    while refs := search.next_refs():
         answer = yield from _answer(refs, config, log)
-        told.update(map(_place, answer.refs))
-        found = _asked_for(adopted(answer.found, refs), asked, log)
+        any_came = search.enter(refs, answer, log)
+        if answer.failed and not any_came:
+            unable = (failure(error) for error in answer.failed if isinstance(error, NotImplementedError))
+            search.fetched.unanswerable = next(unable, None)
+            break
+    return search.fetched
+
+
+class _Search:
+    """The state of one search: the chunks known so far, what was asked for, and what came of it."""
+
+    def __init__(self, hits: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, around: Surroundings) -> None:
+        self.fetched = Fetched()
+        self._config = config
+        self._around = around
+        self._hits, self._known = _known(hits, admitted)
+        self._without_index = [hit for hit in self._hits if hit.index is None]
+        self._asked: set[RefKey] = set()
+        self._answered: set[RefKey] = set()
+        if around.scope is not None:
+            around.scope.add_hits(self._hits)
+
+    def next_refs(self) -> tuple[ChunkRef, ...]:
+        """The references of the next round trip; none if nothing is left to ask for."""
+        wanted = index_refs(self._hits, self._around.reach, self._known.values())
+        if wanted and not self._asked:
+            wanted += own_places(self._hits)
+        if self._without_index:
+            absent = {chunk_id for _, _, chunk_id, _ in self._answered if chunk_id} - self._known.keys()
+            wanted += link_refs(
+                self._without_index,
+                self._known,
+                self._config.window,
+                beside=self._around.by_offset,
+                pages=self._config.keys.page,
+                missing=absent,
+            )
+        refs = _storable([ref for ref in wanted if _key(ref) not in self._asked], self.fetched)
+        self._asked.update(map(_key, refs))
+        return refs
+
+    def enter(self, refs: Sequence[ChunkRef], answer: _Answer, log: Log) -> bool:
+        """Keep what `answer` has of `refs`; True if it has anything."""
+        fetched, scope = self.fetched, self._around.scope
+        self._answered.update(map(_key, answer.refs))
+        found = _asked_for(adopted(answer.found, refs), self._asked, log)
         fetched.empty.extend(chunk for chunk in answer.empty if scope is None or scope.admits(chunk))
-        _keep(found, known, fetched, scope)
-        seen = (*found, *answer.empty)
-        for chunk in seen:
+        _keep(found, self._known, fetched, scope)
+        came = (*found, *answer.empty)
+        for chunk in came:
             fetched.answered.setdefault(chunk.document_id, set()).add(chunk.id)
-        if without_index:
-            given = {chunk.lookup_id for chunk in seen}
-            fetched.whole.update(each for each in given if (each, None, None, None) in told)
-            offsets = {(ref.document_id, ref.beside.start, ref.beside.part) for ref in answer.refs if ref.beside}
-            beside = (each for each in known.values() if (each.lookup_id, each.start, part_of(each)) in offsets)
-            fetched.beside.update(each.id for each in beside)
-        if answer.failed:
-            fetched.incomplete = True
-            if not seen:
-                unable = (failure(each) for each in answer.failed if isinstance(each, NotImplementedError))
-                fetched.unanswerable = next(unable, None)
-                return fetched
+        if self._without_index:
+            self._note_what_is_known(came, answer.refs)
+        fetched.incomplete = fetched.incomplete or bool(answer.failed)
+        return bool(came)
+
+    def _note_what_is_known(self, came: Iterable[Chunk], refs: Iterable[ChunkRef]) -> None:
+        """Note the documents and offsets of which the store told all: what it didn't return isn't there."""
+        lookup_ids = {chunk.lookup_id for chunk in came}
+        self.fetched.whole.update(name for name in lookup_ids if (name, None, None, None) in self._answered)
+        offsets = {(ref.document_id, ref.beside.start, ref.beside.part) for ref in refs if ref.beside}
+        beside = (chunk for chunk in self._known.values() if (chunk.lookup_id, chunk.start, part_of(chunk)) in offsets)
+        self.fetched.beside.update(chunk.id for chunk in beside)
 
 
-def _known(chunks: Sequence[Chunk], admitted: Admitted) -> tuple[Sequence[Chunk], dict[str, Chunk]]:
-    """`chunks`, and all that was retrieved by id: it is never fetched again, copies and empty chunks included.
+def _known(hits: Sequence[Chunk], admitted: Admitted) -> tuple[Sequence[Chunk], dict[str, Chunk]]:
+    """`hits`, and all retrieved chunks by id: these are never fetched again, copies and empty chunks included.
 
-    Those that name no document are of one where they are linked to each other: by its own one each would be asked for.
+    Chunks that name no document but are linked to each other come back as of one document: as documents of their own
+    each would be asked for.
     """
     retrieved = [hit.chunk for hit in (*admitted.candidates, *admitted.empty)]
     if homes := one_document(retrieved, ()):
-        retrieved, chunks = [at_home(each, homes) for each in retrieved], [at_home(each, homes) for each in chunks]
-    return chunks, by_id(retrieved)
+        retrieved, hits = [at_home(chunk, homes) for chunk in retrieved], [at_home(hit, homes) for hit in hits]
+    return hits, by_id(retrieved)
 
 
 def _answer(
     refs: Sequence[ChunkRef], config: AssemblyConfig, log: Log
 ) -> Generator[FetchChunks, Sequence[Chunk], _Answer]:
-    """What the store has of `refs`.
+    """The store's answer to `refs`.
 
     References of several kinds are asked for together, and each kind on its own where that fails: a store that can't
     search for a document has chunks by their ids all the same. One that can't be reached isn't asked again.
@@ -156,22 +178,22 @@ def _answer(
             answer.refs.extend(part)
     came = answer.found or answer.empty
     stand = "what else was asked for came" if came else "the hits stand without them"
-    log.notes += dict.fromkeys(f"store: no neighbours ({failure(each)}), {stand}" for each in answer.failed)
+    log.notes += dict.fromkeys(f"store: no neighbours ({failure(error)}), {stand}" for error in answer.failed)
     return answer
 
 
 def _by_kind(refs: Iterable[ChunkRef]) -> dict[tuple[bool, ...], list[ChunkRef]]:
-    """Those that name a place, a chunk, an offset to stand beside, and those that name a document alone."""
+    """References by kind: to an index, to a chunk's id, to the chunks beside an offset, to a whole document."""
     kinds: dict[tuple[bool, ...], list[ChunkRef]] = defaultdict(list)
     for ref in refs:
         kinds[ref.index is None, ref.chunk_id is None, ref.beside is None].append(ref)
     return kinds
 
 
-def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: Fetched, scope: Scope | None) -> None:
-    """Add what is new in `answer` to what is `known`, and to what was `fetched` by whether it may be read."""
+def _keep(came: Iterable[Chunk], known: dict[str, Chunk], fetched: Fetched, scope: Scope | None) -> None:
+    """Add the new chunks of those that `came` to `known`, and to `fetched` by whether they may be read."""
     between: list[Chunk] = []
-    for chunk in answer:
+    for chunk in came:
         name = chunk.id
         if name in known and known[name].document_id != chunk.document_id:
             name = name_in(name, chunk.document_id)
@@ -186,20 +208,21 @@ def _keep(answer: Iterable[Chunk], known: dict[str, Chunk], fetched: Fetched, sc
 
 
 def _storable(refs: Sequence[ChunkRef], fetched: Fetched) -> tuple[ChunkRef, ...]:
-    """Those that a database can be asked for: one that refuses a name fails for all that is asked for beside it."""
+    """`refs` without those that databases refuse, which fail the whole request; these are entered in `fetched`."""
     names = {name for ref in refs for name in (ref.document_id, ref.chunk_id) if name}
     refused = {name for name in names if not is_storable(name)}
     if not refused:
         return tuple(refs)
-    found = tuple(ref for ref in refs if ref.document_id not in refused and ref.chunk_id not in refused)
-    fetched.refused.update({*map(_place, refs)} - {*map(_place, found)})
-    return found
+    storable = tuple(ref for ref in refs if ref.document_id not in refused and ref.chunk_id not in refused)
+    fetched.refused.update({*map(_key, refs)} - {*map(_key, storable)})
+    return storable
 
 
-def _asked_for(chunks: Sequence[Chunk], asked: Collection[Place], log: Log) -> list[Chunk]:
-    """Those of `chunks` that were asked for; however many others there are, they make one note."""
+def _asked_for(chunks: Sequence[Chunk], asked: Collection[RefKey], log: Log) -> list[Chunk]:
+    """The chunks among `chunks` that were asked for; one note tells of all others."""
     others = [chunk for chunk in chunks if not _was_asked_for(chunk, asked)]
     if others:
+        # Which chunks stand beside an offset, only the store can say: all of that document count as asked for.
         by_offset = {beside.document_id or document_id for document_id, _, _, beside in asked if beside is not None}
         others = [chunk for chunk in others if chunk.lookup_id not in by_offset and chunk.document_id not in by_offset]
     if not others:
@@ -211,7 +234,7 @@ def _asked_for(chunks: Sequence[Chunk], asked: Collection[Place], log: Log) -> l
     return [chunk for chunk in chunks if id(chunk) not in strangers]
 
 
-def _was_asked_for(chunk: Chunk, asked: Collection[Place]) -> bool:
+def _was_asked_for(chunk: Chunk, asked: Collection[RefKey]) -> bool:
     document_id = chunk.document_id if chunk.origin is None else chunk.lookup_id
     return (
         (document_id, chunk.index, None, None) in asked
@@ -220,5 +243,5 @@ def _was_asked_for(chunk: Chunk, asked: Collection[Place]) -> bool:
     )
 
 
-def _place(ref: ChunkRef) -> Place:
+def _key(ref: ChunkRef) -> RefKey:
     return ref.document_id, ref.index, ref.chunk_id, ref.beside

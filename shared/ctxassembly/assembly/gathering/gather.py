@@ -1,4 +1,4 @@
-"""Hits -> all that may be used: their neighbours fetched, duplicates collapsed.
+"""Hits -> all candidates that may be used: their neighbours fetched, duplicates collapsed.
 
 The part of the flow that asks for I/O: chunks from the store, and vectors where duplicates are told by meaning.
 """
@@ -6,7 +6,7 @@ The part of the flow that asks for I/O: chunks from the store, and vectors where
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from ctxassembly.assembly.adjacency.chains import at_home, one_document
@@ -18,8 +18,9 @@ from ctxassembly.assembly.gathering.admit import Admitted
 from ctxassembly.assembly.gathering.expand import neighbours
 from ctxassembly.assembly.gathering.fetching import Fetched, fetch
 from ctxassembly.assembly.gathering.long_chunks import READ_CHARS, LongChunks
-from ctxassembly.assembly.gathering.missing import Lack, missing, untold
+from ctxassembly.assembly.gathering.missing import missing, untold
 from ctxassembly.assembly.gathering.scope import Scope
+from ctxassembly.assembly.gathering.surroundings import Surroundings
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.marks import is_marked
@@ -30,40 +31,34 @@ from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log
 
+Candidates = tuple[Candidate, ...]
+
 
 def gather(
     admitted: Admitted,
     config: AssemblyConfig,
-    reach: int,
-    scope: Scope | None,
-    lineage: Lineage,
+    around: Surroundings,
     duplicates: Duplicates,
-    can_embed: bool,
     long_chunks: LongChunks,
     log: Log,
-    *,
-    finds_offsets: bool = False,
-    remedies: Mapping[Lack, str] | None = None,
-) -> Generator[Request, Sequence[Any], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    """The neighbours of what was admitted, `reach` on each side, and what of both can be used: hits first.
+) -> Generator[Request, Sequence[Any], tuple[Candidates, Candidates]]:
+    """The neighbours of the admitted hits, and all candidates of both that may be used: hits first.
 
-    Following links takes a round trip for each step: there the window is all that is fetched. `scope` says which chunks
-    may be read where nobody knows how the caller filters, `long_chunks` how much of each, `finds_offsets` whether the
-    store can be asked by offset, `remedies` what it has to say where neighbours can't be found.
+    What becomes of each on the way is entered in the lineage of `duplicates`.
     """
-    hits = admitted.candidates
+    hits, lineage = admitted.candidates, duplicates.lineage
     if not config.enabled:
         return (), _read(hits, long_chunks, lineage, log)
     found = hits
+    # A copy of a hit brings no neighbours of its own, so copies go before the store is asked.
     if config.dedup != "none":
         found = duplicates.exact(hits)
         duplicates.note_hashes(found)
         log.stage("dedup", len(hits), len(found))
-    placed, near = yield from _expand(
-        found, admitted, config, reach, scope, log, finds_offsets=finds_offsets, remedies=remedies
-    )
+    placed, near = yield from _expand(found, admitted, config, around, log)
     log.stage("expand", len(placed), len(placed) + len(near))
     usable = (*(lineage.change(before, after) for before, after in zip(found, placed, strict=True)), *near)
+    # Neighbours bring copies of their own.
     if near and config.dedup != "none":
         before = len(usable)
         usable = duplicates.exact(usable)
@@ -72,98 +67,70 @@ def gather(
     usable = _read(usable, long_chunks, lineage, log)
     if config.dedup in ("near", "semantic"):
         before = len(usable)
-        usable = yield from duplicates.similar(usable, can_embed=can_embed)
+        usable = yield from duplicates.similar(usable)
         log.stage(f"{config.dedup} dedup", before, len(usable))
     return near, usable
 
 
-def _read(
-    candidates: Sequence[Candidate], long_chunks: LongChunks, lineage: Lineage, log: Log
-) -> tuple[Candidate, ...]:
-    """`candidates`, of those that are too long only the part that is read."""
-    if max([len(each.chunk.text) for each in candidates], default=0) <= READ_CHARS:
-        return tuple(candidates)
-    parts = [long_chunks.read(each) for each in candidates]
+def _read(candidates: Candidates, long_chunks: LongChunks, lineage: Lineage, log: Log) -> Candidates:
+    """`candidates`, with the chunks that are too long reduced to the part that is read."""
+    if max([len(candidate.chunk.text) for candidate in candidates], default=0) <= READ_CHARS:
+        return candidates
+    parts = [long_chunks.read(candidate) for candidate in candidates]
     for before, after in zip(candidates, parts, strict=True):
         if before is not after:
             whole, read, begin = len(before.chunk.text), len(after.chunk.text), after.read_from
-            place = f"{read:,} are read, from {begin:,} on, for the words of the query"
-            which = place if begin else f"the first {read:,} are read"
+            middle = f"{read:,} are read, from {begin:,} on, for the words of the query"
+            which = middle if begin else f"the first {read:,} are read"
             log.notes.append(f"chunk {before.chunk.id!r}: of {whole:,} characters only {which}")
     return tuple(lineage.change(before, after) for before, after in zip(candidates, parts, strict=True))
 
 
 def _expand(
-    hits: Sequence[Candidate],
-    admitted: Admitted,
-    config: AssemblyConfig,
-    reach: int,
-    scope: Scope | None,
-    log: Log,
-    *,
-    finds_offsets: bool,
-    remedies: Mapping[Lack, str] | None,
-) -> Generator[FetchChunks, Sequence[Chunk], tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    """The hits with their place in the document, and their neighbours."""
-    chunks = [hit.chunk for hit in hits]
-    fetched = Fetched()
-    # Where nobody knows the filter, another tenant's chunks may stand between.
-    by_offset = reach * (1 if scope is None else 2) if finds_offsets else 0
+    hits: Candidates, admitted: Admitted, config: AssemblyConfig, around: Surroundings, log: Log
+) -> Generator[FetchChunks, Sequence[Chunk], tuple[Candidates, Candidates]]:
+    """The hits with their position in the document, and their neighbours."""
     alone = {hit.rank for hit in hits if is_marked(hit.chunk, "no_neighbours", config.keys)}
-    bringing = [hit.chunk for hit in hits if hit.rank not in alone]
-    if reach and bringing:
-        fetched = yield from fetch(bringing, admitted, config, reach, by_offset, scope, log)
-    if fetched.refused:
-        unnamed = f"{len(fetched.refused):,} neighbours by names with characters that databases refuse"
-        log.notes.append(f"store: not asked for {unnamed}")
-    answered = fetched.answered if reach and not fetched.incomplete else None
-    log.miss(missing(bringing, config.keys, answered, fetched.beside, fetched.unanswerable, remedies))
-    if log.missing is None and (doubt := untold(bringing, answered, remedies)) is not None:
-        log.notes.append(doubt)
-    chunks, found = _in_documents(_chained(chunks, fetched), fetched)
-    blanks: dict[str, set[int]] = defaultdict(set)
-    for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
-        if chunk.index is not None:
-            blanks[chunk.document_id].add(chunk.index)
+    fetched = yield from _fetch([hit.chunk for hit in hits if hit.rank not in alone], admitted, config, around, log)
+    chunks, found = _in_documents(_chained([hit.chunk for hit in hits], fetched), fetched)
     sure = with_doubtful_places([*chunks, *found])
     chunks, found = [*sure[: len(hits)]], [*sure[len(hits) :]]
-    # Places are told by id; what stands in the context and in the trace keeps the id that it came with.
+    # Positions are told by id. In the context and in the trace a chunk keeps the id that it came with.
     named = with_own_ids(sure)
-    by_document: dict[str, list[Chunk]] = defaultdict(list)
-    for chunk in named:
-        by_document[chunk.document_id].append(chunk)
-    for chunk in fetched.between:
-        if chunk.prev_id or chunk.next_id or not is_covered(chunk, by_document[chunk.document_id]):
-            by_document[chunk.document_id].append(chunk)
-    known = Answered(fetched.whole, fetched.beside, by_offset)
-    places = {
-        (document_id, chunk_id): place
-        for document_id, members in by_document.items()
-        for chunk_id, place in spread(members, positions(members, blanks[document_id], config.keys.page, known)).items()
-    }
+    at = _positions(named, admitted, fetched, around, config)
     placed = tuple(
-        Candidate(hit.key, chunk, hit.rank, hit.score, position=places[chunk.document_id, name.id])
+        Candidate(hit.key, chunk, hit.rank, hit.score, position=at[chunk.document_id, name.id])
         for hit, chunk, name in zip(hits, chunks, named[: len(hits)], strict=True)
     )
-    bringing_hits = [hit for hit in placed if hit.rank not in alone] if alone else placed
-    # Keys go on where those of the hits end.
+    asking = [hit for hit in placed if hit.rank not in alone] if alone else placed
+    # The keys of neighbours follow those of all hits, copies included.
     keyed = enumerate(found, len(admitted.hits))
-    near = neighbours(bringing_hits, keyed, places, reach, config.neighbour_decay, scope)
-    if scope is not None and (near or scope.left_out):
-        _note_scope(scope, log)
+    near = neighbours(asking, keyed, at, around.reach, config.neighbour_decay, around.scope)
+    if around.scope is not None and (near or around.scope.left_out):
+        _note_scope(around.scope, log)
     return placed, near
 
 
-def _note_scope(scope: Scope, log: Log) -> None:
-    """Note that chunks came of which only their metadata say whose they are, and what was left out for it."""
-    log.unscoped = tuple(scope.differing)
-    if scope.left_out:
-        differing = ", ".join(shown(key, 80) for key in scope.differing)
-        log.notes.append(f"store: {scope.left_out:,} left out, not their hit's by their metadata: {differing}")
+def _fetch(
+    chunks: Sequence[Chunk], admitted: Admitted, config: AssemblyConfig, around: Surroundings, log: Log
+) -> Generator[FetchChunks, Sequence[Chunk], Fetched]:
+    """The store's answer on what is near `chunks`, with notes on what they or the store lack."""
+    fetched = Fetched()
+    if around.reach and chunks:
+        fetched = yield from fetch(chunks, admitted, config, around, log)
+    if fetched.refused:
+        unnamed = f"{len(fetched.refused):,} neighbours by names with characters that databases refuse"
+        log.notes.append(f"store: not asked for {unnamed}")
+    # A store that failed to answer is noted already; what it lacks can't be told.
+    answered = fetched.answered if around.reach and not fetched.incomplete else None
+    log.miss(missing(chunks, config.keys, answered, fetched.beside, fetched.unanswerable, around.remedies))
+    if log.missing is None and (doubt := untold(chunks, answered, around.remedies)) is not None:
+        log.notes.append(doubt)
+    return fetched
 
 
 def _chained(hits: list[Chunk], fetched: Fetched) -> list[Chunk]:
-    """The hits, those that name no document but are linked to each other as of one; what was fetched follows them."""
+    """The hits, and in `fetched` the chunks, with one document for all that name none but are linked to each other."""
     homes = one_document(hits, fetched.chunks)
     if not homes:
         return hits
@@ -173,13 +140,46 @@ def _chained(hits: list[Chunk], fetched: Fetched) -> list[Chunk]:
 
 
 def _in_documents(hits: list[Chunk], fetched: Fetched) -> tuple[list[Chunk], list[Chunk]]:
-    """The hits, and of what was fetched the chunks that may stand beside them, with the offsets of their documents.
+    """The hits and the fetched chunks that may stand beside them, both with the offsets of their documents.
 
-    What they were cut from was fetched for these offsets alone.
+    Parents are left out: they were fetched for these offsets alone.
     """
     parents = parents_of((*hits, *fetched.chunks))
     if not parents:
         return hits, fetched.chunks
     known = {chunk.id: chunk for chunk in (*fetched.between, *fetched.chunks, *hits)}
-    beside = [in_document(chunk, known) for chunk in fetched.chunks if chunk.id not in parents]
-    return [in_document(chunk, known) for chunk in hits], beside
+    found = [in_document(chunk, known) for chunk in fetched.chunks if chunk.id not in parents]
+    return [in_document(chunk, known) for chunk in hits], found
+
+
+def _positions(
+    chunks: Iterable[Chunk], admitted: Admitted, fetched: Fetched, around: Surroundings, config: AssemblyConfig
+) -> Mapping[tuple[str, str], int]:
+    """The positions of `chunks`, hits and fetched ones, by document id and chunk id."""
+    blanks: dict[str, set[int]] = defaultdict(set)
+    for chunk in (*(hit.chunk for hit in admitted.empty), *fetched.empty):
+        if chunk.index is not None:
+            blanks[chunk.document_id].add(chunk.index)
+    by_document: dict[str, list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        by_document[chunk.document_id].append(chunk)
+    # Chunks that may not be read keep those apart between which they stand.
+    for chunk in fetched.between:
+        if chunk.prev_id or chunk.next_id or not is_covered(chunk, by_document[chunk.document_id]):
+            by_document[chunk.document_id].append(chunk)
+    known = Answered(fetched.whole, fetched.beside, around.by_offset)
+    return {
+        (document_id, chunk_id): position
+        for document_id, members in by_document.items()
+        for chunk_id, position in spread(
+            members, positions(members, blanks[document_id], config.keys.page, known)
+        ).items()
+    }
+
+
+def _note_scope(scope: Scope, log: Log) -> None:
+    """Note that only metadata decided which neighbours may be read, and how many were left out for it."""
+    log.unscoped = tuple(scope.differing)
+    if scope.left_out:
+        differing = ", ".join(shown(key, 80) for key in scope.differing)
+        log.notes.append(f"store: {scope.left_out:,} left out, not their hit's by their metadata: {differing}")

@@ -1,7 +1,11 @@
-"""What hits, or the store, lack for neighbours and for joining, and the line that mends it: never nothing in silence.
+"""Warnings of what hits or their store lack for neighbours and joining, each with the line that mends it.
 
-A chunk finds its neighbours by its document and its index, or by links to them. Most indexes are made without either,
-and then an assembly can't do what it is there for, although nothing has failed.
+A chunk finds its neighbours by its document and its index, or by links to them. Most indexes are made without either.
+Then an assembly can't do what it is there for although nothing has failed, so silence would be the worst answer.
+
+A warning needs proof that something is missing, since a document may have one chunk only: a hit at index 3 has others
+before it, an offset of 4,000 has text before it, a link names another chunk. Hits at index 0 prove nothing. The store
+is asked for them as well; if it doesn't find even those, a note says so with an "if".
 """
 
 from __future__ import annotations
@@ -17,8 +21,8 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.shown import shown
 
 Lack = Literal["place", "answer", "method", "pages"]
-"""Hits don't say where in their document they stand; the store has none of what must be there; it can't be asked; each
-page of a file is a document of its own."""
+"""The hits don't say where in their document they stand; the store has none of the chunks that must be there; the store
+can't be asked; each page of a file is a document of its own."""
 
 REMEDIES: Mapping[Lack, str] = {
     "place": "number_chunks(...) gives them to chunks before they are stored, number_stored_chunks(vectorstore) to "
@@ -28,7 +32,7 @@ REMEDIES: Mapping[Lack, str] = {
     "method": "give a store of neighbours of your own: any object with fetch(refs)",
     "pages": "AssemblyConfig(keys=MetadataKeys(document_id={!r})) makes one document of them",
 }
-"""Where a store has none of its own; see `ctxassembly.Store`."""
+"""The remedies for a store that names none of its own; see `ctxassembly.Store`."""
 _ID_CHARS = 80
 _FILE = re.compile(r"\.\w{2,5}$")
 
@@ -41,11 +45,11 @@ def missing(
     refused: str | None = None,
     remedies: Mapping[Lack, str] | None = None,
 ) -> str | None:
-    """What `hits` or their store lack, in one sentence with the remedy; None if nothing does.
+    """The sentence that says what `hits` or their store lack, with the remedy; None if they lack nothing.
 
-    `answered` are the ids of the chunks that the store answered with, by document id; None where it wasn't asked, or
-    failed. `beside` are the ids of the hits of which it told what stands next to their offsets. `refused` is the error
-    of a store that has no way to be asked.
+    `answered` are the ids of the chunks that the store returned, by document id; None if it wasn't asked, or failed.
+    `beside` are the ids of the hits whose surroundings it told by their offsets. `refused` is the error of a store that
+    has no way to be asked.
     """
     if refused is not None:
         return _told("method", f"the store can't be asked for neighbours ({refused})", remedies)
@@ -61,7 +65,7 @@ def missing(
 
 
 def _pages_apart(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str, str] | None:
-    """That pages of one file among `hits`, each of one chunk, are documents of their own; and the key for the file."""
+    """The fact that pages of one file, each of one chunk, are documents of their own, and the key for the file."""
     pages: dict[tuple[str, str], dict[str, object]] = defaultdict(dict)
     for hit in hits:
         page = keys.read(hit.metadata, "page")
@@ -84,11 +88,11 @@ def untold(
     answered: Mapping[str, Collection[str]] | None,
     remedies: Mapping[Lack, str] | None = None,
 ) -> str | None:
-    """A note where nobody can tell whether `hits` lack something: each may be all there is of its document.
+    """A note if nobody can tell whether `hits` lack something: each may be all there is of its document.
 
-    A store that has documents of one chunk finds the hit itself where it is asked for its place; see `own_places`.
+    A store that has documents of one chunk finds the hit itself when it is asked for its index; see `own_places`.
     """
-    first = next(iter(_alone(hits)), None)
+    first = next(iter(_first_hits(hits)), None)
     if answered is None or answered or first is None:
         return None
     where = f"the hit at index {first.index} of document {shown(first.document_id, _ID_CHARS)}"
@@ -97,16 +101,16 @@ def untold(
 
 
 def own_places(hits: Iterable[Chunk]) -> tuple[ChunkRef, ...]:
-    """The places of `hits` where they themselves don't prove that their documents have more; one for each document.
+    """References to `hits` themselves, one for each document; none if the hits prove that their documents have more.
 
-    Asked for beside the neighbours they tell a document of one chunk from a store that finds nothing by place.
+    Asked for beside the neighbours, they tell a document of one chunk from a store that finds nothing by index.
     """
     hits = list(hits)
-    return () if _proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _alone(hits))
+    return () if _proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _first_hits(hits))
 
 
-def _alone(hits: Iterable[Chunk]) -> list[Chunk]:
-    """Of each document the first hit with an index."""
+def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:
+    """The first hit of each document that has an index."""
     found: dict[str, Chunk] = {}
     for hit in hits:
         if hit.index is not None:
@@ -115,9 +119,9 @@ def _alone(hits: Iterable[Chunk]) -> list[Chunk]:
 
 
 def _not_found(hits: Iterable[Chunk]) -> str | None:
-    """That a document has several chunks, hits themselves, and the store none; it was asked for the first of them."""
+    """The proof that the store misses a document: several hits are of it, and not even the first is found."""
     hits = list(hits)
-    firsts = {hit.document_id: hit for hit in _alone(hits)}
+    firsts = {hit.document_id: hit for hit in _first_hits(hits)}
     for hit in hits:
         first = firsts.get(hit.document_id)
         if first is not None and hit.index is not None and hit.index != first.index:
@@ -139,7 +143,7 @@ def _told(lack: Lack, fact: str, remedies: Mapping[Lack, str] | None) -> str:
 def _unplaced(
     hits: Sequence[Chunk], answered: Mapping[str, Collection[str]] | None, beside: Collection[str]
 ) -> list[Chunk]:
-    """The hits of which it can't be said what stands next to them, although something does or may."""
+    """The hits whose neighbours can't be told, although they have some or may have."""
     linked = {chunk_id for hit in hits for chunk_id in (hit.prev_id, hit.next_id)}
     alone = [hit for hit in hits if hit.index is None and not (hit.prev_id or hit.next_id or hit.id in linked)]
     if not alone:
@@ -152,6 +156,8 @@ def _unplaced(
     for hit in alone:
         there = None if answered is None or hit.id in beside else answered.get(hit.document_id, ())
         can_be_sorted = offset_of(hit) is not None
+        # Without an offset its order is unknown, among other hits as among other chunks that came. A store that was
+        # asked and has nothing of the document didn't find it.
         is_among_others = not can_be_sorted and together[hit.document_id] > 1
         if is_among_others or not (
             there is None or (there and (can_be_sorted or ids[hit.document_id].issuperset(there)))
@@ -178,17 +184,17 @@ def _without_place(unplaced: Sequence[Chunk], of: int, keys: MetadataKeys) -> st
 
 
 def _proof(hits: Iterable[Chunk]) -> str | None:
-    """Why something must stand next to the hits that isn't among them; None where that isn't certain."""
+    """The proof that a neighbour of the hits isn't among them; None if that isn't certain."""
     hits = list(hits)
     ids = {hit.id for hit in hits}
-    places = {(hit.document_id, hit.index) for hit in hits}
+    indexes = {(hit.document_id, hit.index) for hit in hits}
     for hit in hits:
         if hit.index is not None:
-            if hit.index and (hit.document_id, hit.index - 1) not in places:
+            if hit.index and (hit.document_id, hit.index - 1) not in indexes:
                 document = shown(hit.document_id, _ID_CHARS)
                 return f"chunk {hit.index} of document {document} has another before it"
         elif hit.start is not None and hit.start > TOUCHING:
             return f"chunk {shown(hit.id, _ID_CHARS)} begins at character {hit.start:,}"
-        elif link := next((each for each in (hit.prev_id, hit.next_id) if each and each not in ids), None):
+        elif link := next((name for name in (hit.prev_id, hit.next_id) if name and name not in ids), None):
             return f"chunk {shown(hit.id, _ID_CHARS)} is linked to {shown(link, _ID_CHARS)}"
     return None

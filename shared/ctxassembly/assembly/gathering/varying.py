@@ -1,7 +1,10 @@
-"""How metadata keys vary between the chunks of one document: one list, after 63 readers and splitters of the field.
+"""The metadata keys that vary between the chunks of one document: one list, after 63 pipelines of the field.
 
-Over them it costs 5 of 1,248 ordinary pairs of neighbours (children of a parent that keep its id under `doc_id`), and
-lets none of 8,911 pairs through whose tenant, group, owner or publicity differs. What isn't listed doesn't vary.
+Whatever isn't listed doesn't vary, so a neighbour has to share it. Over the 63, with no list 1,009 of 1,248 ordinary
+neighbours would be left out, with page and offset keys alone 398, with this list 5 (children of a parent that keep its
+id under `doc_id`). None of 8,911 pairs passes whose tenant, group, owner or publicity differs: so a name that is used
+for access somewhere (`version`, `region`, `segment`, `labels`) must never be added. Names of positions vary as numbers
+only: `index: "tenant-a"` doesn't pass.
 """
 
 from __future__ import annotations
@@ -11,12 +14,20 @@ from functools import lru_cache
 from typing import Any, Literal
 
 Kind = Literal["fixed", "document", "number", "free", "words", "rank", "element", "parent"]
-"""Not at all; not if it isn't the document's own id; as a number; in any way; within the words of the tools that write
-it. `rank` may be a number that only one of two chunks has; where chunks say which `element` they are, their `parent`
-is one, too."""
+"""How values of a key may vary:
+
+- fixed: not at all
+- document: not at all, except that the document's own id may be missing
+- number: as numbers
+- free: in any way
+- words: within the words that tools write there
+- rank: as a number that only one of two chunks has
+- element: in any way, as the id of an element of the page
+- parent: in any way if the chunk has an element id, for then it is one, too; else not at all
+"""
 
 DEEPEST = 16
-"""Lists inside lists that are looked into."""
+"""Levels of nested lists and mappings that are looked into."""
 
 _PLACE = "_index|_idx|_idx_start|_no|_num|_number|_position|_order|_start|_end|_count|_length|_size"
 _NUMBERS = rf"""
@@ -65,30 +76,30 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 @lru_cache(maxsize=4096)
 def kind_of(key: str) -> Kind:
-    """How values under `key`, the last part of a path, may vary between the chunks of a document."""
+    """The way in which values under `key`, the last part of a path, may vary between the chunks of a document."""
     name = plain_name(key)
     return next((kind for kind, names in _KINDS if names.fullmatch(name)), "fixed")
 
 
 @lru_cache(maxsize=4096)
 def plain_name(key: str) -> str:
-    """`key` in snake case, without what frameworks put before and after it."""
+    """`key` in snake case, without the prefixes and underscores that frameworks put around it."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.removeprefix("@search."))
     return re.sub(r"[\s\-]+", "_", name).strip("_").lower()
 
 
 def is_word(key: str, value: Any) -> bool:
-    """Whether `value` is one of the words that tools write under `key`, which is of the kind "words"."""
+    """True if `value` is one of the words that tools write under `key`, which is of the kind "words"."""
     words = _WORDS.get(plain_name(key), _ELEMENTS)
     return isinstance(value, str) and words.fullmatch(plain_name(value)) is not None
 
 
 def is_number(value: Any, depth: int = DEEPEST) -> bool:
-    """Whether `value` is a number however it is kept: JSON columns have "7" for 7, boxes have lists of lists."""
+    """True if `value` is a number in any form: JSON columns have "7" for 7, boxes have lists of lists."""
     if type(value) is int:
         return True
     if isinstance(value, (list, tuple)):
-        return depth > 0 and all(is_number(each, depth - 1) for each in value)
+        return depth > 0 and all(is_number(item, depth - 1) for item in value)
     if isinstance(value, str):
         return _NUMBER.fullmatch(value) is not None
     return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,1 +1,1 @@
-"""How it reads, what that costs, and whose it is."""
+"""The text of a context: its order and wording, its cost in tokens, and its sources."""

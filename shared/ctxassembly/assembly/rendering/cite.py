@@ -1,11 +1,12 @@
 """Rendered blocks -> one text with its spans, citations and provenance.
 
-Built last, from what was really written, so label n is what the reader sees as n.
+Built last, from the parts that were really written: each knows the slice of a chunk that it is. So label n is what the
+reader sees as n, and every verbatim character leads back to its document without a search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ctxassembly.data.assembled import Block, Citation, Passage, Source
@@ -17,7 +18,7 @@ from ctxassembly.data.trace import Shortened
 from ctxassembly.wording.particulars import Particulars
 
 SNIPPET_CHARS = 200
-"""The published length."""
+"""Characters of a citation's snippet, as published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,58 +38,80 @@ def cite(
     shortened: Mapping[int, Shortened],
     first_label: int = 1,
 ) -> Cited:
-    """The text that `blocks` make with `separator` between them. One without a label is cited as nothing.
+    """The text that `blocks` make with `separator` between them, cited. A block without a label has no citation.
 
-    `read` tells what the metadata say, as the headers do; `shortened` says, by key, which candidates stand in part.
+    `read` reads the metadata, as it does for the headers; `shortened` has the candidates that stand in part, by key.
     """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
-    at, number = 0, first_label
-    for label, block in blocks:
-        begin = at
-        sources: list[Source] = []
-        spans: dict[int, Span] = {}
-        for part in block:
-            if part.candidate is not None:
-                source = _source(part, part.candidate, at)
-                before = sources[-1] if sources else None
-                if before and before.chunk_id == source.chunk_id and _meet(before, source):
-                    chunk_span = (before.chunk_span[0], source.chunk_span[1])
-                    source = replace(
-                        source, span=(before.span[0], source.span[1]), start=before.start, chunk_span=chunk_span
-                    )
-                    sources.pop()
-                sources.append(source)
-                first, _ = spans.get(part.candidate.key, (at, at))
-                spans[part.candidate.key] = (first, at + len(part.text))
-            at += len(part.text)
-        whole = (begin, at)
-        at += len(separator)
+    begin, number = 0, first_label
+    for label, parts in blocks:
+        end = begin + sum(len(part.text) for part in parts)
+        written, whole = text[begin:end], (begin, end)
         if label is None:
-            cited.append(Block(text[slice(*whole)], whole, None))
-            continue
-        # A text of escaped characters alone has no verbatim one: its block stands in for it.
-        span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
-        cited.append(Block(text[slice(*whole)], whole, _citation(label, number, span, read, shortened)))
-        number += 1
-        provenance += sources
-        for pieces in label.passages:
-            found = [spans[piece.candidate.key] for piece in pieces if piece.candidate.key in spans]
-            # Slices of two chunks may take turns, and the first one may be nothing but blank lines that were stripped.
-            reach = (min(found)[0], max(end for _, end in found)) if found else span
-            passages.append(Passage(pieces[0].candidate.chunk.document_id, pieces, reach))
+            cited.append(Block(written, whole, None))
+        else:
+            sources = _sources(parts, begin)
+            # A text of escaped characters alone has no verbatim one: its block stands in for it.
+            span = (sources[0].span[0], sources[-1].span[1]) if sources else whole
+            cited.append(Block(written, whole, _citation(label, number, span, read, shortened)))
+            passages += _passages(label, _spans(parts, begin), span)
+            provenance += sources
+            number += 1
+        begin = end + len(separator)
     return Cited(text, tuple(cited), tuple(passages), tuple(provenance))
 
 
+def _sources(parts: Sequence[Part], begin: int) -> list[Source]:
+    """The verbatim stretches of a block that begins at `begin`; parts that go on in text and chunk make one."""
+    sources: list[Source] = []
+    at = begin
+    for part in parts:
+        if part.candidate is not None:
+            source = _source(part, part.candidate, at)
+            before = sources[-1] if sources else None
+            if before and before.chunk_id == source.chunk_id and _meet(before, source):
+                span, chunk_span = (before.span[0], source.span[1]), (before.chunk_span[0], source.chunk_span[1])
+                sources[-1] = replace(source, span=span, start=before.start, chunk_span=chunk_span)
+            else:
+                sources.append(source)
+        at += len(part.text)
+    return sources
+
+
+def _spans(parts: Sequence[Part], begin: int) -> dict[int, Span]:
+    """The span from the first to the last verbatim character of each candidate in a block, by its key."""
+    spans: dict[int, Span] = {}
+    at = begin
+    for part in parts:
+        end = at + len(part.text)
+        if part.candidate is not None:
+            first, _ = spans.get(part.candidate.key, (at, at))
+            spans[part.candidate.key] = (first, end)
+        at = end
+    return spans
+
+
+def _passages(label: Label, spans: Mapping[int, Span], whole: Span) -> Iterator[Passage]:
+    """The passages of a label, each with the span of its candidates, or `whole` if none has verbatim text."""
+    for pieces in label.passages:
+        found = [spans[piece.candidate.key] for piece in pieces if piece.candidate.key in spans]
+        # Slices of two chunks may take turns, and the first one may be nothing but blank lines that were stripped.
+        span = (min(found)[0], max(end for _, end in found)) if found else whole
+        yield Passage(pieces[0].candidate.chunk.document_id, pieces, span)
+
+
 def _meet(first: Source, second: Source) -> bool:
-    """Whether the two are one run of their chunk."""
+    """True if `second` goes on where `first` ends, in the text as in their chunk."""
     return first.span[1] == second.span[0] and first.chunk_span[1] == second.chunk_span[0]
 
 
 def _source(part: Part, candidate: Candidate, at: int) -> Source:
+    """The source of a verbatim part that stands at `at`."""
     chunk, skipped = candidate.chunk, candidate.read_from or 0
+    # An offset that counts in a page or a section says nothing of the document.
     offset = chunk.start if chunk.origin is None or not chunk.origin.part else None
     return Source(
         span=(at, at + len(part.text)),

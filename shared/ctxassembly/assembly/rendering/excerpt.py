@@ -1,7 +1,9 @@
-"""What is written of chunks of which only slices are kept: the slices in reading order, each character once.
+"""Excerpts: the text of chunks of which only slices are kept, in reading order, each character once.
 
-Chunks that continue each other are laid onto one line of text, overlap on overlap, and all that is kept of them is cut
-out of that line. So it doesn't matter which of two overlapping chunks was shortened, and how.
+Two chunks that overlap may keep different slices of the text they share. Joining them in pairs would have to know which
+of the two was shortened, and how. So chunks that continue each other are laid onto one line, the document's text as far
+as they have it, overlap on overlap. Each slice becomes a span of that line. A character that two chunks keep belongs to
+the first of them, and `GAP` marks where text between two spans is left out.
 """
 
 from __future__ import annotations
@@ -31,11 +33,11 @@ def lines_of(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, boo
 
 
 class Line:
-    """The text that chunks make together, and where in it each of them begins."""
+    """The text that chunks make together, and the beginning of each chunk in it."""
 
     def __init__(self, first: Candidate) -> None:
         self.members = [(0, first)]
-        """Where each of the candidates begins in the text; ascending but for one that another contains."""
+        """The candidates, each with its beginning in the text; ascending, except for one that another contains."""
         self.last = first.chunk
         """The chunk that reaches farthest."""
         self._parts = [first.chunk.text]
@@ -43,7 +45,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        """All of it, put together anew."""
+        """The whole text, put together anew."""
         return "".join(self._parts)
 
     def add(self, candidate: Candidate, met: Joint) -> None:
@@ -55,46 +57,52 @@ class Line:
             self._length = begin + len(chunk.text)
             self.last = chunk
         else:
-            begin = self._length - len(self.last.text) + _place(chunk, self.last)
+            begin = self._length - len(self.last.text) + _position(chunk, self.last)
         self.members.append((begin, candidate))
 
 
-def _place(inner: Chunk, outer: Chunk) -> int:
-    """Where `inner`, which `outer` contains, begins in it: by the offsets if they are right."""
+def _position(inner: Chunk, outer: Chunk) -> int:
+    """The beginning of `inner` in `outer`, which contains it: by the offsets if they are right."""
     if inner.start is not None and outer.start is not None:
-        place = inner.start - outer.start
-        if place >= 0 and outer.text.startswith(inner.text, place):
-            return place
+        position = inner.start - outer.start
+        if position >= 0 and outer.text.startswith(inner.text, position):
+            return position
     return outer.text.find(inner.text)
 
 
 class _Slice(NamedTuple):
-    """A slice of the line that a candidate has alone."""
+    """A span of the line that belongs to one candidate."""
 
     start: int
     end: int
     candidate: Candidate
     origin: int
+    """The beginning of the candidate's chunk in the line."""
     shared: int
+    """Characters that the candidate keeps but that belong to others; on its first slice only."""
 
 
 def _slices(line: Line) -> list[_Slice]:
-    """What each candidate keeps and none before it, in the order of the line."""
+    """The spans that each candidate keeps and no candidate before it does, in the order of the line."""
     taken: list[Span] = []
     slices: list[_Slice] = []
     for origin, candidate in line.members:
         spans = [(origin + start, origin + end) for start, end in candidate.slices]
-        free = [span for each in spans for span in without(each, taken)]
+        free = [rest for span in spans for rest in without(span, taken)]
         shared = sum(end - start for start, end in spans) - sum(end - start for start, end in free)
         for start, end in free:
             insort(taken, (start, end))
             slices.append(_Slice(start, end, candidate, origin, shared))
-            shared = 0  # the first slice tells it for all
-    return sorted(slices, key=lambda each: each.start)
+            shared = 0  # the first slice has it for all
+    return sorted(slices, key=lambda part: part.start)
 
 
 def without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
-    """What is left of `span` outside the spans that are taken, which are ascending and apart."""
+    """The rest of `span` outside the spans `taken`, which are ascending and apart.
+
+    >>> list(without((0, 10), [(2, 4), (8, 12)]))
+    [(0, 2), (4, 8)]
+    """
     start, end = span
     for at in range(max(bisect_left(taken, (start, start)) - 1, 0), len(taken)):
         begin, stop = taken[at]
@@ -108,31 +116,29 @@ def without(span: Span, taken: Sequence[Span]) -> Iterator[Span]:
 
 
 def written(line: Line) -> tuple[Piece, ...]:
-    """The slices of the line as pieces; none if they are all blank.
-
-    What two chunks share belongs to the first one that keeps it.
-    """
+    """The slices of the line as pieces; none if they are all blank."""
     text = line.text
     pieces: list[Piece] = []
     ends: list[int] = []
-    for each in _slices(line):
-        start, glue = each.start, ""
+    for part in _slices(line):
+        start, glue = part.start, ""
         missing = text[ends[-1] : start] if pieces else ""
         if missing.strip():
-            start += _before_text(missing, text[start : each.end])
+            # Text is left out: white space on both sides of it gives way to the marker.
+            start += _before_text(missing, text[start : part.end])
             _strip_end(pieces, ends)
             glue = _marker(text[ends[-1] : start]) if pieces else ""
         elif missing:
             glue = "\n" if "\n" in missing else " "
-        if start < each.end:
-            pieces.append(Piece(each.candidate, start - each.origin, each.end - each.origin, glue, each.shared))
-            ends.append(each.end)
+        if start < part.end:
+            pieces.append(Piece(part.candidate, start - part.origin, part.end - part.origin, glue, part.shared))
+            ends.append(part.end)
     _strip_end(pieces, ends)
     return tuple(pieces)
 
 
 def _strip_end(pieces: list[Piece], ends: list[int]) -> None:
-    """Take the white space off the last of `pieces` that has more, and those after it out."""
+    """Strip the white space at the end of `pieces`, and remove those at the end that have nothing else."""
     while pieces:
         text = pieces[-1].text
         if blank := len(text) - len(text.rstrip()):
@@ -145,7 +151,7 @@ def _strip_end(pieces: list[Piece], ends: list[int]) -> None:
 
 
 def _before_text(missing: str, text: str) -> int:
-    """The length of the white space that `text` begins with, but for the indentation of a line that begins there."""
+    """The length of the white space at the beginning of `text`, without the indentation of a line that begins there."""
     lead = text[: _indent(text)]
     blanks = missing[len(missing.rstrip()) :] + lead
     line = blanks.rfind("\n") + 1
@@ -153,7 +159,7 @@ def _before_text(missing: str, text: str) -> int:
 
 
 def _marker(missing: str) -> str:
-    """The marker for text that is left out; what begins or ends a line outside of it does so beside it, too."""
+    """The marker in place of `missing` text, with a line break on each side where the missing text has one."""
     before = "\n" if "\n" in missing[: _indent(missing)] else " "
     after = "\n" if "\n" in missing[len(missing.rstrip()) :] else " "
     return f"{before}{GAP}{after}"

@@ -1,9 +1,18 @@
-"""What is selected of one document, joined and divided into labels: the unit that a draft of a context is made of."""
+"""Groups: the selected candidates of one document, joined into stretches and divided into labels.
+
+A layout is made of groups, and changes by whole groups: a document that a candidate joins gets a new group, which
+shares with the one before it all stretches that the candidate doesn't meet. So a document of hundreds of passages costs
+no more to try than one of a few, and what was measured of a stretch is measured once.
+
+- Stretch: chunks that continue each other, laid on one line of text (`join.py`); the passage is what is written of it.
+- Label: the passages below one header, by `cite` all of a document's, one, or one chunk's part of it.
+- Run: labels of a document that are read together: all of them, or each by itself where an order spreads them.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from operator import add, attrgetter, sub
 from typing import NamedTuple
 
@@ -15,49 +24,49 @@ from ctxassembly.data.pieces import GAP, Header, Joint, Label, Part, Piece
 from ctxassembly.tokens.counter import Measured
 
 Joints = Callable[[Chunk, Chunk, bool], "Joint | None"]
-"""How a chunk continues another one, which may stand right before it; None if there is a gap between them."""
+"""From two chunks, and True if they are adjacent, to the joint at which the second continues the first, if any."""
 
 MANY = 32
-"""Stretches of a document from which on only those around a chunk are looked at."""
+"""Stretches of a document beyond which only those around a chunk are looked at."""
 Page = int | str
 in_reading_order = attrgetter("position", "rank")
 
 
 class Size(NamedTuple):
-    """What a part of a context takes."""
+    """The size of a part of a context. Sizes add up."""
 
     tokens: int = 0
     characters: int = 0
     labels: int = 0
     verbatim: int = 0
-    """Tokens that stay as long as the text does, whatever is written around or between."""
+    """Tokens inside the text, which stay whatever is written around or between."""
     loose: int = 0
-    """Portions that can't be counted apart."""
+    """Number of portions that can't be counted apart."""
     mixed: int = 0
-    """Stretches of which a candidate has no piece or stands in part."""
+    """Number of stretches in which a candidate has no piece, or stands in part."""
 
     def plus(self, other: Size) -> Size:
         """The two together."""
         return Size(*map(add, self, other))
 
     def less(self, other: Size) -> Size:
-        """What is left without `other`."""
+        """The size without `other`."""
         return Size(*map(sub, self, other))
 
 
 class Sized(NamedTuple):
-    """What a group takes."""
+    """The size of a group."""
 
     whole: Size
-    """With a separator after each block."""
+    """All of it, with a separator after each block."""
     middle: Size
-    """Of all stretches but the first and the last."""
+    """All stretches but the first and the last."""
     separator: int
     """Tokens that go if nothing comes after it."""
     settled: int
     """Tokens that stay whatever joins other documents."""
     lead: str
-    """What is written before its first passage."""
+    """The text before its first passage: the header, and the summary."""
     best: Candidate
     pages: tuple[Page, ...]
     exact: bool
@@ -65,7 +74,10 @@ class Sized(NamedTuple):
 
 
 class Group:
-    """The selected candidates of one document by stretches, in reading order, and what becomes of them."""
+    """The selected candidates of one document by stretches, in reading order.
+
+    Its runs and its size are found out when they are first asked for, and kept.
+    """
 
     __slots__ = (
         "_candidates",
@@ -95,15 +107,15 @@ class Group:
         self.relevance = relevance
         """Rank and distance of its best candidate."""
         self.before = before
-        """What it was before the last change; in the place of its stretches `[begin:end]` others stand now."""
+        """The group that it replaces, until it is measured; for its stretches `[begin:end]` others stand now."""
         self.begin = begin
         self.end = end
         # A beginning of a text that is cut may have nothing but blanks, and then no passage.
-        written = (each.passage[0].candidate for each in stretches if each.passage)
+        written = (stretch.passage[0].candidate for stretch in stretches if stretch.passage)
         first = next(written, stretches[0].candidates[0])
         self.document_id = first.chunk.document_id
         self.place = relevance, self.document_id, first.position
-        """Where all of it comes in the order of relevance."""
+        """Its place in the order of relevance."""
         self._candidates: list[Candidate] | None = None
         self.runs: list[Run] | None = None
         self.sized: Sized | None = None
@@ -112,7 +124,7 @@ class Group:
     def candidates(self) -> list[Candidate]:
         """All of them."""
         if self._candidates is None:
-            self._candidates = [each for stretch in self.stretches for each in stretch.candidates]
+            self._candidates = [candidate for stretch in self.stretches for candidate in stretch.candidates]
         return self._candidates
 
     @property
@@ -124,16 +136,16 @@ class Group:
         return gone, self.stretches[self.begin : self.end + len(self.stretches) - len(self.before.stretches)]
 
     def around(self, new: Sequence[Candidate]) -> list[Candidate]:
-        """Those of its candidates that stand between `new`, before them and after them, as far as they may meet."""
+        """Its candidates between `new`, before them and after them, as far as they may meet."""
         if len(self.stretches) <= MANY:
             return self.candidates
-        keys = [in_reading_order(each) for each in new]
+        keys = [in_reading_order(candidate) for candidate in new]
         begin = bisect(self.stretches, min(keys), key=_begins) - 1
         end = bisect(self.stretches, max(keys), key=_begins) + 1
-        return [each for stretch in self.stretches[max(begin, 0) : end] for each in stretch.candidates]
+        return [candidate for stretch in self.stretches[max(begin, 0) : end] for candidate in stretch.candidates]
 
     def has_gap_for(self, new: Candidate, joint: Joints) -> bool:
-        """Whether `new` would stand between two of its stretches and meet neither."""
+        """True if `new` would stand between two of its stretches and meet neither."""
         at = bisect(self.stretches, in_reading_order(new), key=_begins)
         if not 0 < at < len(self.stretches):
             return False
@@ -146,15 +158,9 @@ class Group:
 
 
 class Run:
-    """Labels of one document that stand together.
+    """Labels of one document that stand together."""
 
-    Once it is arranged it also knows its first label, and whether it is the first of its document.
-    """
-
-    __slots__ = ("first_label", "labels", "leads", "measured", "place", "summary", "written")
-
-    first_label: int
-    leads: bool
+    __slots__ = ("labels", "measured", "place", "summary", "written")
 
     def __init__(self, labels: Sequence[Label], summary: str, place: Place) -> None:
         self.labels = labels
@@ -162,7 +168,7 @@ class Run:
         self.place = place
         self.measured: dict[tuple[int, bool, Header], Measured] = {}
         self.written: tuple[tuple[int, bool, Header], list[list[Part]]] | None = None
-        """The blocks that were written last, and with what label, lead and header."""
+        """The blocks that were written last, and by which first label, lead and header."""
 
     def labelled(self, *, leads: bool) -> Sequence[Label]:
         """Its labels, the page summary in the first one if that is the first of its document."""
@@ -173,9 +179,10 @@ class Run:
 
 def joined(key: object, group: Group | None, new: Sequence[Candidate], joint: Joints) -> Group:
     """`group` with `new`, which are in reading order: only the stretches that they meet are joined anew."""
-    relevance = min([(each.rank, each.distance) for each in new])
+    relevance = min([(candidate.rank, candidate.distance) for candidate in new])
     if group is None:
         return Group(key, join(new, joint), relevance)
+    # The stretches [begin:end] are joined anew with `new`: those between them, and on either side those that they meet.
     standing = group.stretches
     end = bisect(standing, in_reading_order(new[-1]), key=_begins)
     begin = bisect(standing, in_reading_order(new[0]), hi=end, key=_begins)
@@ -185,7 +192,7 @@ def joined(key: object, group: Group | None, new: Sequence[Candidate], joint: Jo
     ):
         begin -= 1
     while True:
-        members = [*(each for stretch in standing[begin:end] for each in stretch.candidates), *new]
+        members = [*(candidate for stretch in standing[begin:end] for candidate in stretch.candidates), *new]
         stretches = join(sorted(members, key=in_reading_order), joint)
         if end == len(standing) or not _meets(stretches[-1], standing[end].candidates[0], joint):
             break
@@ -212,12 +219,12 @@ def runs_of(
     summary: str,
     source_of: Callable[[Sequence[Candidate]], tuple[str, int | str | None]],
 ) -> list[Run]:
-    """What stands of a document, divided into labels by `cite`, which are read in `order`.
+    """The runs of a document: its labels by `cite`, which are read in `order`.
 
-    `together` says that all its labels are ordered as one. `source_of` gives what some orders sort documents by.
+    With `together` all its labels make one run. `source_of` gives source and first page, by which some orders sort.
     """
     candidates = group.candidates
-    labels = labels_of([each.passage for each in group.stretches if each.passage], cite, order)
+    labels = labels_of([stretch.passage for stretch in group.stretches if stretch.passage], cite, order)
     source, page = source_of(candidates)
     runs = []
     for share, relevance in _shares(candidates, labels, together):
@@ -229,11 +236,11 @@ def runs_of(
 
 
 def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: Joints) -> list[str]:
-    """What `new` add to the text of `standing`, all of one document and standing in reading order.
+    """The texts that `new` add to `standing`, all of one document, both in reading order.
 
-    At least that, where it is hard to say.
+    They are a lower bound: what is hard to foresee is left out.
     """
-    if any(each.kept is not None for each in new):
+    if any(candidate.kept is not None for candidate in new):
         return []
     if len(new) == 1:
         at = bisect(standing, in_reading_order(new[0]), key=in_reading_order)
@@ -241,29 +248,33 @@ def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: 
         after = standing[at] if at < len(standing) else None
         own = _own_text(before, new[0], after, joint)
         return [] if own is None else [own]
-    added = {each.key for each in new}
     merged = sorted([*standing, *new], key=in_reading_order)
+    return _own_texts(merged, {candidate.key for candidate in new}, joint)
+
+
+def _own_texts(merged: Sequence[Candidate], added: Container[int], joint: Joints) -> list[str]:
+    """The text that each of those `added`, by key, has and neither of the two beside it; shared text is the first's."""
     texts: list[str] = []
     before = None
-    for each, after in zip(merged, [*merged[1:], None], strict=True):
-        if each.key in added:
-            own = _own_text(before, each, None if after is None or after.key in added else after, joint)
+    for candidate, after in zip(merged, [*merged[1:], None], strict=True):
+        if candidate.key in added:
+            own = _own_text(before, candidate, None if after is None or after.key in added else after, joint)
             if own is None:
                 continue
             texts.append(own)
-        before = each
+        before = candidate
     return texts
 
 
-def _own_text(before: Candidate | None, each: Candidate, after: Candidate | None, joint: Joints) -> str | None:
-    """What neither of the two beside it has of a candidate's text; None if the one before contains it."""
-    text = each.chunk.text
-    begin = _shared(before, each, joint) if before else 0
+def _own_text(before: Candidate | None, candidate: Candidate, after: Candidate | None, joint: Joints) -> str | None:
+    """The text of a candidate that neither of the two beside it has; None if the one before contains it."""
+    text = candidate.chunk.text
+    begin = _shared(before, candidate, joint) if before else 0
     if begin == len(text):  # what comes after it continues the one that contains it
         return None
     end = len(text)
     if after is not None:
-        shared = _shared(each, after, joint)
+        shared = _shared(candidate, after, joint)
         end = 0 if shared == len(after.chunk.text) else end - shared
     return text[begin:end]
 
@@ -276,7 +287,7 @@ def _shared(first: Candidate, second: Candidate, joint: Joints) -> int:
 def _shares(
     candidates: Sequence[Candidate], labels: Sequence[Label], together: bool
 ) -> list[tuple[Sequence[Label], tuple[int, ...]]]:
-    """The labels that stand together, and their relevance: a document's by its best hit, a label's by its best chunk.
+    """The labels of each run, and its relevance: a document's by its best hit, a label's by its best chunk.
 
     A chunk without text of its own counts for the label before it, which contains it.
     """
@@ -295,7 +306,7 @@ def _shares(
 
 
 def labels_of(passages: list[tuple[Piece, ...]], cite: str, order: str) -> list[Label]:
-    """The labels that `passages` of one document have by `cite`, which are read in `order`."""
+    """The labels of one document's `passages` by `cite`; they are read in `order`."""
     shares: list[Sequence[tuple[Piece, ...]]]
     if cite == "document":
         shares = [passages]
@@ -312,7 +323,7 @@ def labels_of(passages: list[tuple[Piece, ...]], cite: str, order: str) -> list[
 
 
 def _as_read(passage: Sequence[Piece], order: str) -> Sequence[Piece]:
-    """The pieces with what two chunks share in the one that is read first.
+    """The pieces, with the text that two chunks share in the one that is read first.
 
     Joined, they have it in the earlier one of the document. Where the order depends on what else stands, between the
     two (`edges`, `interleaved`), the better-ranked one counts as read first.
@@ -339,7 +350,7 @@ _OF_THE_DOCUMENT = ("documents", "document_order", "stable")
 
 
 def _unblanked(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    """The pieces without the blank that a chunk begins with inside a line, once what was before it is another label's.
+    """The pieces without the blank that a chunk begins with inside a line, where the text before it is another label's.
 
     The indentation of a line that begins there stays.
     """

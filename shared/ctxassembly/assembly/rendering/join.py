@@ -1,9 +1,8 @@
 """Chunks of one document -> passages: overlap stripped, gaps kept apart, every piece a verbatim slice.
 
 Where two chunks meet, their offsets are believed first, and only where the text agrees: splitters get them wrong.
-Without them the longest text that ends the first chunk and begins the second is the overlap, if it is long enough to
-be no accident and if it can be meant in one way only: of equal log lines or table rows nobody can say how many were
-repeated by the splitter, and stripping too many would delete real ones.
+Without offsets the longest text that ends the first chunk and begins the second is the overlap, if it is long enough to
+be no accident and if it can be meant in one way only (`adjacency/overlap.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ctxassembly.data.pieces import Joint, Piece
 
 
 class Stretch:
-    """Candidates that continue each other, in reading order, and the passage that they make."""
+    """Candidates that continue each other, in reading order, and the passage they make."""
 
     __slots__ = ("candidates", "known", "last", "passage")
 
@@ -30,95 +29,101 @@ class Stretch:
         self.passage = passage
         """Empty if nothing but blanks is kept."""
         self.last = last
-        """The chunk that reaches farthest: what comes next continues this one or nothing."""
+        """The chunk that reaches farthest: a later chunk continues this one or none."""
         self.known: dict[object, Any] = {}
-        """What was found out about it: it stays as it is, whatever joins other stretches."""
+        """Measures of the passage, remembered: it stays as it is, whatever joins other stretches."""
 
 
 def join(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]) -> list[Stretch]:
-    """The stretches that `candidates`, of one document and sorted by position, make.
+    """The stretches of `candidates`, which are of one document and sorted by position.
 
-    `joint(a, b, adjacent)` says how b continues a; None begins a new stretch. A chunk that adds nothing has no piece.
-    Blank lines around a passage and white space after it belong to no piece. Of a candidate that is shortened only what
-    is kept is written, with a marker where the chunks say more.
+    `joint(a, b, adjacent)` is how b continues a; None begins a new stretch. A chunk that adds nothing has no piece.
+    Blank lines around a passage and white space after it belong to no piece. Of a shortened candidate only the kept
+    slices are written, with a marker where text is left out.
     """
+    # Shortened chunks take the longer way: what is kept of each is cut out of the line they make together.
     if any(candidate.kept is not None for candidate in candidates):
         lines = lines_of(candidates, joint)
         found = [(line, written(line)) for line in lines]
         return [
-            Stretch([each for _, each in line.members], trimmed(pieces) if pieces else (), line.last)
+            Stretch([candidate for _, candidate in line.members], trimmed(pieces) if pieces else (), line.last)
             for line, pieces in found
         ]
     stretches: list[Stretch] = []
     members: list[Candidate] = []
-    run: list[Piece] = []
+    pieces: list[Piece] = []
     position = 0
     for candidate in candidates:
         chunk = candidate.chunk
-        met = joint(run[-1].candidate.chunk, chunk, candidate.position == position + 1) if run else None
+        met = joint(pieces[-1].candidate.chunk, chunk, candidate.position == position + 1) if pieces else None
         position = candidate.position
         if met is None:
-            if run:
-                stretches.append(Stretch(members, trimmed(run), run[-1].candidate.chunk))
-            members, run = [candidate], [Piece(candidate, 0, len(chunk.text), "")]
+            if pieces:
+                stretches.append(Stretch(members, trimmed(pieces), pieces[-1].candidate.chunk))
+            members, pieces = [candidate], [Piece(candidate, 0, len(chunk.text), "")]
             continue
         members.append(candidate)
+        # A chunk that lies in the one before adds no piece.
         if met.shared < len(chunk.text):
-            run.append(Piece(candidate, met.shared, len(chunk.text), met.glue, met.shared))
-    if run:
-        stretches.append(Stretch(members, trimmed(run), run[-1].candidate.chunk))
+            pieces.append(Piece(candidate, met.shared, len(chunk.text), met.glue, met.shared))
+    if pieces:
+        stretches.append(Stretch(members, trimmed(pieces), pieces[-1].candidate.chunk))
     return stretches
 
 
 def trimmed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The pieces without blank lines before them and white space after them; at least one has other text."""
-    run = list(pieces)
-    while len(run) > 1 and not run[-1].text.strip():
-        run.pop()
-    last = run[-1]
+    """The pieces without the blank lines before and the white space after them; at least one has other text."""
+    kept = list(pieces)
+    while len(kept) > 1 and not kept[-1].text.strip():
+        kept.pop()
+    last = kept[-1]
     end = last.start + len(last.text.rstrip())
     if end != last.end:
-        run[-1] = last._replace(end=end)
-    first = run[0]
+        kept[-1] = last._replace(end=end)
+    first = kept[0]
     text = first.text
     # Whole blank lines go, the indentation of the first line stays.
     blank = text[: len(text) - len(text.lstrip())].rfind("\n") + 1
     if blank:
-        run[0] = first._replace(start=first.start + blank)
-    return tuple(run)
+        kept[0] = first._replace(start=first.start + blank)
+    return tuple(kept)
 
 
 def find_joint(first: Chunk, second: Chunk, adjacent: bool, min_chars: int, max_chars: int | None) -> Joint | None:
-    """How `second` continues `first`, which comes before it in the document; None if there is a gap between them.
+    """The joint by which `second` continues `first`, which comes before it; None if there is a gap between them.
 
-    Chunks that are not adjacent by their place are joined only if their offsets prove that nothing is between them.
-    Those of different pages or sections prove it by text that is shared, never by touching. Offsets that are only about
-    right say where to look for such text.
+    Chunks that are not `adjacent` by their position are joined only if their offsets prove that nothing is between
+    them. For chunks of different pages or sections only shared text is such a proof, never touching offsets.
+    Approximate offsets say where to look for shared text.
     """
     at = by_offset(first, second)
+    # Offsets that the text bears out.
     if at is not None and at >= 0 and (adjacent or at > min_chars or part_of(first) == part_of(second)):
         return Joint(at, "")
+    # Several texts have the index, so being adjacent proves nothing: only touching offsets or shared text do.
     if is_doubtful(first) or is_doubtful(second):
         if at is not None and -min_chars <= at < 0 and part_of(first) == part_of(second):
             return Joint(0, "\n")
         near = first.index is not None and second.index is not None and abs(first.index - second.index) <= 1
         shared = overlap_chars(first.text, second.text, min_chars, max_chars) if near else 0
         return Joint(shared, "") if shared else None
+    # Approximate offsets say only that shared text is to be looked for, and indexes that aren't adjacent that it isn't.
     if not adjacent:
         if first.index is not None or second.index is not None or said_to_share(first, second) <= min_chars:
             return None
         shared = overlap_chars(first.text, second.text, min_chars, max_chars)
         return Joint(shared, "") if shared else None
-    # Chunks a few characters apart are what a splitter that strips white space leaves: there is no overlap to find.
+    # A gap of a few characters is white space that the splitter stripped: there is no overlap to look for.
     if at is not None and at >= -min_chars:
         return Joint(0, "\n")
     if at is not None and first.index is None and second.index is None and _is_gap(first, second):
         return None
+    # Adjacent, with offsets that are unknown or wrong: the texts alone tell the overlap. If none is found, they touch.
     shared = overlap_chars(first.text, second.text, min_chars, max_chars)
     return Joint(shared, "") if shared else Joint(0, "\n")
 
 
 def _is_gap(first: Chunk, second: Chunk) -> bool:
-    """Whether text is missing between two chunks with a gap by their offsets: so if nothing says that they adjoin."""
+    """True if text is missing between two chunks with a gap by their offsets: no link says that they adjoin."""
     linked = first.next_id == second.id or second.prev_id == first.id
     return not linked and part_of(first) == part_of(second)

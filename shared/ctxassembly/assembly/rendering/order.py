@@ -1,4 +1,4 @@
-"""In which order the units of a context are read: whole documents, or passages or chunks with a label of their own.
+"""Orders of the units of a context: whole documents, or passages or chunks with a label of their own.
 
 Order is a small effect. Language models used the beginning and the end of long contexts best (Liu et al. 2023, with 20
 documents and more); with real retrievers the difference is marginal (Cuconasu et al. 2025), it shows only while the
@@ -17,19 +17,19 @@ Unit = TypeVar("Unit")
 
 
 class Place(NamedTuple):
-    """Where a unit stands by each criterion; smaller comes first."""
+    """The sort keys of a unit, one for each criterion; smaller comes first."""
 
     relevance: tuple[int, ...]
     document_id: str
     position: int
-    """In its document."""
+    """The position in the document."""
     source: str = ""
     page: int | str | None = None
     """The first page of its document in the context."""
 
 
 def arrange(units: Sequence[Unit], order: Order, place: Callable[[Unit], Place]) -> list[Unit]:
-    """`units` as they are to be read. Ties break by document, then by position."""
+    """`units` in reading order. Ties break by document, then by position."""
     ranked = sorted(units, key=lambda unit: (place(unit).relevance, place(unit).document_id, place(unit).position))
     if order == "document_order":
         return document_order(ranked, place)
@@ -67,7 +67,7 @@ def reverse(ranked: Sequence[Unit]) -> list[Unit]:
 
 
 def document_order(units: Sequence[Unit], place: Callable[[Unit], Place]) -> list[Unit]:
-    """By source, page and place in the document, as one would read the files.
+    """By source, page and position in the document, as one would read the files.
 
     Passages of one long document in its own order beat the order of relevance (OP-RAG, 2024; DOS RAG, 2025). Documents
     of one source are ordered by their first page: inside a document its own order is surer than page labels.
@@ -81,10 +81,10 @@ def document_order(units: Sequence[Unit], place: Callable[[Unit], Place]) -> lis
 
 
 def stable(units: Sequence[Unit], place: Callable[[Unit], Place]) -> list[Unit]:
-    """By document id, then place in the document, whatever the question: the same chunks give the same text.
+    """By document id, then position in the document, whatever the question: the same chunks give the same text.
 
-    Between the turns of a conversation the beginning that two contexts share can come from a provider's prompt cache.
-    A header with the score (`xml`) ends it early.
+    A beginning that two turns of a conversation share can come from a provider's prompt cache. A header with the score
+    (`xml`) ends it early.
     """
     return sorted(units, key=lambda unit: (place(unit).document_id, place(unit).position))
 

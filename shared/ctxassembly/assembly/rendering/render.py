@@ -1,7 +1,11 @@
-"""The only writer of labels, separators, markers and summaries, and the only place that alters a document's text.
+"""The only writer of labels, separators, markers and summaries, and the only code that alters a document's text.
 
-Text from a document must not pass for ours: `neutral` says what goes where. Everything else is verbatim, and every
-part knows the slice it is.
+Text from a document must not pass for ours: a forged label would be cited as a source. `wording/neutral.py` decides
+which characters are replaced, by what. Everything else is verbatim, and every part knows the slice of its chunk.
+
+Blocks are written again and again while the budget is filled. So passages, slices and headings are remembered: none of
+them depends on what else stands in the context. The number of a label is put in last; it changes nothing else in a
+header.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ MARKER = f"\n{GAP}\n"
 
 
 class Renderer:
-    """Writes blocks of one context. Remembers what it has written above a chunk or found harmless in one."""
+    """The writer of one context's blocks, with a memory of the headings, slices and passages written so far."""
 
     def __init__(self, config: AssemblyConfig) -> None:
         self._config = config
@@ -47,17 +51,17 @@ class Renderer:
         self._custom: dict[tuple[int, Any], tuple[Any, Lines]] = {}
 
     def block(self, number: int, label: Label, level: Header = Header.FULL) -> list[Part]:
-        """The parts of the block that label `number` stands for: header, summary, passages with markers between."""
+        """The parts of block `number`: header, summary, and passages with markers between."""
         header, footer = self.around(number, label, level)
         parts = self.above(header, label, level)
-        for place, passage in enumerate(label.passages):
-            if place:
+        for at, passage in enumerate(label.passages):
+            if at:
                 parts.append(Part(MARKER))
             parts += self.passage(passage, begins=not parts)
         return [*parts, *self.below(footer, label.passages[-1], level)]
 
     def above(self, header: str, label: Label, level: Header = Header.FULL) -> list[Part]:
-        """What is written before the passages of a block: its header, and a summary that doesn't begin them anyway."""
+        """The parts before the passages of a block: its header, and a summary unless the first passage has it."""
         parts = [Part(header + "\n")] if header else []
         if level is Header.FULL:
             parts += [Part(line + "\n") for line in self._lines_of(label.best.chunk)]
@@ -66,7 +70,7 @@ class Renderer:
         return parts
 
     def _lines_of(self, chunk: Chunk) -> list[str]:
-        """What `header_keys` say of `chunk`, in our own lines: no value can begin one."""
+        """The values of `chunk` under `header_keys`, each on a line after its key: no value can begin a line."""
         lines: list[str] = []
         for key in self._config.header_keys:
             value = None if chunk.is_unread(key) else as_text(look_up(chunk.metadata, key))
@@ -75,7 +79,7 @@ class Renderer:
         return lines
 
     def passage(self, passage: Sequence[Piece], *, begins: bool) -> list[Part]:
-        """The parts of one passage, which depend on no other one; `begins` says that its block begins with it."""
+        """The parts of one passage, which depend on no other one; `begins` is True if its block begins with it."""
         key = (id(passage), begins)
         if key in self._passages:
             return self._passages[key][1]
@@ -92,13 +96,13 @@ class Renderer:
         return parts
 
     def below(self, footer: str, passage: Sequence[Piece], level: Header = Header.FULL) -> list[Part]:
-        """What is written after `passage`, the last one of a block."""
-        # Between two passages stands a marker anyway.
+        """The parts after `passage`, the last one of a block: a marker if its text was cut, and the footer."""
+        # Only the last passage needs a marker of its own: between two there is one anyway.
         parts = [Part(f" {GAP}")] if level < Header.NONE and _ends_unmarked(passage) else []
         return [*parts, Part("\n" + footer)] if footer else parts
 
     def supplement(self, text: str, *, cut: bool) -> list[Part]:
-        """The parts of supplementary `text` behind its separator; before documents a line says where it ends."""
+        """The parts of supplementary `text` after its separator; before documents a rule ends it."""
         parts = [Part((self._config.supplement_separator or self._language.supplement) + "\n")]
         parts += self._altered(text)
         if cut:
@@ -110,12 +114,12 @@ class Renderer:
     def around(
         self, number: int, label: Label, level: Header = Header.FULL, pages: Sequence[int | str] | None = None
     ) -> Lines:
-        """The header and the footer of a block; `pages` are those of its chunks, if they are known already."""
+        """The header and the footer of a block; `pages` are the pages of its chunks, if known already."""
         if level is Header.NONE:
             return "", ""
         form = self._config.format
         if callable(form):
-            # What it would write without particulars is not ours to know: it is asked for all of them or not at all.
+            # A caller's function gets a heading with everything or isn't called: it may not cope with less.
             return self._written_by(form, number, label) if level < Header.LABEL else ("", "")
         written = FORMATS[form]
         if level is Header.LABEL:
@@ -124,14 +128,14 @@ class Renderer:
             pages = ()
         elif pages is None:
             pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
-        # It is measured before its number is known, which changes nothing else in it.
+        # Written as number 1: a header is measured before its number is known.
         key = (label.best.key, tuple(pages))
         if key not in self._headings:
             self._headings[key] = written.writes(self._heading(1, label, pages), self._language)
         return written.header(number, self._headings[key]), written.footer
 
     def _heading(self, number: int, label: Label, pages: Sequence[int | str] = ()) -> Heading:
-        """The heading with what its format needs; a function of the caller's gets everything."""
+        """The heading with the fields that its format needs; a caller's function gets all of them."""
         read, chunk, form = self.particulars, label.best.chunk, FORMATS.get(self._form)
         source = "" if form and "source" not in form.needs else self._stated(read.source(chunk))
         stated = tuple(self._stated(page) if isinstance(page, str) else page for page in pages)
@@ -148,14 +152,14 @@ class Renderer:
         )
 
     def _stated(self, line: str) -> str:
-        """What metadata say, as it may stand where no label of ours is before it in the line."""
+        """A `line` of metadata, made harmless unless the format puts a label of ours before it."""
         return line if shows_labels(self._form) else neutralised(line, self._form, self._guard)
 
     def _written_by(self, form: Any, number: int, label: Label) -> Lines:
-        """What a function of the caller's writes, asked once per heading: what is counted is what is written."""
+        """The lines of a caller's function, called once per heading: the text counted is the text written."""
         pages = self.particulars.pages(piece.candidate.chunk for passage in label.passages for piece in passage)
         heading, metadata = self._heading(number, label, pages), label.best.chunk.metadata
-        # By the metadata, which a chunk that is cut at several places keeps.
+        # By the metadata, which stay the same object however a chunk is cut.
         key = (id(metadata), (number, heading.pages, heading.score))
         if key not in self._custom:
             written = form(heading)
@@ -167,7 +171,7 @@ class Renderer:
         return self._custom[key][1]
 
     def _verbatim(self, piece: Piece, at_line: bool, continued: bool) -> tuple[list[Part], bool]:
-        """The parts of `piece`, and whether what continues it still begins a line, as the piece does if `at_line`."""
+        """The parts of `piece`, and True if the text after it still begins a line, as the piece does if `at_line`."""
         key = (piece.candidate.key, piece.start, piece.end, at_line, continued)
         if key not in self._slices:
             text = piece.text
@@ -184,7 +188,7 @@ class Renderer:
         at_line: bool = True,
         continued: bool = False,
     ) -> list[Part]:
-        """The text, which begins at `start` of the candidate's, as parts: verbatim ones, and ours between."""
+        """`text`, which begins at `start` in the candidate's, as verbatim parts with our replacements between."""
         found = replacements(text, self._form, at_line=at_line, continued=continued, guard=self._guard)
         parts: list[Part] = []
         done = 0
@@ -204,19 +208,21 @@ class Renderer:
 
 
 def _unindented(piece: Piece) -> Piece:
-    """The piece without leading blanks, for a text that begins with it: readers of a context strip its ends."""
+    """`piece` without leading white space, to begin a text with: callers strip the ends of a context."""
     text = piece.text
     return piece._replace(start=piece.start + len(text) - len(text.lstrip()))
 
 
 def _ends_unmarked(passage: Sequence[Piece]) -> bool:
-    """Whether a chunk that stands in part has no marker after it, though its text may be the end of it."""
+    """True if a chunk that stands in part has no marker after it, although its end may be missing."""
     unmarked = False
+    # A marker in a later glue stands for all chunks before it.
     for piece in passage:
         unmarked = piece.candidate.kept is not None or (unmarked and GAP not in piece.glue)
     return unmarked
 
 
 def _says(passage: Sequence[Piece], summary: str) -> bool:
+    """True if `passage` has the `summary` in its text, white space apart."""
     text = "".join(piece.glue + piece.text for piece in passage)
     return one_line(summary) in one_line(text)

@@ -1,9 +1,24 @@
-"""How much of a context each document takes, counted apart from the others, so that a change counts only what changes.
+"""Sizes of groups, each counted apart from the others, so that a try counts only what it changes.
 
-The text is cut into portions: before each header and inside each marker. There the counts of an additive encoding add
-up, and what the portions take is a sum of numbers. A passage that comes in or grows changes the portions around it, and
-the header if that names its page. The labels are left open: a number of up to three digits is one token wherever it
-stands, so what all of them take follows from how many there are.
+Why counts add up. An additive encoding never merges across certain places, such as a line break before a letter
+(`tokens/counter.py`). Two of them are always at hand: the break before each header, and the one inside each marker
+"[...]" between two passages. Cut there, a context is a row of portions, and its count is the sum of theirs:
+
+    header | passage | marker, first half >< marker, second half | passage | separator >< header | ...
+    '------------------ portion ----------''----------------- portion -----------------''-- ...
+
+So a group's size is a sum over its stretches, and a context's a sum over its groups. A candidate that joins a document
+changes one or two stretches: their portions are counted anew, the others keep their numbers.
+
+Three things depend on more than their portion, and each has its rule:
+
+- The label's number depends on all groups before it. A number of up to three digits is one token wherever it stands,
+  so portions are counted with the label 1, and `digits` adds what longer numbers take, from their number alone.
+- The header may name the page of a passage further down. It is written anew only if pages or the best chunk change.
+- The last separator is not written. `Sized.separator` has what it takes, to be taken off for the last group.
+
+A portion that begins with white space or "/" would merge with the break before it: it is `loose`, and with one such
+portion the whole context is rendered and counted instead.
 """
 
 from __future__ import annotations
@@ -20,11 +35,11 @@ from ctxassembly.tokens.counter import Counter, Measured
 from ctxassembly.wording.formats import shows_labels
 
 DIGITS_OF_A_TOKEN = 3
-"""Of a number, in each of the encodings whose counts add up."""
+"""Digits of a number that make one token, in each of the encodings whose counts add up."""
 LEAST_OF_PAGES = 12
-"""Tokens that a header may lose at most when a page joins those it names: two numbers between which a gap closes."""
+"""The most tokens that a header may lose when a page joins those it names: two numbers between which a gap closes."""
 MARKER_TOKENS = 2
-"""Of a marker at least, whatever stands after it."""
+"""The fewest tokens of a marker, whatever stands after it."""
 NOTHING = Size()
 
 
@@ -45,7 +60,7 @@ class Sizes:
         self._footer = ""
 
     def digits(self, labels: int) -> tuple[int, int]:
-        """The tokens and the characters that the numbers of so many labels take beyond one each."""
+        """The tokens and the characters by which the numbers of so many labels exceed one digit each."""
         first, last = self._first_label, self._first_label + labels - 1
         tokens = characters = 0
         least, length = 10, 1
@@ -57,7 +72,7 @@ class Sizes:
         return tokens, characters
 
     def gain(self, candidate: Candidate, sized: Sized) -> int:
-        """The tokens that a group may lose at most when `candidate` comes between two markers, its own text apart."""
+        """The most tokens that a group may lose when `candidate` comes between two markers, its own text apart."""
         page = self._renderer.particulars.number(candidate.chunk, "page")
         named = page is None or page in sized.pages
         return (0 if named else LEAST_OF_PAGES) - MARKER_TOKENS
@@ -67,14 +82,14 @@ class Sizes:
         return self._of_labels(label.passages[-1], "")[1]
 
     def sized(self, group: Group, summary: str, *, exact: bool = True) -> Sized:
-        """What `group` takes. If it needn't be `exact`, its header may be that from before, which lacks a page."""
+        """The size of `group`. If it needn't be `exact`, its header may be that from before, which lacks a page."""
         if group.sized is None or (exact and not group.sized.exact):
             group.sized = self._sized(group, summary, exact=exact)
         return group.sized
 
     def _sized(self, group: Group, summary: str, *, exact: bool) -> Sized:
         stretches = group.stretches
-        if [each for each in group.changed[1] if not each.passage]:
+        if any(not stretch.passage for stretch in group.changed[1]):  # nothing but blanks: it has no portion
             return Sized(Size(loose=1), NOTHING, 0, 0, "", stretches[0].candidates[0], (), True)
         before = group.before.sized if group.before else None
         if before is not None and before.whole.loose:
@@ -90,27 +105,28 @@ class Sizes:
         return Sized(whole, middle, separator, settled, lead, best, pages, exact)
 
     def _middle(self, group: Group, before: Sized | None) -> Size:
-        """Of all stretches but the first and the last; only what has changed is looked at."""
+        """The size of all stretches but the first and the last; of a changed group only the changes are looked at."""
         now = group.stretches
         if group.before is None or before is None:
-            return _sum([self._size(each, None, ends=False)[0] for each in now[1:-1]])
+            return _sum([self._size(stretch, None, ends=False)[0] for stretch in now[1:-1]])
+        # A stretch beside the changed ones may have become the first or the last one, or be so no longer.
         then = group.before.stretches
         begin, behind = max(group.begin - 1, 0), len(then) - min(group.end + 1, len(then))
         gone = then[max(begin, 1) : len(then) - max(behind, 1)]
         come = now[max(begin, 1) : len(now) - max(behind, 1)]
         middle = before.middle
-        for each in gone:
-            middle = middle.less(self._size(each, None, ends=False)[0])
-        for each in come:
-            middle = middle.plus(self._size(each, None, ends=False)[0])
+        for stretch in gone:
+            middle = middle.less(self._size(stretch, None, ends=False)[0])
+        for stretch in come:
+            middle = middle.plus(self._size(stretch, None, ends=False)[0])
         return middle
 
     def _lead(
         self, group: Group, before: Sized | None, summary: str, *, exact: bool
     ) -> tuple[Candidate, tuple[Page, ...], str, bool]:
-        """The best candidate, the pages, what is written before the first passage, and whether that is the last word.
+        """The best candidate, the pages, the text before the first passage, and True if that names all pages.
 
-        Where each label has a header of its own, it is the summary that belongs below the first one.
+        Where each label has a header of its own, that text is the summary, which belongs below the first one.
         """
         if self._cite != "document":
             return group.stretches[0].candidates[0], (), summary, True
@@ -119,8 +135,8 @@ class Sizes:
         else:
             gone, come = group.changed
             best = _best_of(come)
-            if not any(_best(each) is before.best for each in gone):
-                best = min(before.best, best, key=lambda each: (*by_merit(each), each.position))
+            if not any(_best(stretch) is before.best for stretch in gone):
+                best = min(before.best, best, key=lambda candidate: (*by_merit(candidate), candidate.position))
             elif by_merit(best) > by_merit(before.best):
                 best = _best_of(group.stretches)
             pages = self._pages(group, before, gone, come)
@@ -140,7 +156,7 @@ class Sizes:
             return before.pages
         if less <= more and all(isinstance(page, int) for page in there | more):
             return tuple(sorted(there | more, key=int))
-        return self._all_pages(group.stretches)  # what is no number stands in the order of the text
+        return self._all_pages(group.stretches)  # pages that are no numbers stand in the order of the text
 
     def _all_pages(self, stretches: Iterable[Stretch]) -> tuple[Page, ...]:
         return self._renderer.particulars.pages(
@@ -148,9 +164,9 @@ class Sizes:
         )
 
     def _size(self, stretch: Stretch, lead: str | None, *, ends: bool) -> tuple[Size, int]:
-        """What `stretch` takes: after a marker or after `lead`, before a marker or at the end of the block.
+        """The size of `stretch`, after a marker or after `lead`, before a marker or at the end of the block.
 
-        Also how many tokens of it are the separator's after it.
+        Also the tokens of it that go if nothing comes after the separator.
         """
         if self._cite != "document":
             lead, ends = lead or "", True
@@ -160,7 +176,8 @@ class Sizes:
                 size, separator = self._of_block(stretch.passage, lead, ends=ends)
             else:
                 size, separator = self._of_labels(stretch.passage, lead or "")
-            if len(stretch.passage) != len(stretch.candidates) or [each for each in stretch.candidates if each.kept]:
+            is_partial = any(candidate.kept for candidate in stretch.candidates)
+            if is_partial or len(stretch.passage) != len(stretch.candidates):
                 size = size._replace(mixed=1)
             stretch.known[key] = size, separator
         known: tuple[Size, int] = stretch.known[key]
@@ -182,12 +199,12 @@ class Sizes:
         return whole, separator
 
     def _portion(self, before: Measured, passage: Sequence[Piece], after: Sequence[Part] | None) -> tuple[Size, int]:
-        """From one cut to the next, which is in a marker, or behind what stands `after` the last passage of a block."""
+        """The size from one cut to the next: in a marker, or behind the parts `after` the last passage of a block."""
         counter, begins = self._counter, not before.characters
         parts = self._renderer.passage(passage, begins=begins)
         pieces = [counter.measure(part.text) for part in parts]
         verbatim = sum([piece.inner for part, piece in zip(parts, pieces, strict=True) if part.candidate is not None])
-        # A text that begins with these belongs to the line break before it.
+        # A text that begins with these merges with the line break before it.
         loose = begins and (not parts or parts[0].text[0] == "/" or parts[0].text[0].isspace())
         if after is None:
             whole = counter.chain((before, *pieces, self._marker_begun))

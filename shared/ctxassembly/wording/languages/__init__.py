@@ -1,8 +1,8 @@
 """The languages that contexts and prompts are written in, one file each.
 
-To add one, copy a file, translate each string, and add its name to `Code`: headers, prompts, guards and the reading of
-answers follow. A label that only one language writes is guarded in contexts of every language, since an answer does
-not say which one it has read.
+To add one, copy a file, translate each string, put in its own function words, and add its name to `Code`: headers,
+prompts, guards, the reading of answers and of queries follow. The words of every language are guarded in contexts of
+all languages, since an answer doesn't tell which context it has read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LANGUAGES: Mapping[str, Language] = {code: import_module(f"{__name__}.{code}").L
 
 
 def language_of(code: str) -> Language:
-    """The language of that code.
+    """The language of `code`.
 
     Raises:
         ConfigError: there is none.

@@ -36,4 +36,17 @@ LANGUAGE = Language(
         "Where the two differ, the documents are right."
     ),
     concise="Be concise.",
+    function_words=(
+        "a about above after again against ain all am an and any are aren as at be because been before being below "
+        "between both but by can couldn did didn do does doesn doing don down during each few for from further had "
+        "hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn it its "
+        "itself just ll me mightn more most mustn my myself needn no nor not now of off on once only or other our "
+        "ours ourselves out over own re s same shan she should shouldn so some such t than that the their theirs them "
+        "themselves then there these they this those through to too under until up ve very was wasn we were weren "
+        "what when where which while who whom why will with won wouldn you your yours yourself yourselves"
+    ),
+    asking_words=(
+        "also could define describe explain give list many may might much must please shall show summarise summarize "
+        "tell us whose would"
+    ),
 )

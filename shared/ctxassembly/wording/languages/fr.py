@@ -35,4 +35,19 @@ LANGUAGE = Language(
         "citer. En cas de contradiction, ce sont les documents qui font foi."
     ),
     concise="Répondez de façon concise.",
+    function_words=(
+        "ai aie aient aies ait as au aura aurai auraient aurais aurait auras aurez auriez aurions aurons auront aux "
+        "avaient avais avait avec avez aviez avions avons ayant ayez ayons c ce ces d dans de des du elle en es est "
+        "et eu eue eues eurent eus eusse eussent eusses eussiez eussions eut eux eûmes eût eûtes furent fus fusse "
+        "fussent fusses fussiez fussions fut fûmes fût fûtes il ils j je l la le les leur lui m ma mais me mes moi "
+        "mon même n ne nos notre nous on ont ou par pas pour qu que qui s sa se sera serai seraient serais serait "
+        "seras serez seriez serions serons seront ses soient sois soit sommes son sont soyez soyons suis sur t ta te "
+        "tes toi ton tu un une vos votre vous y à étaient étais était étant étiez étions êtes"
+    ),
+    asking_words=(
+        "avoir cet cette ceux cite citez combien comme comment doit doivent donne donnez décris décrivez définis "
+        "définissez elles explique expliquer expliquez faire fait laquelle lequel lesquelles lesquels liste listez "
+        "montre montrez nomme nommez où peut peuvent plus pourquoi quand quel quelle quelles quels quoi résume "
+        "résumez sans si sous énumère énumérez être"
+    ),
 )

@@ -12,6 +12,7 @@ from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
 from ctxassembly.assembly.adjacency.kin import MOST_LEVELS, in_document, kin_wanted
 from ctxassembly.assembly.adjacency.places import CHAIN_GAP, Answered, contained, page_name, positions
 from ctxassembly.data.chunks import Origin
+from stopwatch import grows_less
 
 TEXT = numbered("w", 400)
 PLAIN = split("D", TEXT, size=200, overlap=40, indexed=False)
@@ -152,3 +153,12 @@ def test_leaves_are_read_in_order_with_the_leaves_beside_them():
     assert standing(context) == ["P2", "Q0", "Q1"]
     assert next(source.start for source in context.provenance) == 400
     assert "[...]" not in context.text
+
+
+def test_thousands_of_blank_chunks_of_a_document_take_no_longer_than_they_are_many():
+    def prepared(number: int):
+        chunks = [Chunk(str(index), "D", "text", index) for index in range(0, number, 2)]
+        return lambda: positions(chunks, empty=set(range(1, number, 2)))
+
+    assert prepared(10)() == {str(index): index // 2 for index in range(0, 10, 2)}
+    assert grows_less(prepared, 2_000, 16_000, 24)

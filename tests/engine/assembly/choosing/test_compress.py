@@ -7,6 +7,7 @@ import pytest
 
 from builders import candidate_of, decision, hits_of, numbered, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, aassemble, assemble
+from ctxassembly.assembly.call import Call, Services
 from ctxassembly.assembly.choosing.compress import MOST_TEXTS, SENTENCE_TOKENS, Extracted, extract
 from ctxassembly.assembly.flow import assemble_flow
 from ctxassembly.data.candidates import Candidate
@@ -283,14 +284,8 @@ def flowing(
         "compress": "llm",
         "choose_by": "rank",
     }
-    flow = assemble_flow(
-        hits_of(chunks),
-        AssemblyConfig(**settings | options),
-        query=query,
-        can_fetch=False,
-        can_compress=True,
-        clock=lambda: 0.0,
-    )
+    call = Call(hits_of(chunks), AssemblyConfig(**settings | options), query)
+    flow = assemble_flow(call, Services(can_compress=True), lambda: 0.0)
     prompts: list[str] = []
     reply: Any = None
     try:
@@ -377,16 +372,11 @@ def test_where_all_is_irrelevant_all_stay_and_a_note_says_so():
 
 def test_what_was_let_go_before_does_not_count_as_relevant():
     """The long one is all that there is above the floor."""
-    flow = assemble_flow(
-        [Hit(LONG, 0.9), Hit(SHORT, 0.1)],
-        AssemblyConfig(
-            max_tokens=29, encoding=words, format="minimal", compress="llm", choose_by="rank", relevance_floor=0.5
-        ),
-        query=QUERY,
-        can_fetch=False,
-        can_compress=True,
-        clock=lambda: 0.0,
+    config = AssemblyConfig(
+        max_tokens=29, encoding=words, format="minimal", compress="llm", choose_by="rank", relevance_floor=0.5
     )
+    call = Call([Hit(LONG, 0.9), Hit(SHORT, 0.1)], config, QUERY)
+    flow = assemble_flow(call, Services(can_compress=True), lambda: 0.0)
     (prompt,) = next(flow).prompts
     assert prompt.endswith(LONG.text)
     with pytest.raises(StopIteration) as end:

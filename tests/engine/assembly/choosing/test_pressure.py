@@ -109,10 +109,10 @@ SENTENCES = "One is five words long. Two is five words long. Ask Ann on 1 May."
         ("cut at a word", 4, {}, "One is five words [...]"),
         ("its best sentences where there are any", 9, {"compress": "extractive"}, "Ask Ann on 1 May. [...]"),
         (
-            "in order",
+            "in order, of two the one beside the best",
             10,
             {"compress": "extractive", "query": "Ann five"},
-            "One is five words long. [...] Ask Ann on 1 May. [...]",
+            "Two is five words long. Ask Ann on 1 May. [...]",
         ),
         ("no sentence so short: its beginning", 4, {"compress": "extractive"}, "One is five words [...]"),
     ],

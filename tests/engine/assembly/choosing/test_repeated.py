@@ -181,6 +181,18 @@ def test_a_hit_that_was_cut_stands_whole_before_a_lesser_one_comes_in():
     assert decision(context, "north0").reason == "repeated"
 
 
+def test_a_hit_of_which_something_stands_gets_back_what_was_cut_before_a_lesser_one_comes_in():
+    rooms = " ".join(f"The north wing has a room {n}." for n in range(12))
+    late = chunk("late", "what came late " * 35)
+    chunks = [own_and_shared("south"), chunk("north", f"{OWN['north']} {SHARED} {rooms}"), late]
+    limit = count(once(chunks[:2], dedup="none").text) - 12
+    cut = once(chunks, dedup="none", max_tokens=limit)
+    assert OWN["north"] in cut.text
+    assert rooms not in cut.text
+    assert "late" not in cut.text
+    assert rooms in once(chunks, max_tokens=limit).text
+
+
 def test_nothing_is_taken_out_for_a_copy_that_has_no_room():
     """The better-ranked copy stands in part: the other one has the rest."""
     long = chunk("south", f"{SHARED} " + "The south wing is long. " * 60)

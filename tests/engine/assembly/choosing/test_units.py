@@ -7,7 +7,7 @@ import pytest
 from builders import candidate_of
 from ctxassembly import Chunk
 from ctxassembly.assembly.choosing.units import WEIGHTS, Share, Units, units_of
-from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tokens.counter import counter_for
@@ -19,13 +19,18 @@ def candidate(
     return candidate_of(Chunk(name, document or name, text), rank, None, distance, position)
 
 
-def valued(query: str, *candidates: Candidate, stop_below: float | None = None) -> Units:
-    layout = Layout(AssemblyConfig(), counter_for("cl100k_base"), {})
-    return units_of(layout.lines(candidates), query, stop_below)
+def valued(
+    query: str,
+    *candidates: Candidate,
+    stop_below: float | None = None,
+    function_words: tuple[str, ...] | None = None,
+) -> Units:
+    layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
+    return units_of(layout.lines(candidates), query, stop_below, function_words=function_words)
 
 
-def ranked(query: str, *candidates: Candidate) -> list[str]:
-    units = valued(query, *candidates)
+def ranked(query: str, *candidates: Candidate, function_words: tuple[str, ...] | None = None) -> list[str]:
+    units = valued(query, *candidates, function_words=function_words)
     order = sorted(range(len(units.units)), key=lambda place: -units.values[place])
     return [units.units[place].text.strip() for place in order]
 
@@ -100,6 +105,40 @@ def test_which_words_say_most(rule: str, query: str, answers: str, misleads: str
     texts = [filler + misleads, filler + answers, filler, filler]
     order = ranked(query, *(candidate(f"c{rank}", text, rank=rank) for rank, text in enumerate(texts)))
     assert order.index(answers) < order.index(misleads)
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "answers", "misleads"),
+    [
+        ("en", "Explain ferritin", "Ferritin is low.", "They explain all."),
+        ("en", "What is explained about ferritin?", "Ferritin lay low.", "Much about a door."),
+        ("nl", "Waarom vergoeding?", "Vergoeding volgt dan.", "Zie verder waarom."),
+        ("de", "Erkläre Rente", "Rente bleibt niedrig.", "ERKLÄRE alles hier."),
+        ("fr", "Résume l'indemnité", "Indemnité faible donc.", "Il se résume ainsi."),
+        ("es", "¿Cuándo cerró?", "Cerró temprano ayer.", "Depende de cuándo."),
+    ],
+)
+def test_function_words_weigh_half(language: str, query: str, answers: str, misleads: str):
+    """The function word is rarer here than what is asked for, as instructions are in any text."""
+    texts = (misleads, answers, f"{answers} {FILLER * 4}", *[FILLER] * 6)
+    candidates = [candidate(f"c{number}", text) for number, text in enumerate(texts)]
+    assert ranked(query, *candidates)[0] == answers
+    assert ranked(query, *candidates, function_words=())[0] == misleads
+
+
+def test_a_word_that_begins_like_a_function_word_weighs_all():
+    """ "Furthering" is asked for, and found as "further", which says little in a query that has nothing else of it."""
+    texts = ("Further milk.", "Ferritin is low.", f"Ferritin is low. {FILLER * 4}", *[FILLER] * 6)
+    candidates = [candidate(f"c{number}", text) for number, text in enumerate(texts)]
+    assert ranked("the furthering of ferritin", *candidates)[0] == "Further milk."
+    assert ranked("further ferritin", *candidates)[0] == "Ferritin is low."
+
+
+def test_function_words_alone_weigh_alike():
+    texts = ("What is it about?", "Something about it.", *[FILLER] * 6)
+    candidates = [candidate(f"c{number}", text) for number, text in enumerate(texts)]
+    asked, alike = (valued("What is it about?", *candidates, function_words=given) for given in (None, ()))
+    assert asked == alike
 
 
 def test_what_a_heading_says_holds_for_its_section():

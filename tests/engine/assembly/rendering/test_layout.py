@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from builders import cited, hits_of, standing, words_of
+from builders import candidate_of, cited, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.assembly.rendering.layout import Layout, empty_layout
+from ctxassembly.tokens.counter import counter_for
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABC" for n in range(10)}
 
@@ -105,6 +106,29 @@ def test_a_beginning_of_nothing_but_blanks_has_no_label(summary: str, order: str
     hit = Hit(Chunk("a", "A", " / ", metadata={"page_summary": summary}))
     context = assemble([hit], AssemblyConfig(max_tokens=1, cite="chunk", order=order))  # type: ignore[arg-type]
     assert context.text == "/"
+
+
+@pytest.mark.parametrize("encoding", ["cl100k_base", len])
+@pytest.mark.parametrize("order", ["documents", "edges"])
+def test_a_layout_is_a_value(encoding: str, order: str):
+    """Whatever is asked of it and grown from it, it is what it was; and it grows alike however often."""
+    config = AssemblyConfig(max_tokens=400, encoding=encoding, cite="passage", order=order)  # type: ignore[arg-type]
+    candidates = [candidate_of(chunk, rank, position=chunk.index) for rank, chunk in enumerate(overlapping(0))]
+
+    def state(layout: Layout) -> object:
+        parts = [[part.text for part in block] for block in layout.blocks()]
+        return layout.token_count, layout.is_empty, [layout.holds(each) for each in candidates], parts
+
+    grown = [empty_layout(config, counter_for(encoding), {})]
+    known = [state(grown[0])]
+    for candidate in candidates:
+        grown.append(grown[-1].plus([candidate]))
+        known.append(state(grown[-1]))
+        assert grown[-2].weigh([candidate]) == grown[-1].token_count
+    for at, candidate in enumerate(candidates):
+        assert state(grown[at]) == known[at]
+        assert grown[at].weigh(candidates[at:]) == grown[-1].token_count
+        assert state(grown[at].plus([candidate])) == known[at + 1]
 
 
 # Each is one token, with the blank before it: here the lower bound is the count.
