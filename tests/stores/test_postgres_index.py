@@ -301,12 +301,14 @@ def test_a_frozen_server_is_given_up_in_time(index: PostgresIndex, database_url:
 
 def test_a_connection_that_died_in_the_pool_is_replaced(index: PostgresIndex, database_url: str):
     assert index.fetch([ChunkRef("lab", 1)])
+    index.refresh()
     execute(
         database_url,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()",
     )
     assert index.fetch([ChunkRef("lab", 1)])
+    assert index.check().chunks == len(TEXTS)
 
 
 def test_many_threads_ask_at_once(index: PostgresIndex):

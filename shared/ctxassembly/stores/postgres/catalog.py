@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.engines import Server, engine_of
+from ctxassembly.stores.postgres.engines import Server, unpooled
 from ctxassembly.stores.postgres.schema import Step
 from ctxassembly.stores.postgres.table import TSV, shortened
 
@@ -64,16 +64,12 @@ class Described:
 
 @contextmanager
 def connected(server: Server) -> Iterator[Connection[Any]]:
-    """A connection that commits each statement by itself."""
-    proxied = engine_of(server).raw_connection()
+    """A new connection that commits each statement by itself. It may be held for long, so none of the pool's."""
+    proxied = unpooled(server).raw_connection()
     try:
         connection: Any = proxied.driver_connection
         connection.autocommit = True
-        try:
-            yield connection
-        finally:
-            if not connection.closed:
-                connection.autocommit = False
+        yield connection
     finally:
         proxied.close()
 
