@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import make_url
 
 from ctxassembly import Chunk, ChunkRef, ConfigError, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Term, Vocabulary
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.engines import engine_of
+from ctxassembly.stores.postgres.engines import engine_of, server_url
 from postgres_samples import TEXTS, chunks, embed, embed_query, execute, statements, vectors
 
 
@@ -243,6 +244,7 @@ def test_a_name_that_postgres_cannot_hold_is_an_error(database_url: str, table: 
         ({"field_weights": (2.0, 1.0)}, "field_weights must be"),
         ({"length_weight": 1.5}, "length_weight must be"),
         ({"title": ""}, "title must be"),
+        ({"schema": "nowhere"}, "schema must be one that exists"),
     ],
 )
 def test_a_setting_out_of_range_is_an_error(database_url: str, settings: dict[str, Any], message: str):
@@ -254,6 +256,22 @@ def test_a_setting_out_of_range_is_an_error(database_url: str, settings: dict[st
 def test_another_database_is_an_error(url: Any):
     with pytest.raises(ConfigError, match="url must be"):
         PostgresIndex.create(url)
+
+
+@pytest.mark.parametrize(
+    ("given", "understood"),
+    [
+        ("postgresql://u:p%40@h/d", "postgresql+psycopg://u:p%40@h/d"),
+        ("postgresql+asyncpg://u@h/d?ssl=require", "postgresql+psycopg://u@h/d?sslmode=require"),
+        ("postgresql+asyncpg://u@h/d?prepared_statement_cache_size=0", "postgresql+psycopg://u@h/d"),
+        (
+            make_url("postgresql+psycopg2://u:secret@h:1/d?sslmode=require"),
+            "postgresql+psycopg://u:secret@h:1/d?sslmode=require",
+        ),
+    ],
+)
+def test_a_url_for_any_driver_will_do(given: Any, understood: str):
+    assert server_url(given) == understood
 
 
 def test_a_table_that_was_made_otherwise_is_an_error(database_url: str):

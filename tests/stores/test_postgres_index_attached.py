@@ -109,6 +109,21 @@ def test_a_langchain_table_is_searched_as_it_is(engine: PGEngine, columns: bool)
     assert searched(index, "juniper") == ["new"]
 
 
+def test_a_langchain_table_as_it_is_by_default_is_searched_too(engine: PGEngine):
+    # Ids are UUIDs, metadata are JSON, and the names of columns are other ones.
+    engine.init_vectorstore_table("plain", 16)
+    store = PGVectorStore.create_sync(engine, Hashed(), "plain")
+    metadatas = [{"source": "lab.pdf", "start_index": at * 100, "tenant": "ab"[at % 2]} for at in range(len(TEXTS))]
+    ids = store.add_texts(list(TEXTS), metadatas)
+    index = PostgresIndex.attach(store, hnsw=True)
+    found = retrieve("wheelchair", index=index, embed=Hashed(), filter={"tenant": "b"}).hits
+    assert [hit.chunk.id for hit in found][:1] == [ids[3]]
+    assert (found[0].chunk.document_id, found[0].chunk.start) == ("lab.pdf", 300)
+    assert {hit.chunk.metadata["tenant"] for hit in found} == {"b"}
+    assert names(index.fetch([ChunkRef("lab.pdf", chunk_id=ids[1])])) == [ids[1]]
+    assert len(index.fetch([ChunkRef("lab.pdf")])) == len(TEXTS)
+
+
 @pytest.mark.parametrize("columns", [True, False])
 @pytest.mark.parametrize(
     ("condition", "expected"),

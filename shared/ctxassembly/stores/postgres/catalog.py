@@ -106,9 +106,9 @@ def execute(connection: Connection[Any], steps: Sequence[Step], lock: str) -> No
     """Execute `steps`, one process at a time for a `lock`.
 
     Raises:
-        ConfigError: the user may not do that.
+        ConfigError: the user may not do that, or there is no such schema.
     """
-    from psycopg.errors import InsufficientPrivilege
+    from psycopg.errors import InsufficientPrivilege, InvalidSchemaName
 
     # Whoever waited in a statement would keep CREATE INDEX CONCURRENTLY waiting for its snapshot, for ever.
     while not _first(connection, "SELECT pg_try_advisory_lock(hashtext(%s))", lock):
@@ -119,6 +119,8 @@ def execute(connection: Connection[Any], steps: Sequence[Step], lock: str) -> No
     except InsufficientPrivilege as error:
         allowed = "one for which this user may do what is missing (attach(..., dry_run=True) prints it)"
         raise ConfigError("url", allowed, str(error).strip()) from error
+    except InvalidSchemaName as error:
+        raise ConfigError("schema", "one that exists", str(error).strip()) from error
     finally:
         if not connection.closed:
             connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", (lock,))
