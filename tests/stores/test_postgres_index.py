@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from ctxassembly import Chunk, ChunkRef, ConfigError, RetrievalConfig, aretrieve, retrieve
+from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Term, Vocabulary
 from ctxassembly.stores.postgres import PostgresIndex
@@ -298,6 +298,13 @@ def test_neighbours_come_by_place_by_id_and_by_document(index: PostgresIndex):
     assert sorted(stored, key=lambda chunk: chunk.id) == [chunks()[at] for at in (0, 1, 4)]
     assert len(index.fetch([ChunkRef("lab")])) == len(TEXTS)
     assert index.fetch([ChunkRef("a\0b", 1)]) == []
+
+
+def test_neighbours_of_a_chunk_without_an_index_come_by_offset(database_url: str):
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add([Chunk(f"c{at}", "d", "text", start=at * 100) for at in range(5)], progress=False)
+    assert index.finds_offsets
+    assert sorted(chunk.id for chunk in index.fetch([ChunkRef("d", beside=Beside(200, 1))])) == ["c1", "c3"]
 
 
 async def test_neighbours_are_awaited_too(index: PostgresIndex):
