@@ -280,27 +280,7 @@ class PostgresIndex:
 
     @cached_property
     def _neighbours(self) -> ChunkTable:
-<<<<<<< HEAD
-        home, condition = self.home, condition_of(self.home, *(self.filters or ()))
-        if home.is_own:
-            return neighbours.of_own(home, condition)
-        if home.dialect == "llamaindex":
-            metadata = home.c[home.metadata]
-            return neighbours.of_llamaindex(home.c[home.id], home.c[home.content], metadata, self.keys, condition)
-        columns = tuple(home.columns)
-        return neighbours.of_langchain(
-            home.table, neighbours.Columns(home.id, home.content, home.metadata, columns), self.keys, condition
-        )
-
-    def _refs(self, refs: Sequence[ChunkRef]) -> Asked:
-        asked, bound = self._neighbours.asked(refs)
-        if self.home.dialect == "llamaindex":
-            documents = [*(ref.document_id for ref in refs), neighbours.NO_DOCUMENT]
-            bound = {**bound, "among": list(dict.fromkeys(documents))}
-        return asked, bound
-=======
         return neighbours_in(self.home, self.keys, condition_of(self.home, *(self.filters or ())))
->>>>>>> w-pgindex
 
     def _fetched(self, found: Iterable[Row[Any]]) -> list[Chunk]:
         return [chunk_in(row, self.home, self.keys, self.chunk_of) for row in found]

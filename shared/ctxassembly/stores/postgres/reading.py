@@ -47,7 +47,8 @@ def neighbours_in(home: IndexedTable, keys: MetadataKeys, condition: ColumnEleme
         metadata = home.c[home.metadata]
         return neighbours.of_llamaindex(home.c[home.id], home.c[home.content], metadata, keys, condition)
     columns = tuple(home.columns)
-    return neighbours.of_langchain(home.table, home.id, home.content, home.metadata, columns, keys, condition)
+    named = neighbours.Columns(home.id, home.content, home.metadata, columns)
+    return neighbours.of_langchain(home.table, named, keys, condition)
 
 
 def asked_of(table: ChunkTable, refs: Sequence[ChunkRef], home: IndexedTable) -> Asked:
