@@ -20,7 +20,8 @@ SUBJECTS = ("anaesthesia", "parking", "bloodletting", "visiting hours", "payment
 
 def page(tenant: str, number: int) -> str:
     subject = SUBJECTS[number % len(SUBJECTS)]
-    lines = [f"On {subject}, rule {number}.{at} of {tenant} says what staff do at step {at}." for at in range(4 + 2 * number)]
+    rules = range(4 + 2 * number)
+    lines = [f"On {subject}, rule {number}.{at} of {tenant} says what staff do at step {at}." for at in rules]
     return " ".join(lines)
 
 
