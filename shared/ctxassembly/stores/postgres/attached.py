@@ -35,11 +35,11 @@ _SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
 
 
 class Attached(NamedTuple):
-    """Where a vector store keeps its chunks."""
+    """The table in which a vector store keeps its chunks."""
 
     url: Any
     home: IndexedTable
-    """As far as the vector store itself says."""
+    """Taken from the vector store itself."""
 
 
 def located(vectorstore: Any) -> Attached:

@@ -46,7 +46,7 @@ class Described:
     dimensions: Mapping[str, int | None]
     """Of the columns of vectors."""
     words_of: str | None
-    """What the column of words is marked with."""
+    """The mark of the column of words."""
     indexes: Mapping[str, str]
     """The definitions of those that are valid."""
     invalid: Sequence[str]
@@ -59,7 +59,7 @@ class Described:
     @property
     def has_hnsw(self) -> bool:
         """True if there is an HNSW index for cosine distances."""
-        return any("USING hnsw" in each and "cosine_ops" in each for each in self.indexes.values())
+        return any("USING hnsw" in definition and "cosine_ops" in definition for definition in self.indexes.values())
 
 
 @contextmanager

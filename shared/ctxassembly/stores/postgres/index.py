@@ -47,14 +47,14 @@ class PostgresIndex:
     fields: Fields
     _: KW_ONLY
     filters: tuple[Any, ...] | None = None
-    """What neighbours, and hits beside the filter of their request, have to satisfy. None: nobody has said what the
+    """The conditions on neighbours, and on hits beside the filter of their request. None: nobody has said what the
     caller's filter is. See `under`."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     field_weights: tuple[float, float] = (1.0, 1.0)
-    """What an occurrence in the title and in the questions weighs, beside 1 in the text, 0 to 1."""
+    """The weight of an occurrence in the title and in the questions, beside 1 in the text, 0 to 1."""
     length_weight: float = 0.0
-    """How far the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6 for those
-    of very different ones, such as paragraphs."""
+    """The share by which the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6 for
+    those of very different ones, such as paragraphs."""
     timeout_seconds: float = 10.0
     """For each statement, the wait for a connection included. What is late raises TimeoutError, whatever the server
     does; it is cancelled there too, and its connection dropped."""
@@ -241,7 +241,7 @@ class PostgresIndex:
 
     @property
     def holds_filter(self) -> bool | None:
-        """How neighbours are held to the caller's filter, as `Store` describes it; None before `under` has said it."""
+        """True if neighbours obey the caller's filter, as `Store` describes it; None before `under` has said it."""
         return None if self.filters is None else bool(self.filters)
 
     @property
@@ -251,7 +251,7 @@ class PostgresIndex:
 
     @property
     def remedies(self) -> Mapping[str, str]:
-        """What to write where neighbours can't be found."""
+        """The lines to write where neighbours can't be found."""
         if self.home.is_own:
             return {"place": "give each Chunk its index, and call index.add(chunks)"}
         return dict.fromkeys(("place", "answer"), "call number_stored_chunks(vectorstore) once")

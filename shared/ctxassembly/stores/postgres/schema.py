@@ -1,4 +1,4 @@
-"""What an index needs in the database, as statements: for a table of its own, and for one that a framework made.
+"""An index's needs in the database, as statements: for a table of its own, and for one that a framework made.
 
 The words of a chunk stand in a generated column, so that no writer has to know of it:
 
@@ -23,7 +23,7 @@ MOST_CHARACTERS = 200_000
 LONGEST_KEPT = 100
 """Characters of a lexeme in the table of lexemes; longer ones are no words."""
 _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
-"""What was written last into a GIN index lies in a list, which every search reads from end to end: 256 kB of it, not 4
+"""The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
 MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 
@@ -49,7 +49,7 @@ class Plan:
 
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
-    """What the index will do without."""
+    """Parts that the index does without."""
 
     def __str__(self) -> str:
         lines = [f"-- {note}" for note in self.notes]
@@ -60,14 +60,14 @@ class Plan:
 
 
 class Fields(NamedTuple):
-    """Where the words of a chunk come from, besides its text."""
+    """The sources of a chunk's words besides its text."""
 
     language: str
     title: str | None
     questions: str | None
 
     def __str__(self) -> str:
-        """What the column is marked with, to be known again."""
+        """The mark of the column, by which it is known again."""
         return f"ctxassembly: {self.language}, title={self.title}, questions={self.questions}"
 
 
@@ -228,7 +228,7 @@ def shares_known(home: IndexedTable) -> Step:
 
 
 def lists_emptied(home: IndexedTable) -> Iterator[Step]:
-    """What was written last, moved from the lists of the indexes to its place."""
+    """Move the last writes from the lists of the indexes to their place."""
     names = [shortened(home.name, "ctxassembly_tsv"), shortened(home.name, "ctxassembly_metadata")]
     for name in [*names, *([shortened(home.name, "lexemes_trgm")] if home.has_trigrams else [])]:
         yield Step(f"SELECT gin_clean_pending_list({text_literal(f'{quoted_name(home.schema)}.{quoted_name(name)}')})")
