@@ -53,8 +53,8 @@ class PostgresIndex:
     field_weights: tuple[float, float] = (1.0, 1.0)
     """The weight of an occurrence in the title and in the questions, beside 1 in the text, 0 to 1."""
     length_weight: float = 0.0
-    """The share by which the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6 for
-    those of very different ones, such as paragraphs."""
+    """The share by which the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6
+    for those of very different ones, such as paragraphs."""
     timeout_seconds: float = 10.0
     """For each statement, the wait for a connection included. What is late raises TimeoutError, whatever the server
     does; it is cancelled there too, and its connection dropped."""
