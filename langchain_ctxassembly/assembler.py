@@ -54,8 +54,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     Input: a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, of which the last two
     are optional. A supplement (text or a `Supplement`) holds what no document does: facts from a graph or a database.
-    Without a "query", a text under "question" or "input" is taken for it. Other keys, such as a chat history or the rest
-    of a graph's state, are ignored.
+    Without a "query", a text under "question" or "input" is taken for it. Other keys, such as a chat history or the
+    rest of a graph's state, are ignored.
 
     Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
     never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
