@@ -10,7 +10,23 @@ from llama_index_instrumentation.event_handlers import NullEventHandler
 
 
 class ContextAssembledEvent(BaseEvent):
-    """A context was assembled. The trace has what was kept, what was left out, and why."""
+    """A context was assembled. The trace has what was kept, what was left out, and why.
+
+    >>> from llama_index.core.instrumentation import get_dispatcher
+    >>> from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+    >>> from llama_index.core.schema import NodeWithScore, TextNode
+    >>> from llamaindex_ctxassembly import ContextAssemblyPostprocessor
+    >>> class Log(BaseEventHandler):
+    ...     def handle(self, event, **_):
+    ...         if isinstance(event, ContextAssembledEvent):
+    ...             print([citation["reference"] for citation in event.citations], event.trace["summary"][:13])
+    >>> log = Log()
+    >>> get_dispatcher().add_event_handler(log)
+    >>> said = TextNode(id_="gastro#0", text="Drink water.", metadata={"file_name": "gastro.pdf"})
+    >>> _ = ContextAssemblyPostprocessor().postprocess_nodes([NodeWithScore(node=said)])
+    ['gastro.pdf'] 1 -> 1 chunks
+    >>> get_dispatcher().event_handlers.remove(log)
+    """
 
     query: str | None
     citations: list[dict[str, Any]]

@@ -43,6 +43,10 @@ Rows = Iterable[Sequence[Any]]
 class PGVectorNeighbours(PostgresStore):
     """A store of neighbours over `PGVectorStore`, `AsyncPGVectorStore` or `PGVector`: one statement a fetch.
 
+        tenant = {"tenant": "north"}
+        store = PGVectorNeighbours(vectorstore, filter=tenant)
+        chain = vectorstore.as_retriever(search_kwargs={"filter": tenant}) | ContextAssembler(store=store)
+
     All values are bound, the embedding is never read, and a row that `filter` excludes never leaves the database.
     Document and index are looked for under the first of their `keys` that is a column, else under the first, in the
     JSON metadata, and for documents that aren't there under all others, the source among them. Columns must be of text

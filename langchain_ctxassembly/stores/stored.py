@@ -33,7 +33,7 @@ def number_stored_chunks(
 ) -> StoredNumbers:
     """Give the chunks of a PGVectorStore or PGVector document id and index where they are stored; what became of them.
 
-        print(number_stored_chunks(vectorstore))
+        print(number_stored_chunks(vectorstore))  # 1,204 chunks were numbered; 37 documents have neighbours now
 
     Both are written under the first of their `keys` that is a column of the table, else under the first, into the JSON
     metadata. Chunks of one document, or of one source, are numbered by page, row, line and offset (`start_index`), as
@@ -66,7 +66,12 @@ def number_stored_chunks(
 async def anumber_stored_chunks(
     vectorstore: AnyPostgres, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
 ) -> StoredNumbers:
-    """The same as `number_stored_chunks`, awaited."""
+    """The same as `number_stored_chunks`, awaited.
+
+        numbers = await anumber_stored_chunks(vectorstore)
+
+    `numbers.unordered` names documents that could not be numbered here: store them anew, as `number_chunks` gives them.
+    """
     work = _work(vectorstore, keys, trust_insertion_order)
     if isinstance(vectorstore, PGVector):
         if not vectorstore.async_mode:

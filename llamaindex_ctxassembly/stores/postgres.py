@@ -35,6 +35,10 @@ REMEDIES: Mapping[Lack, str] = {
 class PGVectorNeighbours(PostgresStore):
     """A store of neighbours over LlamaIndex's PGVectorStore: one statement a fetch, sync or async.
 
+        tenant = MetadataFilters(filters=[MetadataFilter(key="tenant", value="north")])
+        assembler = ContextAssemblyPostprocessor(store=PGVectorNeighbours(vector_store, filter=tenant))
+        engine = index.as_query_engine(filters=tenant, node_postprocessors=[assembler])
+
     Rows are found by the index on `ref_doc_id` that PGVectorStore makes itself: a chunk named by its id is looked for
     among those of its document, since `node_id` has no index. PGVectorStore's own `get_nodes` writes filter values
     into its SQL; here every value is bound, and a row that `filter` excludes is never read. What a

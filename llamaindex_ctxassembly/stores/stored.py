@@ -38,7 +38,7 @@ def number_stored_chunks(
 ) -> StoredNumbers:
     """Give the nodes of a PGVectorStore an index and a SOURCE where they are stored; what became of them.
 
-        print(number_stored_chunks(vector_store))
+        print(number_stored_chunks(vector_store))  # 1,204 chunks were numbered; 37 documents have neighbours now
 
     Nodes of one document are numbered by page, row and offset, as far as they have them and as their links agree. The
     index is written under the first of its `keys`, into the metadata of the row and of the node, and kept from
@@ -65,7 +65,12 @@ def number_stored_chunks(
 async def anumber_stored_chunks(
     vector_store: PGVectorStore, *, keys: MetadataKeys | None = None, trust_insertion_order: bool = False
 ) -> StoredNumbers:
-    """The same as `number_stored_chunks`, awaited."""
+    """The same as `number_stored_chunks`, awaited.
+
+        numbers = await anumber_stored_chunks(vector_store)
+
+    `numbers.unordered` names documents that could not be numbered here: store them anew, as `number_chunks` gives them.
+    """
     work = _work(vector_store, keys, trust_insertion_order)
     if not vector_store._is_initialized:
         await asyncio.to_thread(vector_store._initialize)

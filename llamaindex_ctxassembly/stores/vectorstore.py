@@ -35,6 +35,16 @@ REMEDIES: Mapping[Lack, str] = {
 class VectorStoreNeighbours:
     """A store of neighbours over any vector store that stores text and has `get_nodes`.
 
+    >>> import chromadb
+    >>> from llama_index.core.schema import TextNode
+    >>> from llama_index.vector_stores.chroma import ChromaVectorStore
+    >>> from llamaindex_ctxassembly import number_chunks
+    >>> said = {"embedding": [1.0], "metadata": {"file_name": "gastro.pdf"}}
+    >>> vector_store = ChromaVectorStore(chromadb.EphemeralClient().get_or_create_collection("leaflets"))
+    >>> _ = vector_store.add(number_chunks([TextNode(text=text, **said) for text in ("Drink water.", "Then rest.")]))
+    >>> [chunk.text for chunk in VectorStoreNeighbours(vector_store).fetch([ChunkRef("gastro.pdf", 1)])]
+    ['Then rest.']
+
     A fetch takes one call for the chunks named by id, and one for the documents that have to be searched; the engine
     asks for both at once only if the hits differ in how they name their neighbours. If `keys.document_id` makes one
     document of the pages of a file, one more call for each file gets the pages before and after, where links end.

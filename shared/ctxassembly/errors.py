@@ -34,7 +34,15 @@ __all__ = [
 
 
 class CtxAssemblyError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    >>> from ctxassembly import assemble
+    >>> try:
+    ...     assemble("gastro.pdf")
+    ... except CtxAssemblyError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class ConfigError(CtxAssemblyError, ValueError):
@@ -53,11 +61,33 @@ class ConfigError(CtxAssemblyError, ValueError):
 
 
 class InputError(CtxAssemblyError, TypeError):
-    """An argument has another type than the signature asks for."""
+    """An argument has another type than the signature asks for.
+
+    >>> from ctxassembly import assemble
+    >>> try:
+    ...     assemble("gastro.pdf")
+    ... except InputError as error:
+    ...     print(error)
+    hits must be a sequence of Hit, got str: write Hit(Chunk(id, document_id, text), score)
+    """
 
 
 class StoreError(CtxAssemblyError):
-    """The store failed to fetch neighbours, or the embeddings failed; `__cause__` is their own error."""
+    """The store failed to fetch neighbours, or the embeddings failed; `__cause__` is their own error.
+
+    Raised with `on_store_error="raise"` alone; by default the context does without, and `Trace.notes` has the message.
+
+    >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
+    >>> class Unreachable:
+    ...     def fetch(self, refs):
+    ...         raise ConnectionError("no route to host")
+    >>> hits = [Hit(Chunk("gastro#0", "gastro", "Drink water.", 0))]
+    >>> try:
+    ...     assemble(hits, AssemblyConfig(on_store_error="raise"), store=Unreachable())
+    ... except StoreError as error:
+    ...     print(error)
+    neighbours could not be fetched: ConnectionError: no route to host
+    """
 
 
 class SearchError(CtxAssemblyError):
@@ -65,19 +95,69 @@ class SearchError(CtxAssemblyError):
 
 
 class VocabularyError(CtxAssemblyError):
-    """A tokenizer's vocabulary is not on this machine and could not be downloaded in time."""
+    """A tokenizer's vocabulary is not on this machine and could not be downloaded in time.
+
+    A name that no encoding has is one, too; for the name of a model the message ends with what to write instead.
+
+    >>> from ctxassembly import AssemblyConfig, assemble
+    >>> try:
+    ...     assemble([], AssemblyConfig(encoding="gpt-4o"))
+    ... except VocabularyError as error:
+    ...     print(str(error).partition(": ")[2])
+    for that model write encoding='o200k_base', or max_tokens=TokenBudget.for_model('gpt-4o')
+    """
 
 
 class EmbeddedServerError(CtxAssemblyError):
-    """The embedded server could not be created, started or stopped; the message quotes its own."""
+    r"""The embedded server could not be created, started or stopped; the message quotes its own.
+
+    >>> from ctxassembly.stores.embedded import embedded_postgres
+    >>> try:
+    ...     with embedded_postgres("/data,new"):
+    ...         pass
+    ... except EmbeddedServerError as error:
+    ...     print(error)
+    folder must be a path in UTF-8 without , " $ ` \ or line breaks, got '/data,new'
+    """
 
 
 class FilterNotSeenWarning(UserWarning):
-    """Neighbours were fetched for a search whose filter the adapter can't see. Given once for each object."""
+    """Neighbours were fetched for a search whose filter the adapter can't see. Given once for each object.
+
+    In tests make it an error, so that no chain goes live without its filter. Where every caller may read everything,
+    `neighbours="unfiltered"` says so.
+
+    >>> import warnings
+    >>> from langchain_core.documents import Document
+    >>> from ctxassembly import Chunk, MemoryStore
+    >>> from langchain_ctxassembly import ContextAssembler
+    >>> store = MemoryStore([Chunk("gastro#0", "gastro", "Drink water.", 0), Chunk("gastro#1", "gastro", "Rest.", 1)])
+    >>> found = Document("Rest.", id="gastro#1", metadata={"document_id": "gastro", "chunk_index": 1})
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", FilterNotSeenWarning)
+    ...     try:
+    ...         ContextAssembler(store=store).invoke([found])
+    ...     except FilterNotSeenWarning as warning:
+    ...         print(str(warning).partition(",")[0])
+    How the search filters could not be seen
+    """
 
 
 class NothingToJoinWarning(UserWarning):
-    """Hits could not be joined; the message says what is missing and how to add it. Given once for each object."""
+    """Hits could not be joined; the message says what is missing and how to add it. Given once for each object.
+
+    Silenced, what is missing is in the trace all the same, as `Trace.missing`:
+
+    >>> import warnings
+    >>> from langchain_core.documents import Document
+    >>> from ctxassembly import MemoryStore
+    >>> from langchain_ctxassembly import ContextAssembler
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", NothingToJoinWarning)
+    ...     documents = ContextAssembler(store=MemoryStore([])).invoke([Document("Drink water.")])
+    >>> print(documents[0].metadata["trace"]["missing"].partition(",")[0])
+    1 of 1 hit can't be joined with what stands next to them
+    """
 
 
 def missing_extra(error: ModuleNotFoundError, feature: str, extra: str, modules: Collection[str]) -> ImportError:
@@ -87,7 +167,11 @@ def missing_extra(error: ModuleNotFoundError, feature: str, extra: str, modules:
 
 
 class MissingExtraError(CtxAssemblyError, ImportError):
-    """A feature needs an optional dependency; the message has the line that installs it."""
+    """A feature needs an optional dependency; the message has the line that installs it.
+
+    >>> print(MissingExtraError("plot()", "inspect"))
+    plot() needs an optional dependency: pip install 'ctxassembly[inspect]'
+    """
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an optional dependency: pip install 'ctxassembly[{extra}]'")

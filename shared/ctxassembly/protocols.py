@@ -61,7 +61,19 @@ class Store(Protocol):
 
 
 class AsyncStore(Protocol):
-    """A `Store` that is awaited."""
+    """A `Store` that is awaited.
+
+    >>> import asyncio
+    >>> from ctxassembly import Chunk, Hit, aassemble
+    >>> held = {("a", at): Chunk(f"a#{at}", "a", text, at) for at, text in enumerate(["Drink water.", "Then rest."])}
+    >>> class Shelf:
+    ...     async def afetch(self, refs):
+    ...         return [held[ref.document_id, ref.index] for ref in refs if (ref.document_id, ref.index) in held]
+    >>> print(asyncio.run(aassemble([Hit(held["a", 0])], store=Shelf())))
+    [1] Source: unknown
+    Drink water.
+    Then rest.
+    """
 
     def afetch(self, refs: Sequence[ChunkRef]) -> Awaitable[Sequence[Chunk]]:
         """The chunks that exist among `refs`, in any order."""

@@ -79,7 +79,16 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """An answer with its citations."""
+    """An answer with its citations.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> context = assemble([Hit(Chunk(name, name, f"Ask the {name}.")) for name in ("nurse", "surgeon")])
+    >>> resolved = context.resolve("Ask the surgeon [2], or anybody [9].")
+    >>> resolved.text, [citation.document_id for citation in resolved.citations], resolved.unknown
+    ('Ask the surgeon [1], or anybody [9].', ['surgeon'], ('9',))
+    >>> [citation.document_id for citation in resolved.unused]
+    ['nurse']
+    """
 
     text: str
     """The answer, its markers kept, renumbered or removed."""

@@ -14,7 +14,15 @@ from ctxassembly.text.words import wording
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A quote in an answer, and the source it was found in."""
+    """A quote in an answer, and the source it was found in.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> context = assemble([Hit(Chunk("gastro#0", "gastro", "Drink water until two hours before."))])
+    >>> for quote in context.check_quotes('It says "drink water" [1], not "drink wine" [1].'):
+    ...     print(quote.text, quote.label, quote.found)
+    drink water 1 True
+    drink wine 1 False
+    """
 
     text: str
     """The quoted words, without the quotation marks."""

@@ -16,6 +16,13 @@ class Reference:
     """A document as the metadata of its chunks in the context name it; None where they don't.
 
     Section, sheet, row and start line belong together: they come from the first chunk that has any of them.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> pages = [{"source": "gastro.pdf", "title": "Gastroscopy", "page": page} for page in (3, 1)]
+    >>> hits = [Hit(Chunk(f"gastro#{n}", "gastro", f"Step {n}.", metadata=page)) for n, page in enumerate(pages)]
+    >>> for reference in assemble(hits).sources():
+    ...     print(reference.title, reference.source, reference.pages)
+    Gastroscopy gastro.pdf (1, 3)
     """
 
     document_id: str

@@ -13,7 +13,15 @@ from ctxassembly.wording.languages import LANGUAGES
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The context of one configuration, in numbers."""
+    """The context of one configuration, in numbers.
+
+    >>> from ctxassembly import AssemblyConfig, Chunk, Hit, compare
+    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+    >>> for row in compare(hits, [AssemblyConfig(), AssemblyConfig(max_tokens=12)]).rows:
+    ...     print(f"{row.name}: {row.tokens} tokens, {row.documents} of 2 documents")
+    default: 20 tokens, 2 of 2 documents
+    max_tokens=12: 10 tokens, 1 of 2 documents
+    """
 
     name: str
     tokens: int

@@ -27,7 +27,16 @@ Evidence = str | tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A row for each configuration. A notebook shows it as a table, and so does a terminal with rich."""
+    """A row for each configuration. A notebook shows it as a table, and so does a terminal with rich.
+
+    >>> from ctxassembly import Chunk, Hit
+    >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+    >>> comparison = compare(hits, [AssemblyConfig(), AssemblyConfig(max_tokens=12)], names=["roomy", "tight"])
+    >>> for row in comparison.rows:
+    ...     print(row.name, "leaves out", [decision.chunk_id for decision in row.context.trace.left_out])
+    roomy leaves out []
+    tight leaves out ['b#0']
+    """
 
     rows: tuple[Compared, ...]
 

@@ -14,7 +14,15 @@ from ctxassembly.data.trace import Shortened, Trace
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A contiguous run of chunks of one document after joining."""
+    """A contiguous run of chunks of one document after joining.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> said = "Drink water. Eat nothing. Then rest."
+    >>> chunks = [Chunk("a#0", "a", said[:25], index=0, start=0), Chunk("a#1", "a", said[13:], index=1, start=13)]
+    >>> [passage] = assemble([Hit(chunk) for chunk in chunks]).passages
+    >>> passage.text, passage.chunk_ids
+    ('Drink water. Eat nothing. Then rest.', ('a#0', 'a#1'))
+    """
 
     document_id: str
     pieces: tuple[Piece, ...]
@@ -34,7 +42,17 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The origin of a verbatim stretch of the context."""
+    """The origin of a verbatim stretch of the context.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> said = "Drink water. Eat nothing. Then rest."
+    >>> chunks = [Chunk("a#0", "a", said[:25], index=0, start=0), Chunk("a#1", "a", said[13:], index=1, start=13)]
+    >>> context = assemble([Hit(chunk) for chunk in chunks])
+    >>> for source in context.provenance:
+    ...     print(source.chunk_id, repr(context.text[slice(*source.span)]), "is from", source.start, "to", source.end)
+    a#0 'Drink water. Eat nothing.' is from 0 to 25
+    a#1 ' Then rest.' is from 25 to 36
+    """
 
     span: Span
     """In the context's text."""
@@ -53,6 +71,12 @@ class Citation:
 
     Source, section, sheet, row, start line, page, score and metadata are those of the best chunk cited. Each string is
     one line. A row, a line or a page that is no whole number stands as its text. None means unknown.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> chunk = Chunk("gastro#0", "gastro", "Drink water.", metadata={"source": "gastro.pdf", "page": 3})
+    >>> for citation in assemble([Hit(chunk)]).citations:
+    ...     print(f"[{citation.label}] {citation.reference}: {citation.snippet}")
+    [1] gastro.pdf, page 3: Drink water.
     """
 
     label: str
@@ -86,7 +110,15 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One label's share of the context: header, summary and passages. Blocks joined by a blank line are the text."""
+    """One label's share of the context: header, summary and passages. Blocks joined by a blank line are the text.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> context = assemble([Hit(Chunk("gastro#0", "gastro", "Drink water."))], supplement="Appointment: Friday, 9:30.")
+    >>> for block in context.blocks:
+    ...     print(block.citation and block.citation.label, block.text.splitlines())
+    1 ['[1] Source: unknown', 'Drink water.']
+    None ['--- SUPPLEMENTARY INFORMATION ---', 'Appointment: Friday, 9:30.']
+    """
 
     text: str
     span: Span

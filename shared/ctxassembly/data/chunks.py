@@ -20,6 +20,13 @@ class Origin:
     """The origin of a chunk, as its reader or splitter recorded it.
 
     The adapters fill it in. Chunks made by hand, with offsets that count in the document, need none.
+
+    Here page 7 of a file, whose offsets count from its own beginning, is a document of its own in the store:
+
+    >>> page = Origin(part=(("page", 7),), lookup_id="leaflet.pdf/7")
+    >>> chunk = Chunk("leaflet#9", "leaflet.pdf", "Drink water.", start=0, origin=page)
+    >>> chunk.document_id, chunk.lookup_id
+    ('leaflet.pdf', 'leaflet.pdf/7')
     """
 
     part: PartName = ()
@@ -98,7 +105,14 @@ class Fragment(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """A request for the chunks next to an offset: the last ones that begin before it, and the first ones after it."""
+    """A request for the chunks next to an offset: the last ones that begin before it, and the first ones after it.
+
+    >>> from ctxassembly import MemoryStore
+    >>> said = ((0, "Drink."), (7, "Rest."), (13, "Go home."), (22, "Call us."))
+    >>> store = MemoryStore(Chunk(f"gastro@{start}", "gastro", text, start=start) for start, text in said)
+    >>> [chunk.text for chunk in store.fetch([ChunkRef("gastro", beside=Beside(start=7, each_side=1))])]
+    ['Drink.', 'Go home.']
+    """
 
     start: int
     each_side: int

@@ -74,7 +74,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of the assembly: the chunks that went in and came out, and its time."""
+    """One stage of the assembly: the chunks that went in and came out, and its time.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> said = ("Drink water.", "Drink water.", "Then rest.")
+    >>> context = assemble([Hit(Chunk(f"leaflet {n}", f"leaflet {n}", text)) for n, text in enumerate(said)])
+    >>> [(stage.name, stage.chunks_in, stage.chunks_out) for stage in context.trace.stages][:2]
+    [('admit', 3, 3), ('dedup', 3, 2)]
+    """
 
     name: str
     chunks_in: int

@@ -102,6 +102,17 @@ async def aassemble(
 ) -> Context:
     """The same as `assemble`, awaited. Arguments that can only be called are called in threads.
 
+    >>> import asyncio
+    >>> from ctxassembly import Chunk, Hit, MemoryStore
+    >>> chunks = [Chunk(f"gastro#{at}", "gastro", text, at) for at, text in enumerate(["Drink.", "Rest.", "Go home."])]
+    >>> async def main():
+    ...     print(await aassemble([Hit(chunks[1])], store=MemoryStore(chunks)))
+    >>> asyncio.run(main())
+    [1] Source: unknown
+    Drink.
+    Rest.
+    Go home.
+
     The work between these calls runs in one thread of the process, one assembly at a time, so the event loop stays
     free. Functions in the config (`format`, `encoding`) are called in that thread, too. An async `llm` runs at most 8
     calls at once, and late ones are cancelled.

@@ -19,7 +19,17 @@ USERS = frozenset({"user", "human"})
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The messages of a conversation that are sent, and those that are not."""
+    """The messages of a conversation that are sent, and those that are not.
+
+    >>> asked = ("May I drink water beforehand?", "May I eat?", "May I drive?")
+    >>> said = [{"role": "user", "content": text} for text in asked]
+    >>> words = lambda text: len(text.split())
+    >>> history = trim_history(said, 9, words, summarise=lambda old: f"{len(old)} earlier question")
+    >>> [message["content"] for message in history.left_out], history.token_count
+    (['May I drink water beforehand?'], 9)
+    >>> history.messages
+    ('1 earlier question', {'role': 'user', 'content': 'May I eat?'}, {'role': 'user', 'content': 'May I drive?'})
+    """
 
     messages: tuple[Message, ...]
     """Those that are sent, as handed in and in order; a summary of the others stands first."""
