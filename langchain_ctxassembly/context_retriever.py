@@ -48,7 +48,7 @@ class ContextRetriever(BaseRetriever):
     """
 
     index: SkipValidation[Index | AsyncIndex | None] = None
-    """What is searched, such as a `PostgresIndex`. Neighbours come from it, too, unless the assembler has a store."""
+    """The index to search, such as a `PostgresIndex`. It is the store of neighbours, too, unless the assembler has one."""
     embeddings: Any = None
     """An `Embeddings`, or a function from a text to its vector. Strategies "keyword" and "graph" need none."""
     config: InstanceOf[RetrievalConfig] = Field(default_factory=RetrievalConfig)

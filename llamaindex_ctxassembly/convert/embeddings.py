@@ -41,7 +41,7 @@ class QueryEmbedding:
 
 
 def as_query_embedding(given: Any) -> Any:
-    """What embeds a query: a LlamaIndex model is wrapped, anything else stays as it is for the engine to check."""
+    """The embeddings of a query: a LlamaIndex model is wrapped, anything else stays for the engine to check."""
     return QueryEmbedding(given) if isinstance(given, BaseEmbedding) else given
 
 

@@ -12,7 +12,7 @@ from ctxassembly.protocols import Ranked, Reranker
 Score = Callable[[list[tuple[str, str]]], Iterable[Any]]
 """A function from pairs of query and text to a number for each, higher is better."""
 _METHODS = ("score", "predict")
-"""As LangChain's cross-encoders call it, and as sentence-transformers' do."""
+"""The name in LangChain's cross-encoders, and in sentence-transformers'."""
 
 
 def cross_encoder(model: object) -> Reranker | None:

@@ -20,7 +20,7 @@ class HasMetadata(Protocol):
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What a filter looks at."""
+        """Objects that a filter looks at."""
 
 
 Tested = TypeVar("Tested", bound=HasMetadata)

@@ -61,7 +61,7 @@ class SearchChunks:
     vocabulary: Vocabulary | None
     """The words to search; None searches no words."""
     filter: Any
-    """As the index reads it. What it excludes is never in the answer."""
+    """The filter, in the form of the index. No chunk that it excludes is in the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class RerankChunks:
     """Answered with a sequence of (place in `chunks`, score or None), best first. What is left out comes last."""
 
     by: int
-    """Which of the rerankers, from 0."""
+    """The number of the reranker, from 0."""
     query: str
     chunks: tuple[Chunk, ...]
 

@@ -10,7 +10,7 @@ from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.searched import Channel
 
 SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "none"]
-"""How a query was searched, by the names that production traces use."""
+"""The ways to search a query, by the names that production traces use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Found:
     """On one scale from fusion on: the best of fusion has 1. A chunk with a place of its own has that of its
     neighbour in the list, so that scores never rise."""
     channels: tuple[Channel, ...]
-    """What found it, in the order of searching."""
+    """The channels that found it, in the order of searching."""
     similarity: float | None = None
     keyword_score: float | None = None
     terms: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Step:
 
     @property
     def chunks_out(self) -> int:
-        """How many chunks stood after it."""
+        """The number of chunks after it."""
         return len(self.ids)
 
 
@@ -68,7 +68,7 @@ class RetrievalTrace:
     queries: Mapping[Channel, str] = field(default_factory=dict, hash=False)
     """The text that each channel was asked with."""
     names: tuple[str, ...] = ()
-    """What the taxonomy resolved."""
+    """The names that the taxonomy resolved."""
     terms: Mapping[str, float] = field(default_factory=dict, hash=False)
     """The words that were searched, and their weights."""
     round_trips: int = 0
@@ -84,7 +84,7 @@ class Retrieved:
     """The hits for a query, best first, and their trace."""
 
     query: str
-    """As it was searched by vectors, for assembly: rewritten, with the names that it resolves to."""
+    """The query of the vectors, for assembly: rewritten, with the names that it resolves to."""
     found: tuple[Found, ...]
     trace: RetrievalTrace
     facts: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Retrieved:
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """What assembly takes. A chunk's metadata say, besides, how it was found (`SCORE_KEYS`)."""
+        """The hits for assembly. A chunk's metadata say, besides, how it was found (`SCORE_KEYS`)."""
         return tuple(Hit(chunk_with_scores(found), found.score) for found in self.found)
 
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from ctxassembly.data.chunks import Chunk
 
 Channel = Literal["vector", "keyword", "entities", "list", "rescue"]
-"""What finds a chunk."""
+"""The ways in which chunks are found."""
 
 
 class Term(NamedTuple):
@@ -19,7 +19,7 @@ class Term(NamedTuple):
 
     text: str
     chunks: int
-    """How many chunks have it. Of a common word an estimate will do; 0 is exact."""
+    """The number of chunks that have it. Of a common word an estimate will do; 0 is exact."""
     near: tuple[str, ...] = ()
     """For a word that no chunk has: words of the index that it is part of, or nearly equals, best first."""
 
@@ -29,7 +29,7 @@ class Vocabulary:
     """The words of a query as an index knows them."""
 
     chunks: int
-    """How many chunks there are."""
+    """The number of chunks in the index."""
     terms: tuple[Term, ...]
     """Each once, in the order of the query."""
 

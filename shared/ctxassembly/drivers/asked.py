@@ -1,4 +1,4 @@
-"""Who answers the requests of a retrieval: an index, embeddings, retrievers of another make, rerankers."""
+"""Answers to the requests of a retrieval: from an index, embeddings, retrievers of another make, rerankers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def checked_question(query: str | Question, filter: Any) -> Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who answers the requests of a retrieval."""
+    """The objects that answer the requests of a retrieval."""
 
     index: Any
     embed: Ask | None
@@ -75,7 +75,7 @@ class Asked:
         return cls(index, _embedding(embed), channels or {}, rerankers)
 
     def means(self, taxonomy: Taxonomy | None, category_of: Classifier | None) -> Means:
-        """What a flow has to know of them.
+        """The facts that a flow has to know of them.
 
         Raises:
             InputError: `taxonomy` is none.

@@ -26,7 +26,7 @@ MOST_WORDS = 4
 
 
 class Entities(NamedTuple):
-    """What a taxonomy answers."""
+    """The answers of a taxonomy."""
 
     found: tuple[Found, ...] = ()
     """Chunks made of it: a list, or an entity each."""
@@ -38,7 +38,7 @@ class Entities(NamedTuple):
 def entities(
     taxonomy: Taxonomy, query: str, resolution: Resolution, intent: str | None = None, filter: Any = None
 ) -> Entities:
-    """What `taxonomy` answers to `query`, which was resolved to `resolution`; nothing where that has no node.
+    """The answers of `taxonomy` to `query`, which was resolved to `resolution`; nothing where that has no node.
 
     Under a filter only nodes whose own metadata pass it are named.
     """

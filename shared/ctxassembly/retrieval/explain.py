@@ -32,7 +32,7 @@ EXCLUDED = "the filter excludes it"
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What became of a chunk. It prints as a table of the steps."""
+    """The way of a chunk through a retrieval. It prints as a table of the steps."""
 
     query: str
     expect: str
@@ -46,7 +46,7 @@ class Explained:
     ranks: Mapping[str, int | None]
     """Its place after each step, from 0; None where it wasn't there."""
     sizes: Mapping[str, int] = field(repr=False)
-    """How many chunks there were after each step."""
+    """The number of chunks after each step."""
     lost_to: tuple[str, ...] = ()
     """The ids that stand where it would have stood, best first."""
 
@@ -64,7 +64,7 @@ class Explained:
 def explain_flow(
     question: Question, expect: str, config: RetrievalConfig, means: Means, clock: Callable[[], float]
 ) -> Generator[Together, Any, Explained]:
-    """What became of the chunk whose id or part of whose text is `expect`."""
+    """The way of the chunk whose id or part of whose text is `expect`."""
     retrieved = yield from retrieve_flow(question, config, means, clock)
     is_it = _test(expect)
     there = [found.chunk.id for found in retrieved.found if is_it(found.chunk)]

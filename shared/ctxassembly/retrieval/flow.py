@@ -84,7 +84,7 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
 
 
 def _entities(question: Question, resolved: Resolution, config: RetrievalConfig, means: Means, log: Log) -> Entities:
-    """What the taxonomy itself answers."""
+    """The answers of the taxonomy itself."""
     if means.taxonomy is None or config.strategy not in ("hybrid", "graph"):
         return Entities()
     known = entities(means.taxonomy, question.meant, resolved, question.intent, question.filter)

@@ -121,7 +121,7 @@ def multiplied(found: Found, name: str, factor: float) -> Found:
 
 
 def is_switch(ranked: Ranking, config: RetrievalConfig) -> bool:
-    """Whether the channels' weights put all chunks of one before those of the other, as RRF does from some ratio on."""
+    """True if the channels' weights put all chunks of one before those of the other, as RRF does from some ratio on."""
     longest = max(map(len, ranked.values()), default=0)
     shares = sorted(_shares(ranked, config).values())
     if config.fusion != "rrf" or len(shares) < 2 or shares[0] <= 0:

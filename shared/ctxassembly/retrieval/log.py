@@ -11,7 +11,7 @@ from ctxassembly.data.searched import Channel
 
 @dataclass(slots=True)
 class Log:
-    """What the trace of a retrieval is made of. The fields are those of `RetrievalTrace`."""
+    """Notes for the trace of a retrieval. The fields are those of `RetrievalTrace`."""
 
     clock: Callable[[], float]
     notes: list[str] = field(default_factory=list)

@@ -15,16 +15,16 @@ class Question:
     """A question, in the caller's words and as others have put it."""
 
     text: str
-    """As it was asked. Rescue looks for its words; keyword search always asks for them."""
+    """The user's own words. Rescue looks for them; keyword search always asks for them."""
     rewritten: str | None = None
-    """As a rewriting step put it, such as a follow-up made to stand alone. Vectors and assembly take it."""
+    """The words of a rewriting step, such as a follow-up made to stand alone. Vectors and assembly take them."""
     intent: str | None = None
-    """What the user wants, by the labels of your own classifier. Affinity and lists depend on it."""
+    """The user's intent, by the labels of your own classifier. Affinity and lists depend on it."""
     boosts: tuple[Boost, ...] = ()
     """Factors for this question alone, after those of the config: the category that it is about, the documents of the
     conversation. Published: category 1.2, type of entity 1.1, conversation 1.25."""
     filter: Any = None
-    """As the index reads it. It holds in every channel, in rescue and among the chunks of lists."""
+    """The filter, in the form of the index. It holds in every channel, in rescue and among the chunks of lists."""
 
     def __post_init__(self) -> None:
         for name in ("text", "rewritten", "intent"):

@@ -33,14 +33,14 @@ CHANNELS: Mapping[Strategy, frozenset[Channel]] = {
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Who can be asked, and what is known of the field."""
+    """The services that can be asked, and what is known of the field."""
 
     has_index: bool = True
     elsewhere: frozenset[Channel] = frozenset()
     """The channels that a retriever of another make serves."""
     can_embed: bool = False
     rerankers: int = 0
-    """How many there are; where one fails, the next is asked."""
+    """The number of rerankers; where one fails, the next is asked."""
     taxonomy: Taxonomy | None = None
     category_of: Classifier | None = None
     """None reads `category_key`."""
@@ -136,7 +136,7 @@ def ask(
 
 
 def _resolve(question: Question, taxonomy: Taxonomy | None) -> tuple[Resolution, Resolution]:
-    """What the question means, and what the user's own words do."""
+    """The question's meaning, and that of the user's own words."""
     if taxonomy is None:
         return UNRESOLVED, UNRESOLVED
     resolved = taxonomy.resolve(question.meant, question.filter)
@@ -144,7 +144,7 @@ def _resolve(question: Question, taxonomy: Taxonomy | None) -> tuple[Resolution,
 
 
 def _queries(question: Question, resolved: Resolution, own: Resolution) -> dict[Channel, str]:
-    """Which query goes where.
+    """The query of each channel.
 
     Vectors, and assembly, take the question as it is meant, and the names that it resolves to. Words take the same, the
     user's own, and the names of those. Rescue looks for the words of the question alone: nobody asked for the names.

@@ -32,9 +32,9 @@ class Node:
     type: str
     name: str
     aliases: tuple[str, ...] = ()
-    """What people say for it: synonyms, abbreviations, plurals. Case and accents don't count."""
+    """Other words for it: synonyms, abbreviations, plurals. Case and accents don't count."""
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What a filter looks at, and what templates of facts name. Under a filter a node without any is in no list."""
+    """Values for filters and for templates of facts. Under a filter a node without any is in no list."""
 
     def __post_init__(self) -> None:
         for name in ("id", "type", "name"):
@@ -55,7 +55,7 @@ class Relation:
 
 
 class Resolution(NamedTuple):
-    """What a query means by a taxonomy."""
+    """The meaning of a query by a taxonomy."""
 
     nodes: tuple[Node, ...]
     """Those that the query names, in its order, each once."""
@@ -89,7 +89,7 @@ class ListRule:
     def __post_init__(self) -> None:
         for name in ("intents", "phrases", "types"):
             value = getattr(self, name)
-            if not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
+            if not isinstance(value, tuple) or not all(isinstance(alias, str) for alias in value):
                 raise ConfigError(f"lists.{name}", "a tuple of strings", value)
         for phrase in self.phrases:
             try:
@@ -161,8 +161,11 @@ class Taxonomy:
             ConfigError: something is missing or of another kind.
         """
         try:
-            nodes = [Node(**{**each, "aliases": tuple(each.get("aliases", ()))}) for each in given["nodes"]]
-            relations = [Relation(each["source"], each["type"], each["target"]) for each in given.get("relations", ())]
+            nodes = [Node(**{**entry, "aliases": tuple(entry.get("aliases", ()))}) for entry in given["nodes"]]
+            relations = [
+                Relation(relation["source"], relation["type"], relation["target"])
+                for relation in given.get("relations", ())
+            ]
         except (AttributeError, KeyError, TypeError) as error:
             form = "a mapping with nodes of id, type, name (aliases, metadata) and relations of source, type, target"
             raise ConfigError("taxonomy", f"{form} ({type(error).__name__}: {error})", given) from error
@@ -186,7 +189,7 @@ class Taxonomy:
         ]
 
     def resolve(self, query: str, filter: Any = None) -> Resolution:
-        """What the words of `query` mean: whole words, the longest phrases first, case and accents aside.
+        """The meaning of the words of `query`: whole words, the longest phrases first, case and accents aside.
 
         Nodes whose metadata don't pass `filter` aren't there. Those without metadata are: their names are no secret.
         """

@@ -75,7 +75,7 @@ def tune_flow(
         scored, ranked, _ = yield from search(question, strict, means, log)
         for weight in weights:
             found = fuse(scored, ranked, replace(config, keyword_weight=weight), log.terms)
-            places = [_place(found, each) for each in expected]
+            places = [_place(found, expectation) for expectation in expected]
             there = [place for place in places if place is not None]
             sums[weight][0] += sum(place < config.limit for place in there) / len(expected)
             sums[weight][1] += 1 / (1 + min(there)) if there else 0.0
@@ -99,7 +99,7 @@ def _pairs(labelled: Any) -> list[tuple[Question, list[str]]]:
             raise InputError(f"labelled must have pairs of a question and what answers it, got {shown(pair)}")
         query, expected = pair
         wanted = [expected] if isinstance(expected, str) else list(expected)
-        if not wanted or not all(isinstance(each, str) and each.strip() for each in wanted):
+        if not wanted or not all(isinstance(entry, str) and entry.strip() for entry in wanted):
             raise InputError(f"labelled must name the chunks of each question by ids or texts, got {shown(expected)}")
         pairs.append((query if isinstance(query, Question) else Question(query), wanted))
     if not pairs:

@@ -29,7 +29,7 @@ class Boost:
     """
 
     name: str
-    """What the trace calls it."""
+    """Its name in the trace."""
     factor: float
     """Above 0; 1.2 is +20 %."""
     where: Mapping[str, Any] = field(hash=False)
@@ -49,7 +49,7 @@ class Boost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalConfig:
-    """How chunks are retrieved for a query. The defaults are what is measured best; see `published` for the others.
+    """The settings of a retrieval. The defaults are what is measured best; see `published` for the others.
 
     What is searched:
 
@@ -132,7 +132,7 @@ class RetrievalConfig:
 
     @property
     def per_channel(self) -> int:
-        """How many chunks each channel gives to fusion."""
+        """The number of chunks that each channel gives to fusion."""
         return 4 * self.limit if self.candidates is None else self.candidates
 
     @classmethod

@@ -82,7 +82,7 @@ class MemoryIndex(MemoryStore):
 
     @property
     def holds_filter(self) -> bool | None:
-        """How neighbours are held to the caller's filter, as `Store` describes it; None before `under` has said it."""
+        """True if neighbours obey the caller's filter, as `Store` describes it; None before `under` has said it."""
         return None if self.filters is None else bool(self.filters)
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
@@ -202,7 +202,7 @@ def _searched(chunk: Chunk) -> str:
 
 
 def _counts(words: Sequence[str]) -> Counter[str]:
-    """How often each word occurs, as far as PostgreSQL tells its places apart."""
+    """The occurrences of each word, as far as PostgreSQL tells their places apart."""
     beyond = set(words[_LAST_PLACE - 1 :])
     return Counter(words) if not beyond else Counter(words[: _LAST_PLACE - 1]) + Counter(beyond)
 

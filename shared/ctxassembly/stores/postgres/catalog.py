@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.engines import Server, engine_of
+from ctxassembly.stores.postgres.engines import Server, unpooled
 from ctxassembly.stores.postgres.schema import Step
 from ctxassembly.stores.postgres.table import TSV, shortened
 
@@ -46,7 +46,7 @@ class Described:
     dimensions: Mapping[str, int | None]
     """Of the columns of vectors."""
     words_of: str | None
-    """What the column of words is marked with."""
+    """The mark of the column of words."""
     indexes: Mapping[str, str]
     """The definitions of those that are valid."""
     invalid: Sequence[str]
@@ -61,21 +61,17 @@ class Described:
     @property
     def has_hnsw(self) -> bool:
         """True if there is an HNSW index for cosine distances."""
-        return any("USING hnsw" in each and "cosine_ops" in each for each in self.indexes.values())
+        return any("USING hnsw" in definition and "cosine_ops" in definition for definition in self.indexes.values())
 
 
 @contextmanager
 def connected(server: Server) -> Iterator[Connection[Any]]:
-    """A connection that commits each statement by itself."""
-    proxied = engine_of(server).raw_connection()
+    """A new connection that commits each statement by itself. It may be held for long, so none of the pool's."""
+    proxied = unpooled(server).raw_connection()
     try:
         connection: Any = proxied.driver_connection
         connection.autocommit = True
-        try:
-            yield connection
-        finally:
-            if not connection.closed:
-                connection.autocommit = False
+        yield connection
     finally:
         proxied.close()
 
@@ -114,9 +110,9 @@ def execute(connection: Connection[Any], steps: Sequence[Step], lock: str) -> No
     """Execute `steps`, one process at a time for a `lock`.
 
     Raises:
-        ConfigError: the user may not do that.
+        ConfigError: the user may not do that, or there is no such schema.
     """
-    from psycopg.errors import InsufficientPrivilege
+    from psycopg.errors import InsufficientPrivilege, InvalidSchemaName
 
     # Whoever waited in a statement would keep CREATE INDEX CONCURRENTLY waiting for its snapshot, for ever.
     while not _first(connection, "SELECT pg_try_advisory_lock(hashtext(%s))", lock):
@@ -127,6 +123,8 @@ def execute(connection: Connection[Any], steps: Sequence[Step], lock: str) -> No
     except InsufficientPrivilege as error:
         allowed = "one for which this user may do what is missing (attach(..., dry_run=True) prints it)"
         raise ConfigError("url", allowed, str(error).strip()) from error
+    except InvalidSchemaName as error:
+        raise ConfigError("schema", "one that exists", str(error).strip()) from error
     finally:
         if not connection.closed:
             connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", (lock,))

@@ -39,8 +39,8 @@ def condition_of(table: IndexedTable, *filters: Any) -> Condition | None:
     Raises:
         ConfigError: a filter has another form.
     """
-    made = [_condition(table, each) for each in filters if each is not None]
-    kept = [each for each in made if each is not None]
+    made = [_condition(table, given) for given in filters if given is not None]
+    kept = [condition for condition in made if condition is not None]
     return and_(*kept) if kept else None
 
 
@@ -62,10 +62,10 @@ def _entry(table: IndexedTable, key: Any, value: Any, *, negated: bool) -> Condi
     if key in ("$and", "$or"):
         if not isinstance(value, (list, tuple)) or not value:
             raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
-        return (and_ if key == "$and" else or_)(*(_all(table, each, negated=negated) for each in value))
+        return (and_ if key == "$and" else or_)(*(_all(table, inner, negated=negated) for inner in value))
     if key == "$not":
         several = value if isinstance(value, (list, tuple)) and value else [value]
-        return and_(*(not_(_all(table, each, negated=True)) for each in several))
+        return and_(*(not_(_all(table, inner, negated=True)) for inner in several))
     if not isinstance(key, str) or not key or key.startswith("$"):
         raise ConfigError("filter", "made of metadata keys, $and, $or and $not", key)
     if not is_storable(key):
@@ -94,14 +94,14 @@ class _Check:
 
     @property
     def json(self) -> ColumnElement[Any]:
-        """What stands there, as JSONB."""
+        """The value there, as JSONB."""
         if self.column is not None:
             return func.to_jsonb(self.column, type_=JSONB)
         return _looked_up(self.table, self.key)
 
     @property
     def text(self) -> ColumnElement[Any]:
-        """What stands there, as a text if it is one."""
+        """The value there, as a text if it is one."""
         if self.type in _TEXTS:
             return cast(self.column, Text)
         return self.json.op("#>>", return_type=Text())(cast(bindparam(None, "{}", Text), ARRAY(Text)))
@@ -134,7 +134,7 @@ class _Check:
 
 
 def _looked_up(table: IndexedTable, key: str) -> ColumnElement[Any]:
-    """What the metadata have under the key as it is, or else along the path that it is."""
+    """The value under the key as it is, or else along the path that it is."""
     paths = [[key]]
     steps = key.split(".")
     paths += [[*steps[:at], ".".join(steps[at:])] for at in range(1, len(steps))]
@@ -240,10 +240,10 @@ def _jsons(check: _Check, values: list[Any]) -> ColumnElement[Any]:
 
 
 def _storable(check: _Check, value: Any, made: Callable[[Any], ColumnElement[Any]]) -> ColumnElement[Any]:
-    """What is `made` of a value, which PostgreSQL can hold."""
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, str) and not is_storable(each):
-            raise ConfigError(check.parameter, "a value without NUL and halves of surrogate pairs", each)
+    """The result of `made` for a value, which PostgreSQL can hold."""
+    for member in value if isinstance(value, list) else [value]:
+        if isinstance(member, str) and not is_storable(member):
+            raise ConfigError(check.parameter, "a value without NUL and halves of surrogate pairs", member)
     return made(value)
 
 

@@ -41,7 +41,7 @@ class Health:
     missing: Sequence[str] = ()
     """Indexes that aren't there, or can't be used."""
     remedies: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What to do about each problem; empty if there is none."""
+    """A remedy for each problem; empty if there is none."""
 
     def __str__(self) -> str:
         recall = "not measured" if self.recall is None else f"{self.recall:.3f} of {self.limit}, {self.sampled} sampled"

@@ -39,7 +39,7 @@ Embed = Callable[[list[str]], Sequence[Vector]]
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of chunks that were added."""
+    """The outcome of adding chunks."""
 
     added: int
     """New, or changed."""
@@ -210,12 +210,14 @@ def _delete_others(connection: Connection[Any], home: IndexedTable, documents: M
     deleted = 0
     names = iter(kept)
     while some := list(islice(names, BATCH)):
-        deleted += connection.execute(statement, (some, [id_ for each in some for id_ in kept[each]])).rowcount
+        deleted += connection.execute(
+            statement, (some, [id_ for document_id in some for id_ in kept[document_id]])
+        ).rowcount
     return deleted
 
 
 def progress_bar(total: int | None) -> tuple[Callable[[int], object], Callable[[], object]]:
-    """What to tell of chunks done, and what to call at the end: a bar of tqdm's or rich's, if one is installed."""
+    """A function to tell of chunks done, and one to call at the end: a bar of tqdm's or rich's, if one is installed."""
     if find_spec("tqdm"):
         from tqdm.auto import tqdm
 

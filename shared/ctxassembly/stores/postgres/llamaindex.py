@@ -35,8 +35,8 @@ def where(filters: Any, metadata: Metadata) -> ColumnElement[bool] | None:
         return None
     if not isinstance(getattr(filters, "filters", None), (list, tuple)):
         raise ConfigError("filter", "MetadataFilters or a mapping of metadata keys to values or operators", filters)
-    made = [where(each, metadata) if hasattr(each, "filters") else _clause(each, metadata) for each in filters.filters]
-    clauses = [each for each in made if each is not None]
+    made = [where(part, metadata) if hasattr(part, "filters") else _clause(part, metadata) for part in filters.filters]
+    clauses = [clause for clause in made if clause is not None]
     combine = _CONDITIONS.get(_word(getattr(filters, "condition", None)))
     if combine is None:
         raise ConfigError("filter.condition", "AND, OR or NOT", filters.condition)
@@ -49,7 +49,7 @@ def text_at(metadata: Metadata, key: str) -> ColumnElement[Any]:
 
 
 def _word(name: Any) -> str:
-    """What an operator or a condition is written as."""
+    """The name of an operator or a condition."""
     return str(getattr(name, "value", name)).lower()
 
 
@@ -61,7 +61,7 @@ def _clause(condition: Any, metadata: Metadata) -> ColumnElement[bool]:
     if name == "is_empty":
         return text.is_(None)
     if name in _OF_MANY and isinstance(value, list):
-        return _OF_MANY[name](text, cast(metadata, JSONB)[key], [str(each) for each in value])
+        return _OF_MANY[name](text, cast(metadata, JSONB)[key], [str(member) for member in value])
     if name in _OF_TEXT and isinstance(value, str):
         return _OF_TEXT[name](text, cast(metadata, JSONB)[key], value)
     if name in _OF_ONE and not (value is None or isinstance(value, list)):
@@ -74,9 +74,9 @@ def _clause(condition: Any, metadata: Metadata) -> ColumnElement[bool]:
 def _check(key: Any, value: Any) -> None:
     if not isinstance(key, str) or not is_storable(key):
         raise ConfigError("filter", "made of keys without NUL", key)
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, str) and not is_storable(each):
-            raise ConfigError(f"filter on {key!r}", "values without NUL and halves of surrogate pairs", each)
+    for member in value if isinstance(value, list) else [value]:
+        if isinstance(member, str) and not is_storable(member):
+            raise ConfigError(f"filter on {key!r}", "values without NUL and halves of surrogate pairs", member)
 
 
 def _compared(name: str, text: Any, value: Any) -> ColumnElement[bool]:
@@ -90,7 +90,7 @@ def _compared(name: str, text: Any, value: Any) -> ColumnElement[bool]:
 
 
 def _number(value: str | float) -> Decimal | None:
-    """What `value` reads as; None if that is no number."""
+    """The number that `value` reads as; None if it is none."""
     try:
         number = Decimal(str(value))
     except InvalidOperation:
@@ -121,11 +121,11 @@ _OF_MANY: Mapping[str, Callable[[Any, Any, list[str]], ColumnElement[bool]]] = {
     "any": lambda _, found, values: found.has_any(literal(values, ARRAY(Text))),
     "all": lambda _, found, values: found.has_all(literal(values, ARRAY(Text))),
 }
-"""How a row's value, as text or as JSON, is compared with a list."""
+"""Comparisons of a row's value, as text and as JSON, with a list."""
 
 
 def _has_text(text: Any, found: Any, value: str, like: str) -> ColumnElement[bool]:
-    """Whether the text that stands there has `value`: as it is, and as the pattern that PGVectorStore makes of it."""
+    """True in SQL if the text there has `value`: as it is, and as the pattern that PGVectorStore makes of it."""
     pattern = literal(f"%{value}%", Text)
     sought = literal(value, Text)
     at = func.strpos(text, sought) if like == "LIKE" else func.strpos(func.lower(text), func.lower(sought))
@@ -138,7 +138,7 @@ _OF_TEXT: Mapping[str, Callable[[Any, Any, str], ColumnElement[bool]]] = {
     "text_match": lambda text, found, value: _has_text(text, found, value, "LIKE"),
     "text_match_insensitive": lambda text, found, value: _has_text(text, found, value, "ILIKE"),
 }
-"""How a row's value is searched for a text."""
+"""Searches of a row's value for a text."""
 _NAMES = (
     *("EQ", "NE", "GT", "GTE", "LT", "LTE", "IN", "NIN", "ANY", "ALL"),
     *("CONTAINS", "TEXT_MATCH", "TEXT_MATCH_INSENSITIVE", "IS_EMPTY"),

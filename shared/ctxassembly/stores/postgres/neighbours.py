@@ -1,4 +1,4 @@
-"""Where each kind of table keeps document and place, for statements that fetch neighbours."""
+"""Document and place in each kind of table, for statements that fetch neighbours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ctxassembly.stores.postgres.chunk_table import ChunkTable, json_text, texts
 from ctxassembly.stores.postgres.table import IndexedTable
 
 NO_DOCUMENT = "None"
-"""What LlamaIndex writes as `ref_doc_id` of a node without a SOURCE."""
+"""LlamaIndex's `ref_doc_id` of a node without a SOURCE."""
 OWN = ("id", "document_id", "content", "chunk_index", "start_index", "prev_id", "next_id", "metadata")
 """The columns of a table of our own that make a chunk."""
 

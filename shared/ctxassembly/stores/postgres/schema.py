@@ -1,4 +1,4 @@
-"""What an index needs in the database, as statements: for a table of its own, and for one that a framework made.
+"""An index's needs in the database, as statements: for a table of its own, and for one that a framework made.
 
 The words of a chunk stand in a generated column, so that no writer has to know of it:
 
@@ -22,9 +22,9 @@ MOST_CHARACTERS = 200_000
 """Of a chunk's parts, so much is indexed: a `tsvector` of more than 1 MB is an error, and the row would be lost."""
 LONGEST_KEPT = 100
 """Characters of a lexeme in the table of lexemes; longer ones are no words."""
-_GIN = "WITH (gin_pending_list_limit = 256)"
-"""What was written last lies in a list, which every search reads from end to end: 256 kB of it, not 4 MB. Without a
-list, writing takes four times as long."""
+_SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
+"""The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
+MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 
 
@@ -49,7 +49,7 @@ class Plan:
 
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
-    """What the index will do without."""
+    """Parts that the index does without."""
 
     def __str__(self) -> str:
         lines = [f"-- {note}" for note in self.notes]
@@ -60,14 +60,14 @@ class Plan:
 
 
 class Fields(NamedTuple):
-    """Where the words of a chunk come from, besides its text."""
+    """The sources of a chunk's words besides its text."""
 
     language: str
     title: str | None
     questions: str | None
 
     def __str__(self) -> str:
-        """What the column is marked with, to be known again."""
+        """The mark of the column, by which it is known again."""
         return f"ctxassembly: {self.language}, title={self.title}, questions={self.questions}"
 
 
@@ -127,7 +127,7 @@ def new_table(home: IndexedTable, fields: Fields) -> Iterator[Step]:
     yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
     yield marked(home, fields)
     yield _statistics(home)
-    yield from _index(home, "tsv", f"USING gin ({TSV}) {_GIN}", concurrently=False)
+    yield from _index(home, "tsv", f"USING gin ({TSV})", concurrently=False)
     yield from _index(home, "place", "(document_id, chunk_index)", concurrently=False)
     yield from _index(home, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False)
 
@@ -163,7 +163,7 @@ def _statistics(home: IndexedTable) -> Step:
 
 def words_indexed(home: IndexedTable) -> Iterator[Step]:
     """The index on the words of a table in use."""
-    yield from _index(home, "tsv", f"USING gin ({TSV}) {_GIN}", concurrently=True)
+    yield from _index(home, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True)
 
 
 def place_indexed(home: IndexedTable, document_id: str, index: str) -> Iterator[Step]:
@@ -194,7 +194,7 @@ def lexemes_made(home: IndexedTable) -> Iterator[Step]:
 def near_indexed(home: IndexedTable) -> Step:
     """The index by which lexemes near to a word are found."""
     name = quoted_name(shortened(home.name, "lexemes_trgm"))
-    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(home)} USING gin (word gin_trgm_ops) {_GIN}")
+    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(home)} USING gin (word gin_trgm_ops)")
 
 
 def lexemes_refreshed(home: IndexedTable) -> Iterator[Step]:
@@ -230,7 +230,7 @@ def shares_known(home: IndexedTable) -> Step:
 
 
 def lists_emptied(home: IndexedTable) -> Iterator[Step]:
-    """What was written last, moved from the lists of the indexes to its place."""
+    """Move the last writes from the lists of the indexes to their place."""
     names = [shortened(home.name, "ctxassembly_tsv"), shortened(home.name, "ctxassembly_metadata")]
     for name in [*names, *([shortened(home.name, "lexemes_trgm")] if home.has_trigrams else [])]:
         yield Step(f"SELECT gin_clean_pending_list({text_literal(f'{quoted_name(home.schema)}.{quoted_name(name)}')})")

@@ -104,11 +104,11 @@ def candidates(vocabulary: Vocabulary, enough: int) -> str:
 
 
 class Shape(NamedTuple):
-    """What the statement of a search depends on, apart from values and filter."""
+    """The form of a search's statement, apart from values and filter."""
 
     by_vector: bool
     words: int | None
-    """How many are scored; None if none is asked for."""
+    """The number of candidates scored; None if none is asked for."""
     has_candidates: bool
     """True if a chunk may have one of them."""
 
@@ -180,7 +180,7 @@ def _given(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
 
 def as_vector(vector: Sequence[float]) -> str:
     """A vector as pgvector reads it."""
-    return "[" + ",".join(map(repr, map(float, vector))) + "]"
+    return str(list(map(float, vector)))
 
 
 def _searchable(terms: Sequence[Term]) -> list[Term]:

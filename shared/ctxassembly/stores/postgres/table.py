@@ -29,7 +29,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.wording.clean import is_storable
 
 Dialect = Literal["mapping", "llamaindex"]
-"""How a filter is written."""
+"""The form of a filter."""
 OWN_COLUMNS: Mapping[str, str] = {"document_id": "text", "chunk_index": "bigint", "start_index": "bigint"}
 """The columns of a table of our own that a filter reads, before it looks into the metadata."""
 MOST_INDEXED: Mapping[str, int] = {"vector": 2000, "halfvec": 4000}
@@ -64,7 +64,7 @@ class IndexedTable:
     key: str
     """The primary key."""
     id: str
-    """What the chunks are called; mostly the same column."""
+    """The names of the chunks; mostly the same column."""
     content: str
     embedding: str
     metadata: str | None

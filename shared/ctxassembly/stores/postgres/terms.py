@@ -95,7 +95,7 @@ def _made(home: IndexedTable, *, looks_near: bool) -> TextClause:
         "inside": _INSIDE,
     }
     # SQLAlchemy takes a colon for the beginning of a parameter.
-    names = {name: each.replace("\\:", ":").replace(":", "\\:") for name, each in written.items()}
+    names = {name: text.replace("\\:", ":").replace(":", "\\:") for name, text in written.items()}
     near = _NEAR if looks_near else "CAST(NULL AS text[])"
     return text(_STATEMENT.replace("{near}", near).format_map(names))
 
