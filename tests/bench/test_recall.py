@@ -13,7 +13,8 @@ from ctxassembly import Chunk
 from quality.data import Document, Question, QuestionSet, Span
 from recall.__main__ import main
 from recall.measure import embedded, measured, table
-from recall.systems import OURS, PEERS, systems
+from recall.peers import PEERS, peers
+from recall.systems import EXACT, OURS, systems
 
 pytestmark = pytest.mark.bench
 
@@ -35,9 +36,22 @@ def birds() -> QuestionSet:
 
 def test_each_system_is_measured(birds: QuestionSet) -> None:
     found = {row.system: row.recall for row in measured(birds, EYES[:2], systems(birds, EYES))}
-    assert found.keys() == {*OURS, *PEERS}
+    assert found.keys() == {*OURS, EXACT}
     assert found["vector"] == found["fused"] == (1.0, 1.0, 1.0)
     assert found["keyword"] == found["exact BM25"] == (0.5, 0.5, 0.5)  # no word tells of the owl
+
+
+def test_each_peer_is_measured(birds: QuestionSet) -> None:
+    with peers(birds, EYES) as others:
+        found = {row.system: row.recall for row in measured(birds, EYES[:2], others)}
+    assert found == dict.fromkeys(PEERS, (1.0, 1.0, 1.0))  # three birds are fewer than any depth
+
+
+def test_peers_fuse_words_and_vectors(birds: QuestionSet) -> None:
+    """The vector is the owl's, the words are the wren's."""
+    with peers(birds, EYES) as others:
+        first = {name: system("small bird loud", EYES[1])[:2] for name, system in others.items()}
+    assert {name: sorted(ids) for name, ids in first.items()} == {name: ["owl", "wren"] for name in PEERS}
 
 
 def test_the_depth_cuts(birds: QuestionSet) -> None:

@@ -239,6 +239,36 @@ def test_without_pg_trgm_there_are_no_near_words_and_a_warning(engine: PGEngine,
     assert "CREATE EXTENSION pg_trgm" in str(PostgresIndex.attach(store, dry_run=True))
 
 
+def test_pg_trgm_that_comes_later_is_used_after_another_attach(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    execute(database_url, "DROP EXTENSION pg_trgm")
+    with pytest.warns(UserWarning, match="there is no pg_trgm"):
+        PostgresIndex.attach(store)
+    execute(database_url, "CREATE EXTENSION pg_trgm")
+    assert "gin_trgm_ops" in str(PostgresIndex.attach(store, dry_run=True))
+    index = PostgresIndex.attach(store)
+    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ("kinderepilepsie",)
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+
+
+def test_another_language_has_words_of_its_own(engine: PGEngine, database_url: str):
+    """The way that the error tells of."""
+    store = langchain_store(engine)
+    PostgresIndex.attach(store)
+    execute(database_url, "ALTER TABLE documents DROP COLUMN ctxassembly_tsv")
+    index = PostgresIndex.attach(store, language="english")
+    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ("kinderepilepsi",)
+    assert PostgresIndex.attach(store, dry_run=True, language="english").steps == ()
+
+
+def test_a_table_made_anew_knows_no_words_of_the_old_one(engine: PGEngine, database_url: str):
+    PostgresIndex.attach(langchain_store(engine))
+    execute(database_url, "DROP TABLE documents")  # as `init_vectorstore_table(..., overwrite_existing=True)` does
+    index = PostgresIndex.attach(langchain_store(engine, texts=("Juniper berries are blue.",)))
+    for word, near in (("epilepsie", ()), ("junipr", ("juniper",))):
+        assert index.find_terms(FindTerms(word, 32, 4)).terms[0].near == near
+
+
 @pytest.mark.parametrize("store", [None, object(), "postgresql://", []])
 def test_another_vector_store_is_an_error(store: Any):
     with pytest.raises(InputError, match="vectorstore must be a PGVectorStore"):

@@ -10,6 +10,7 @@ from pathlib import Path
 from quality import minilm
 from quality.data import DataError, read
 from recall.measure import embedded, measured, table
+from recall.peers import peers
 from recall.systems import systems
 
 
@@ -26,7 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
         for folder in args.folders:
             questions = read(folder)
             chunks, asked = embedded(questions, minilm.embed, args.out / "vectors")
-            sys.stdout.write(table(questions.name, measured(questions, asked, systems(questions, chunks))) + "\n\n")
+            with peers(questions, chunks) as others:
+                rows = measured(questions, asked, {**systems(questions, chunks), **others})
+            sys.stdout.write(table(questions.name, rows) + "\n\n")
     except DataError as error:
         sys.stderr.write(f"recall: {error}\n")
         return 2

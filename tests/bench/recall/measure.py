@@ -12,7 +12,8 @@ import numpy as np
 from quality.data import Question, QuestionSet, Span
 from quality.dense import Dense, size, union
 from quality.metrics import Meter
-from recall.systems import System, Vectors
+from recall.exact import Vectors
+from recall.systems import System
 
 DEPTHS = (5, 10, 20)
 Embed = Callable[[Sequence[str]], Vectors]

@@ -24,6 +24,8 @@ from ctxassembly.stores.postgres.schema import (
     dropped,
     full_name,
     lexemes_made,
+    lexemes_refreshed,
+    near_indexed,
     place_indexed,
     vectors_indexed,
     words_indexed,
@@ -135,11 +137,20 @@ def missing(home: IndexedTable, found: Described, fields: Fields, keys: Metadata
         notes.append("no HNSW index: vectors are compared one by one, exactly; attach(..., hnsw=True) makes one")
     if steps:
         steps.append(analysed(home))
-    if not found.has_lexemes:
-        steps += lexemes_made(home)
+    steps += lexemes_missing(home, found)
     if not home.has_trigrams:
         notes.append("no near words for words that no chunk has: CREATE EXTENSION pg_trgm, then attach again")
     return Plan(tuple(steps), tuple(notes))
+
+
+def lexemes_missing(home: IndexedTable, found: Described) -> Iterator[Step]:
+    """What the table of lexemes still needs. One that is older than the column of words has those of another."""
+    if not found.has_lexemes:
+        yield from lexemes_made(home)
+    elif TSV not in found.types:
+        yield from lexemes_refreshed(home)
+    if home.has_trigrams and not found.has_near:
+        yield near_indexed(home)
 
 
 def _names(home: IndexedTable) -> set[str]:

@@ -52,6 +52,8 @@ class Described:
     invalid: Sequence[str]
     has_lexemes: bool
     """True if there is a table of lexemes."""
+    has_near: bool
+    """True if it has an index by which near ones are found."""
     extensions: frozenset[str]
     languages: frozenset[str]
     version: int
@@ -80,6 +82,7 @@ def described(connection: Connection[Any], schema: str, name: str) -> Described:
     columns = connection.execute(_COLUMNS, (schema, name)).fetchall()
     indexes = connection.execute(_INDEXES, (schema, name)).fetchall()
     lexemes = connection.execute(_TABLE, (schema, shortened(name, "lexemes"))).fetchone()
+    of_lexemes = connection.execute(_INDEXES, (schema, shortened(name, "lexemes"))).fetchall()
     extensions = connection.execute("SELECT extname FROM pg_extension").fetchall()
     languages = connection.execute("SELECT cfgname FROM pg_ts_config WHERE pg_ts_config_is_visible(oid)").fetchall()
     return Described(
@@ -91,6 +94,7 @@ def described(connection: Connection[Any], schema: str, name: str) -> Described:
         indexes={index: definition for index, _, valid, definition in indexes if valid},
         invalid=[index for index, _, valid, _ in indexes if not valid],
         has_lexemes=lexemes is not None,
+        has_near=any("gin_trgm_ops" in definition for *_, definition in of_lexemes),
         extensions=frozenset(extension for (extension,) in extensions),
         languages=frozenset(language for (language,) in languages),
         version=connection.info.server_version,

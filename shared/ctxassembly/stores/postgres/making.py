@@ -18,7 +18,6 @@ from ctxassembly.stores.postgres.schema import (
     Step,
     analysed,
     full_name,
-    lexemes_made,
     lexemes_refreshed,
     lists_emptied,
     new_table,
@@ -62,7 +61,7 @@ def created(
         found = described(connection, schema, table)
         _check_made_alike(home, found, fields)
         steps = list(new_table(home, fields)) if not found.exists else []
-        steps += lexemes_made(home) if not found.has_lexemes else []
+        steps += attached.lexemes_missing(home, found)
         execute(connection, steps, full_name(home))
     return server, home
 

@@ -186,13 +186,15 @@ def lexemes_name(home: IndexedTable) -> str:
 
 
 def lexemes_made(home: IndexedTable) -> Iterator[Step]:
-    """The table of lexemes, what is in it, and the index by which near ones are found."""
+    """The table of lexemes, and what is in it."""
     yield Step(f"CREATE TABLE IF NOT EXISTS {lexemes_name(home)} (word text PRIMARY KEY, share real)")
     yield from lexemes_refreshed(home)
-    if home.has_trigrams:
-        name = quoted_name(shortened(home.name, "lexemes_trgm"))
-        kind = "USING gin (word gin_trgm_ops)"
-        yield Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(home)} {kind}")
+
+
+def near_indexed(home: IndexedTable) -> Step:
+    """The index by which lexemes near to a word are found."""
+    name = quoted_name(shortened(home.name, "lexemes_trgm"))
+    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(home)} USING gin (word gin_trgm_ops)")
 
 
 def lexemes_refreshed(home: IndexedTable) -> Iterator[Step]:
