@@ -125,7 +125,7 @@ def missing(home: IndexedTable, found: Described, fields: Fields, keys: Metadata
     steps += _new(words_indexed(home), found)
     place = _place(home, keys)
     if place:
-        steps += _new(place_indexed(home, *place), found)
+        steps += [] if found.has_index_on(*place) else _new(place_indexed(home, *place), found)
     elif home.dialect == "mapping":
         notes.append("no columns of document and place: number_stored_chunks(vectorstore) makes an index of the JSON")
     if hnsw and not found.has_hnsw and home.dimensions:
@@ -134,7 +134,8 @@ def missing(home: IndexedTable, found: Described, fields: Fields, keys: Metadata
         notes.append("no HNSW index: vectors are compared one by one, exactly; attach(..., hnsw=True) makes one")
     if steps:
         steps.append(analysed(home))
-    if not found.has_lexemes:
+    # New words, too, where the table was dropped and made anew: its old table of words is still there.
+    if not found.has_lexemes or TSV not in found.types:
         steps += lexemes_made(home)
     if not home.has_trigrams:
         notes.append("no near words for words that no chunk has: CREATE EXTENSION pg_trgm, then attach again")
