@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import make_url
 
-from ctxassembly import Chunk, ChunkRef, ConfigError, RetrievalConfig, aretrieve, retrieve
+from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Term, Vocabulary
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.engines import engine_of
+from ctxassembly.stores.postgres.engines import engine_of, server_url
 from postgres_samples import TEXTS, chunks, embed, embed_query, execute, statements, vectors
 
 
@@ -243,6 +244,7 @@ def test_a_name_that_postgres_cannot_hold_is_an_error(database_url: str, table: 
         ({"field_weights": (2.0, 1.0)}, "field_weights must be"),
         ({"length_weight": 1.5}, "length_weight must be"),
         ({"title": ""}, "title must be"),
+        ({"schema": "nowhere"}, "schema must be one that exists"),
     ],
 )
 def test_a_setting_out_of_range_is_an_error(database_url: str, settings: dict[str, Any], message: str):
@@ -254,6 +256,22 @@ def test_a_setting_out_of_range_is_an_error(database_url: str, settings: dict[st
 def test_another_database_is_an_error(url: Any):
     with pytest.raises(ConfigError, match="url must be"):
         PostgresIndex.create(url)
+
+
+@pytest.mark.parametrize(
+    ("given", "understood"),
+    [
+        ("postgresql://u:p%40@h/d", "postgresql+psycopg://u:p%40@h/d"),
+        ("postgresql+asyncpg://u@h/d?ssl=require", "postgresql+psycopg://u@h/d?sslmode=require"),
+        ("postgresql+asyncpg://u@h/d?prepared_statement_cache_size=0", "postgresql+psycopg://u@h/d"),
+        (
+            make_url("postgresql+psycopg2://u:secret@h:1/d?sslmode=require"),
+            "postgresql+psycopg://u:secret@h:1/d?sslmode=require",
+        ),
+    ],
+)
+def test_a_url_for_any_driver_will_do(given: Any, understood: str):
+    assert server_url(given) == understood
 
 
 def test_a_table_that_was_made_otherwise_is_an_error(database_url: str):
@@ -282,6 +300,13 @@ def test_neighbours_come_by_place_by_id_and_by_document(index: PostgresIndex):
     assert index.fetch([ChunkRef("a\0b", 1)]) == []
 
 
+def test_neighbours_of_a_chunk_without_an_index_come_by_offset(database_url: str):
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add([Chunk(f"c{at}", "d", "text", start=at * 100) for at in range(5)], progress=False)
+    assert index.finds_offsets
+    assert sorted(chunk.id for chunk in index.fetch([ChunkRef("d", beside=Beside(200, 1))])) == ["c1", "c3"]
+
+
 async def test_neighbours_are_awaited_too(index: PostgresIndex):
     assert await index.afetch([ChunkRef("lab", 3)]) == [chunks()[3]]
 
@@ -301,12 +326,14 @@ def test_a_frozen_server_is_given_up_in_time(index: PostgresIndex, database_url:
 
 def test_a_connection_that_died_in_the_pool_is_replaced(index: PostgresIndex, database_url: str):
     assert index.fetch([ChunkRef("lab", 1)])
+    index.refresh()
     execute(
         database_url,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()",
     )
     assert index.fetch([ChunkRef("lab", 1)])
+    assert index.check().chunks == len(TEXTS)
 
 
 def test_many_threads_ask_at_once(index: PostgresIndex):

@@ -15,7 +15,17 @@ from llama_index.core.vector_stores.types import FilterCondition, FilterOperator
 from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
 from sqlalchemy import NullPool, make_url
 
-from ctxassembly import AssemblyConfig, ChunkRef, ConfigError, InputError, RetrievalConfig, assemble, retrieve
+from ctxassembly import (
+    AssemblyConfig,
+    Beside,
+    Chunk,
+    ChunkRef,
+    ConfigError,
+    InputError,
+    RetrievalConfig,
+    assemble,
+    retrieve,
+)
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.engines import engine_of
@@ -107,6 +117,24 @@ def test_a_langchain_table_is_searched_as_it_is(engine: PGEngine, columns: bool)
     # The store goes on as before, and what it adds is found.
     store.add_documents([Document(id="new", page_content="Juniper berries", metadata={"document_id": "new"})])
     assert searched(index, "juniper") == ["new"]
+
+
+def test_a_langchain_table_as_it_is_by_default_is_searched_too(engine: PGEngine):
+    # Ids are UUIDs, metadata are JSON, and the names of columns are other ones.
+    engine.init_vectorstore_table("plain", 16)
+    store = PGVectorStore.create_sync(engine, Hashed(), "plain")
+    metadatas = [{"source": "lab.pdf", "start_index": at * 100, "tenant": "ab"[at % 2]} for at in range(len(TEXTS))]
+    ids = store.add_texts(list(TEXTS), metadatas)
+    index = PostgresIndex.attach(store, hnsw=True)
+    found = retrieve("wheelchair", index=index, embed=Hashed(), filter={"tenant": "b"}).hits
+    assert [hit.chunk.id for hit in found][:1] == [ids[3]]
+    assert (found[0].chunk.document_id, found[0].chunk.start) == ("lab.pdf", 300)
+    assert {hit.chunk.metadata["tenant"] for hit in found} == {"b"}
+    assert names(index.fetch([ChunkRef("lab.pdf", chunk_id=ids[1])])) == [ids[1]]
+    assert len(index.fetch([ChunkRef("lab.pdf")])) == len(TEXTS)
+    assert index.finds_offsets
+    beside = index.fetch([ChunkRef("lab.pdf", beside=Beside(300, 1))])
+    assert names(beside) == sorted([ids[2], ids[4]])
 
 
 @pytest.mark.parametrize("columns", [True, False])
@@ -227,6 +255,7 @@ def test_a_llamaindex_table_is_searched_as_it_is(database_url: str, jsonb: bool,
     assert (first.id, first.document_id, first.index, first.text) == ("lab#0", "lab", 0, TEXTS[0])
     assert (first.metadata["tenant"], first.unread) == ("a", {"n"})
     assert names(index.fetch([ChunkRef("lab", 1), ChunkRef("lab", chunk_id="lab#4")])) == ["lab#1", "lab#4"]
+    assert not index.finds_offsets
     assert retrieve("epilepsie", RetrievalConfig(strategy="keyword"), index=index).found[0].chunk.id == "lab#2"
     assert PostgresIndex.attach(store, dry_run=True, hnsw=True).steps == ()
 
@@ -331,3 +360,12 @@ def test_an_index_on_document_and_place_is_not_made_twice(
     execute(database_url, there)
     steps = PostgresIndex.attach(store, dry_run=True).steps
     assert [step.name for step in steps if step.name.endswith("place")] == made
+
+
+def test_another_reading_of_the_rows_may_be_given(engine: PGEngine):
+    def chunk_of(id_: Any, text: str, metadata: Any) -> Chunk:
+        return Chunk(f"read {id_}", metadata["document_id"], text.upper())
+
+    index = PostgresIndex.attach(langchain_store(engine), chunk_of=chunk_of)
+    assert retrieve("wheelchair", index=index, embed=Hashed()).hits[0].chunk.text == TEXTS[3].upper()
+    assert [chunk.id for chunk in index.fetch([ChunkRef("lab", 3)])] == ["read lab#3"]

@@ -308,7 +308,8 @@ def test_a_filter_stands_in_one_place(index: MemoryIndex):
 
 
 def test_a_filter_that_cannot_be_read_is_no_empty_result(index: MemoryIndex):
-    with pytest.raises(SearchError, match="filter must be a function Chunk -> bool"):
+    """Nor a channel that is done without: the other one would answer alone, and nobody would look at the filter."""
+    with pytest.raises(ConfigError, match="filter must be a function Chunk -> bool"):
         retrieve("garage", index=index, embed=embed, filter="tenant = 'zuid'")
 
 

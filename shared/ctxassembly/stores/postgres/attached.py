@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ctxassembly.assembly.gathering.parts import origin_in
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
@@ -29,7 +30,7 @@ from ctxassembly.stores.postgres.schema import (
 )
 from ctxassembly.stores.postgres.table import TSV, IndexedTable, shortened
 
-_SOURCE, _PREVIOUS, _NEXT = "1", "2", "3"
+_SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
 """Relationships of a node, as LlamaIndex writes them."""
 
 
@@ -158,15 +159,16 @@ def _place(home: IndexedTable, keys: MetadataKeys) -> tuple[str, str] | None:
 
 
 def langchain_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: MetadataKeys) -> Chunk:
-    """The chunk in a row of LangChain's."""
-    document = keys.document_of(metadata)
+    """The chunk in a row of LangChain's. Without an index its offset counts in the page or section that it names."""
+    document, index = keys.document_of(metadata), keys.read(metadata, "index")
     return Chunk(
         id=str(id_),
         document_id=as_name(document) or str(id_),
         text=text,
-        index=keys.read(metadata, "index"),
+        index=index,
         start=keys.read(metadata, "start"),
         metadata=metadata,
+        origin=origin_in(metadata, keys) if index is None else None,
     )
 
 
@@ -181,17 +183,18 @@ def llamaindex_chunk(id_: Any, text: str, metadata: Mapping[str, Any], keys: Met
     own: Mapping[str, Any] = inner if isinstance(inner, dict) else metadata
     source, before, after = (_related(node, kind) for kind in (_SOURCE, _PREVIOUS, _NEXT))
     document = source or keys.document_of(own)
-    start = node.get("start_char_idx")
+    # With a parent the offset counts in that one's text, which isn't at hand here.
+    start = None if _related(node, _PARENT) else node.get("start_char_idx")
     return Chunk(
         id=str(id_),
         document_id=as_name(document) or str(id_),
         text=text,
         index=keys.read(own, "index"),
-        start=start if start is not None else keys.read(own, "start"),
+        start=start,
         prev_id=before,
         next_id=after,
         metadata=own,
-        unread=frozenset(each for each in node.get("excluded_llm_metadata_keys") or () if isinstance(each, str)),
+        unread=frozenset(key for key in node.get("excluded_llm_metadata_keys") or () if isinstance(key, str)),
     )
 
 

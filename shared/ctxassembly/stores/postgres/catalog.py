@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.engines import Server, engine_of
+from ctxassembly.stores.postgres.engines import Server, unpooled
 from ctxassembly.stores.postgres.schema import Step
 from ctxassembly.stores.postgres.table import TSV, shortened
 
@@ -69,16 +69,12 @@ class Described:
 
 @contextmanager
 def connected(server: Server) -> Iterator[Connection[Any]]:
-    """A connection that commits each statement by itself."""
-    proxied = engine_of(server).raw_connection()
+    """A new connection that commits each statement by itself. It may be held for long, so none of the pool's."""
+    proxied = unpooled(server).raw_connection()
     try:
         connection: Any = proxied.driver_connection
         connection.autocommit = True
-        try:
-            yield connection
-        finally:
-            if not connection.closed:
-                connection.autocommit = False
+        yield connection
     finally:
         proxied.close()
 
@@ -115,9 +111,9 @@ def execute(connection: Connection[Any], steps: Sequence[Step], lock: str) -> No
     """Execute `steps`, one process at a time for a `lock`.
 
     Raises:
-        ConfigError: the user may not do that.
+        ConfigError: the user may not do that, or there is no such schema.
     """
-    from psycopg.errors import InsufficientPrivilege
+    from psycopg.errors import InsufficientPrivilege, InvalidSchemaName
 
     # Whoever waited in a statement would keep CREATE INDEX CONCURRENTLY waiting for its snapshot, for ever.
     while not _first(connection, "SELECT pg_try_advisory_lock(hashtext(%s))", lock):
@@ -128,6 +124,8 @@ def execute(connection: Connection[Any], steps: Sequence[Step], lock: str) -> No
     except InsufficientPrivilege as error:
         allowed = "one for which this user may do what is missing (attach(..., dry_run=True) prints it)"
         raise ConfigError("url", allowed, str(error).strip()) from error
+    except InvalidSchemaName as error:
+        raise ConfigError("schema", "one that exists", str(error).strip()) from error
     finally:
         if not connection.closed:
             connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", (lock,))

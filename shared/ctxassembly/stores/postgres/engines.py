@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import URL, Engine, Row, create_engine, event, make_url
+from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ctxassembly.calls import lock
@@ -102,9 +102,14 @@ _engines: dict[tuple[int, Server], Engine] = {}
 _making = lock()
 
 
-def _made(server: Server) -> Engine:
+def unpooled(server: Server) -> Engine:
+    """An engine for connections that are closed after use."""
+    return _made(server, poolclass=NullPool)
+
+
+def _made(server: Server, **options: Any) -> Engine:
     try:
-        engine = create_engine(server.url)
+        engine = create_engine(server.url, **options)
     except ModuleNotFoundError as error:
         raise missing_extra(error, "PostgresIndex", "postgres", ("psycopg",)) from error
     event.listen(engine, "connect", _set_up({**_SETTINGS, "hnsw.ef_search": str(server.ef_search)}))

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, overload
 
-from sqlalchemy import ColumnElement, Row, Select
+from sqlalchemy import Row, Select
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Vocabulary
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import attached, health, ingest, making, neighbours, search, terms
+from ctxassembly.stores.postgres import health, ingest, making, search, terms
 from ctxassembly.stores.postgres.catalog import connected, described
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, storable
 from ctxassembly.stores.postgres.engines import Server, arows, rows
 from ctxassembly.stores.postgres.filters import condition_of
 from ctxassembly.stores.postgres.health import Health
 from ctxassembly.stores.postgres.ingest import Added
+from ctxassembly.stores.postgres.reading import ToChunk, asked_of, chunk_in, columns_of, neighbours_in
 from ctxassembly.stores.postgres.schema import Fields, Plan, checked
 from ctxassembly.stores.postgres.search import Shape
 from ctxassembly.stores.postgres.table import IndexedTable
 from ctxassembly.stores.rows import Asked
-
-ToChunk = Callable[[Any, str, Mapping[str, Any]], Chunk]
-"""A function from id, text and metadata of a row to its chunk."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,6 @@ class PostgresIndex:
     trips. It is a store of neighbours, too: under a filter, `index.under(filter)` is the same index whose neighbours
     and hits have to pass it.
     """
-
-    finds_offsets = True
 
     server: Server = field(repr=False)
     home: IndexedTable
@@ -135,7 +131,8 @@ class PostgresIndex:
 
         That is a generated column of words and its index, the index on document and place, statistics, and a table of
         the words that there are. The first rewrites the table, and nobody reads or writes it meanwhile; all else is
-        made while it is in use. A second run changes nothing.
+        made while it is in use. A second run changes nothing. After the vector store has added many chunks, `refresh`
+        learns their words: until then those are counted one by one, and aren't found as near ones.
 
         Args:
             vectorstore: of langchain-postgres or llama-index-vector-stores-postgres. Connections are the index's own.
@@ -211,7 +208,7 @@ class PostgresIndex:
         shape, bound = search.asked(request, filtered=condition is not None, field_weights=self.field_weights)
         made = self._searches.get(shape) if condition is None else None
         if made is None:
-            made = search.statement(self.home, shape, condition, self._columns, self.length_weight)
+            made = search.statement(self.home, shape, condition, columns_of(self.home), self.length_weight)
         if made is not None and condition is None:
             self._searches[shape] = made
         return None if made is None else (made, bound)
@@ -231,7 +228,12 @@ class PostgresIndex:
 
     def _scored(self, found: Iterable[Row[Any]]) -> list[Scored]:
         return [
-            Scored(self._chunk(row), _number(similarity), keyword_score, tuple(matched or ()))
+            Scored(
+                chunk_in(row, self.home, self.keys, self.chunk_of),
+                _number(similarity),
+                keyword_score,
+                tuple(matched or ()),
+            )
             for *row, similarity, keyword_score, matched in found
         ]
 
@@ -241,6 +243,11 @@ class PostgresIndex:
     def holds_filter(self) -> bool | None:
         """How neighbours are held to the caller's filter, as `Store` describes it; None before `under` has said it."""
         return None if self.filters is None else bool(self.filters)
+
+    @property
+    def finds_offsets(self) -> bool:
+        """True if chunks without an index are found by their offsets; LlamaIndex keeps these where no statement is."""
+        return self.home.dialect != "llamaindex"
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -256,55 +263,27 @@ class PostgresIndex:
             TimeoutError: the database didn't answer in time.
         """
         refs = storable(refs)
-        return self._fetched(rows(self.server, self._refs(refs), self.timeout_seconds)) if refs else []
+        return (
+            self._fetched(rows(self.server, asked_of(self._neighbours, refs, self.home), self.timeout_seconds))
+            if refs
+            else []
+        )
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
         refs = storable(refs)
-        return self._fetched(await arows(self.server, self._refs(refs), self.timeout_seconds)) if refs else []
+        return (
+            self._fetched(await arows(self.server, asked_of(self._neighbours, refs, self.home), self.timeout_seconds))
+            if refs
+            else []
+        )
 
     @cached_property
     def _neighbours(self) -> ChunkTable:
-        home, condition = self.home, condition_of(self.home, *(self.filters or ()))
-        if home.is_own:
-            return neighbours.of_own(home, condition)
-        if home.dialect == "llamaindex":
-            metadata = home.c[home.metadata]
-            return neighbours.of_llamaindex(home.c[home.id], home.c[home.content], metadata, self.keys, condition)
-        columns = tuple(home.columns)
-        return neighbours.of_langchain(
-            home.table, neighbours.Columns(home.id, home.content, home.metadata, columns), self.keys, condition
-        )
-
-    def _refs(self, refs: Sequence[ChunkRef]) -> Asked:
-        asked, bound = self._neighbours.asked(refs)
-        if self.home.dialect == "llamaindex":
-            documents = [*(ref.document_id for ref in refs), neighbours.NO_DOCUMENT]
-            bound = {**bound, "among": list(dict.fromkeys(documents))}
-        return asked, bound
+        return neighbours_in(self.home, self.keys, condition_of(self.home, *(self.filters or ())))
 
     def _fetched(self, found: Iterable[Row[Any]]) -> list[Chunk]:
-        return [self._chunk(row) for row in found]
-
-    @cached_property
-    def _columns(self) -> Sequence[ColumnElement[Any]]:
-        """What a chunk is read from."""
-        home = self.home
-        if home.is_own:
-            return [home.c[name] for name in neighbours.OWN]
-        metadata = home.json() if home.metadata is None else home.c[home.metadata]
-        return [home.c[home.id], home.c[home.content], metadata, *(home.c[name] for name in home.columns)]
-
-    def _chunk(self, row: Sequence[Any]) -> Chunk:
-        if self.home.is_own:
-            id_, document_id, text, index, start, prev_id, next_id, metadata = row
-            return Chunk(id_, document_id, text, index, start, prev_id, next_id, metadata)
-        id_, text, metadata, *more = row
-        metadata = {**(metadata or {}), **dict(zip(self.home.columns, more, strict=True))}
-        if self.chunk_of is not None:
-            return self.chunk_of(id_, text, metadata)
-        of_store = attached.llamaindex_chunk if self.home.dialect == "llamaindex" else attached.langchain_chunk
-        return of_store(id_, text, metadata, self.keys)
+        return [chunk_in(row, self.home, self.keys, self.chunk_of) for row in found]
 
     # The table itself
 

@@ -91,12 +91,16 @@ def attached_to(
 def settle(connection: Connection[Any], home: IndexedTable, changed: int) -> None:
     """Do what is due after `changed` rows were written: an index of the vectors, and statistics."""
     steps: list[Step] = []
-    if not described(connection, home.schema, home.name).has_hnsw:
+    found = described(connection, home.schema, home.name)
+    if not found.has_hnsw:
         steps.append(Step(f"SELECT set_config('maintenance_work_mem', '{_MEMORY}', false)"))
         steps += vectors_indexed(home, concurrently=False)
         steps.append(Step("RESET maintenance_work_mem"))
     known = connection.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(home),)).fetchone()
     if changed and known and changed * _ANALYSED_AT >= max(known[0], 0):
+        if found.version >= 150_000:
+            # What this connection wrote counts as changed from now on, not from after the ANALYZE on.
+            steps.append(Step("SELECT pg_stat_force_next_flush()"))
         steps += [analysed(home), shares_known(home)]
     if changed:
         steps += lists_emptied(home)

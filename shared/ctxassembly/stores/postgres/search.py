@@ -180,7 +180,7 @@ def _given(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
 
 def as_vector(vector: Sequence[float]) -> str:
     """A vector as pgvector reads it."""
-    return "[" + ",".join(map(repr, map(float, vector))) + "]"
+    return str(list(map(float, vector)))
 
 
 def _searchable(terms: Sequence[Term]) -> list[Term]:
