@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation,
 from typing_extensions import Self, override
 
 from ctxassembly.adapting.told import Told
+from ctxassembly.assembly.choosing.supplement import supplement_of
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import check_labels, labels_of_call
@@ -302,6 +303,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             documents, query, supplement = given["documents"], _query_in(given), given.get("supplement")
         if isinstance(documents, Retrieved):
             query = query or documents.query
+            supplement = supplement_of(documents) if supplement is None else supplement
             return {"hits": documents.hits, "config": self.effective, "query": query, "supplement": supplement}
         if not isinstance(documents, (list, tuple)) or not all(isinstance(one, Document) for one in documents):
             raise InputError(f"{FORMS}, got {shown(documents)}{not_a_document(documents)}")

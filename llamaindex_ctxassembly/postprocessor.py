@@ -17,7 +17,7 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.adapting.told import Told
-from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.assembly.choosing.supplement import Given, supplement_for, supplement_of
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.calls import is_async
 from ctxassembly.context import Context
@@ -180,11 +180,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def context_of(self, retrieved: Retrieved) -> Context:
         """The context of what was retrieved by our own retrieval."""
-        return self._warned(assemble(**self._asked(retrieved.hits, retrieved.query), llm=model(self.llm)))
+        return self._warned(assemble(**self._given_by(retrieved), llm=model(self.llm)))
 
     async def acontext_of(self, retrieved: Retrieved) -> Context:
         """The same as `context_of`, awaited."""
-        given = self._asked(retrieved.hits, retrieved.query)
+        given = self._given_by(retrieved)
         return self._warned(await aassemble(**given, llm=async_model(self.llm)))
 
     def over(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
@@ -216,6 +216,10 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         hits = [hit for node in nodes if not is_media(node) for hit in to_hits(node, self.config.keys)]
         return self._asked(hits, query)
+
+    def _given_by(self, retrieved: Retrieved) -> dict[str, Any]:
+        given = self._asked(retrieved.hits, retrieved.query)
+        return given if given["supplement"] is not None else {**given, "supplement": supplement_of(retrieved)}
 
     def _asked(self, hits: Sequence[Hit], query: str | None) -> dict[str, Any]:
         return {

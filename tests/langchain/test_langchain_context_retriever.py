@@ -24,10 +24,14 @@ from ctxassembly import (
     InputError,
     MemoryIndex,
     MemoryStore,
+    Node,
+    Relation,
     RetrievalConfig,
     Retrieved,
     SearchError,
+    Taxonomy,
 )
+from ctxassembly.assembly.choosing.supplement import Situation
 from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from langchain_samples import WordEmbeddings, chunks, documents, vector_store
 
@@ -242,3 +246,40 @@ def test_misuse_is_told() -> None:
     with pytest.raises(ConfigError, match="limit must be an integer of at least 1, got 0"):
         ContextRetriever(index_of(CORPUS), WordEmbeddings()).invoke(QUERY, k=0)
     assert isinstance(ContextRetriever(index_of(CORPUS), WordEmbeddings()).retrieve(QUERY), Retrieved)
+
+
+FACT = "Weaver A works in Dyes."
+
+
+@pytest.mark.parametrize(
+    ("question", "is_open", "told"),
+    [
+        ("Where does weaver A keep the falcon?", True, True),
+        ("Where does weaver A keep the falcon?", False, False),
+        ("Where is the falcon?", True, False),
+        ("Which weaver works in Dyes?", True, False),  # found as an entity, it is a hit
+    ],
+)
+def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str, is_open: bool, told: bool) -> None:
+    situations: list[Situation] = []
+
+    def gate(situation: Situation) -> bool:
+        situations.append(situation)
+        return is_open
+
+    taxonomy = Taxonomy(
+        [Node("a", "weaver", "Weaver A"), Node("d", "workshop", "Dyes")],
+        [Relation("a", "WORKS_IN", "d")],
+        type_words={"weaver": ("which weaver",)},
+        facts={"weaver": "{name} works in {workshop}."},
+    )
+    retriever = ContextRetriever(
+        index_of(CORPUS),
+        WordEmbeddings(),
+        taxonomy=taxonomy,
+        assembler=ContextAssembler(config=AssemblyConfig(supplement_gate=gate)),
+    )
+    texts = [document.page_content for document in retriever.invoke(question)]
+    assert sum(text.count(FACT) for text in texts) == (told or question.startswith("Which"))
+    assert any("SUPPLEMENTARY" in text and FACT in text for text in texts) == told
+    assert all(situation.similarity is not None for situation in situations)

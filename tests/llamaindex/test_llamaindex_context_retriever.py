@@ -13,7 +13,18 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-from ctxassembly import Chunk, ConfigError, MemoryIndex, RetrievalConfig, SearchError
+from ctxassembly import (
+    AssemblyConfig,
+    Chunk,
+    ConfigError,
+    MemoryIndex,
+    Node,
+    Relation,
+    RetrievalConfig,
+    SearchError,
+    Taxonomy,
+)
+from ctxassembly.assembly.choosing.supplement import Situation
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_samples import TEXTS, WordEmbedding
 
@@ -118,3 +129,40 @@ def test_a_conversation_that_changes_the_filter_makes_a_retriever_of_each_user()
     assert "lake.txt" not in found["x"]
     assert "lake.txt" in found["y"]
     assert "valley.txt" not in found["y"]
+
+
+FACT = "Weaver A works in Dyes."
+
+
+@pytest.mark.parametrize(
+    ("question", "is_open", "told"),
+    [
+        ("Where does weaver A keep the dye?", True, True),
+        ("Where does weaver A keep the dye?", False, False),
+        ("Where is the dye?", True, False),
+        ("Which weaver works in Dyes?", True, False),  # found as an entity, it is a hit
+    ],
+)
+def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str, is_open: bool, told: bool) -> None:
+    situations: list[Situation] = []
+
+    def gate(situation: Situation) -> bool:
+        situations.append(situation)
+        return is_open
+
+    taxonomy = Taxonomy(
+        [Node("a", "weaver", "Weaver A"), Node("d", "workshop", "Dyes")],
+        [Relation("a", "WORKS_IN", "d")],
+        type_words={"weaver": ("which weaver",)},
+        facts={"weaver": "{name} works in {workshop}."},
+    )
+    retriever = ContextRetriever(
+        INDEX,
+        embed,
+        taxonomy=taxonomy,
+        postprocessor=ContextAssemblyPostprocessor(config=AssemblyConfig(supplement_gate=gate)),
+    )
+    texts = [node.text for node in retriever.retrieve(question)]
+    assert sum(text.count(FACT) for text in texts) == (told or question.startswith("Which"))
+    assert any("SUPPLEMENTARY" in text and FACT in text for text in texts) == told
+    assert all(situation.similarity is not None for situation in situations)

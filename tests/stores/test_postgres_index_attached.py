@@ -367,6 +367,31 @@ def test_a_filter_of_llamaindex_that_cannot_be_read_is_an_error(of_llamaindex: P
         of_llamaindex.search(SearchChunks(10, embed_query("x"), None, condition))
 
 
+def test_a_table_dropped_and_made_anew_gets_its_own_words(engine: PGEngine, database_url: str) -> None:
+    PostgresIndex.attach(langchain_store(engine, texts=("Ferritin is measured.",)))
+    execute(database_url, "DROP TABLE documents")
+    index = PostgresIndex.attach(langchain_store(engine, texts=("Insulin is cooled.",)))
+    assert index.find_terms(FindTerms("insuline", 8, 4)).terms[0].near == ("insulin",)
+    assert index.find_terms(FindTerms("ferritine", 8, 4)).terms[0].near == ()
+
+
+@pytest.mark.parametrize(
+    ("there", "made"),
+    [
+        ("CREATE UNIQUE INDEX ON documents (document_id, chunk_index)", []),
+        ("CREATE INDEX ON documents (document_id)", ["documents_ctxassembly_place"]),
+        ("CREATE INDEX ON documents (document_id, chunk_index) WHERE tenant = 'a'", ["documents_ctxassembly_place"]),
+    ],
+)
+def test_an_index_on_document_and_place_is_not_made_twice(
+    there: str, made: list[str], engine: PGEngine, database_url: str
+) -> None:
+    store = langchain_store(engine)
+    execute(database_url, there)
+    steps = PostgresIndex.attach(store, dry_run=True).steps
+    assert [step.name for step in steps if step.name.endswith("place")] == made
+
+
 def test_another_reading_of_the_rows_may_be_given(engine: PGEngine):
     def chunk_of(id_: Any, text: str, metadata: Any) -> Chunk:
         return Chunk(f"read {id_}", metadata["document_id"], text.upper())

@@ -89,6 +89,8 @@ class Retrieved:
     trace: RetrievalTrace
     facts: tuple[str, ...] = ()
     """Sentences of the taxonomy on what the question names, for a supplement."""
+    intent: str | None = None
+    """The question's, for the gate of a supplement."""
 
     @property
     def hits(self) -> tuple[Hit, ...]:

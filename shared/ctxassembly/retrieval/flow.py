@@ -56,7 +56,7 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
     known = _entities(question, resolved, config, means, log)
     log.evidence = evidence(found, vocabulary)
     if not known.found and _is_too_thin(config, ranked, log):
-        return Retrieved(log.queries["vector"], (), log.trace(_method(ranked, config)), known.facts)
+        return Retrieved(log.queries["vector"], (), log.trace(_method(ranked, config)), known.facts, question.intent)
 
     if boosts := (*config.boosts, *question.boosts):
         found = boosted(found, boosts)
@@ -80,7 +80,9 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
         kept = yield from _rescue(
             question, kept, vocabulary, lambda chunk: factors.get(category_of(chunk) or "", 1.0), config, log
         )
-    return Retrieved(log.queries["vector"], tuple(kept), log.trace(_method(ranked, config)), known.facts)
+    return Retrieved(
+        log.queries["vector"], tuple(kept), log.trace(_method(ranked, config)), known.facts, question.intent
+    )
 
 
 def _entities(question: Question, resolved: Resolution, config: RetrievalConfig, means: Means, log: Log) -> Entities:

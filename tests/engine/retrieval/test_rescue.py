@@ -42,6 +42,12 @@ def test_as_a_part_of_a_word_without_case_and_accents_in_title_and_questions(hit
     assert words("epilepsie", [hit], TERMS) == []
 
 
+@pytest.mark.parametrize("term", [Term("waar", 0, ("bewaar",)), Term("waar", 1)])
+def test_a_function_word_is_not_specific_however_rare(term: Term):
+    vocabulary = Vocabulary(30, (term, Term("rolstoel", 1)))
+    assert words("Waar leen ik een rolstoel?", [HIT], vocabulary) == ["rolstoel"]
+
+
 def test_a_short_word_is_no_part_of_another():
     vocabulary = Vocabulary(1000, (Term("ms", 1),))
     assert words("Is ms erfelijk?", [chunk("A", "systems")], vocabulary) == ["ms"]

@@ -128,7 +128,7 @@ def missing(home: IndexedTable, found: Described, fields: Fields, keys: Metadata
     steps += _new(words_indexed(home), found)
     place = _place(home, keys)
     if place:
-        steps += _new(place_indexed(home, *place), found)
+        steps += [] if found.has_index_on(*place) else _new(place_indexed(home, *place), found)
     elif home.dialect == "mapping":
         notes.append("no columns of document and place: number_stored_chunks(vectorstore) makes an index of the JSON")
     if hnsw and not found.has_hnsw and home.dimensions:

@@ -63,6 +63,11 @@ class Described:
         """True if there is an HNSW index for cosine distances."""
         return any("USING hnsw" in definition and "cosine_ops" in definition for definition in self.indexes.values())
 
+    def has_index_on(self, *columns: str) -> bool:
+        """True if there is a B-tree over all rows on these columns, of whatever name."""
+        ending = f"USING btree ({', '.join(columns)})"
+        return any(each.replace('"', "").endswith(ending) for each in self.indexes.values())
+
 
 @contextmanager
 def connected(server: Server) -> Iterator[Connection[Any]]:
