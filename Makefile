@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo notebooks test check test-all fuzz bench bench-speed bench-instructions clean
+.PHONY: help demo notebooks test check test-all fuzz bench bench-retrieval bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -41,6 +41,9 @@ OUT  ?= results
 SETS := $(or $(DATA),$(OUT)/sets/python)
 bench: .venv/bench $(if $(DATA),,$(SETS))  ## compare with peers by evidence in the context: DATA="folder ..." OUT=folder ARGS="--every 4"
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m quality $(SETS) --out $(OUT) $(ARGS)
+
+bench-retrieval: .venv/bench .venv/semantic $(if $(DATA),,$(SETS))  ## evidence among the best 5, 10, 20 chunks by way of retrieving: DATA="folder ..." OUT=folder
+	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m recall $(SETS) --out $(OUT)
 
 $(OUT)/sets/python: .venv/bench
 	@PYTHONPATH=tests/bench $(BIN)/python -m quality.prepare python --out $@

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langchain_ctxassembly.assembler import ContextAssembler
+    from langchain_ctxassembly.context_retriever import ContextRetriever
     from langchain_ctxassembly.convert.messages import to_messages
     from langchain_ctxassembly.convert.numbering import number_chunks
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ContextAssembler",
     "ContextAssemblyRetriever",
+    "ContextRetriever",
     "PGVectorNeighbours",
     "VectorStoreNeighbours",
     "anumber_stored_chunks",
@@ -31,6 +33,7 @@ __all__ = [
 _HOMES = {
     "ContextAssembler": "assembler",
     "ContextAssemblyRetriever": "retriever",
+    "ContextRetriever": "context_retriever",
     "PGVectorNeighbours": "stores.postgres",
     "VectorStoreNeighbours": "stores.vectorstore",
     "anumber_stored_chunks": "stores.stored",

@@ -15,11 +15,13 @@ from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation,
 from typing_extensions import Self, override
 
 from ctxassembly.adapting.told import Told
+from ctxassembly.assembly.choosing.supplement import supplement_of
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import check_labels, labels_of_call
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.keys import keyed
+from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import asking, check_llm
 from ctxassembly.drivers.assemble import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, NothingToJoinWarning
@@ -53,9 +55,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
 
     Input: a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, of which the last two
-    are optional. A supplement (text or a `Supplement`) holds what no document does: facts from a graph or a database.
-    Without a "query", a text under "question" or "input" is taken for it. Other keys, such as a chat history or the
-    rest of a graph's state, are ignored.
+    are optional. A `Retrieved` may take the place of the documents. A supplement (text or a `Supplement`) holds what no
+    document does: facts from a graph or a database. Without a "query", a text under "question" or "input" is taken for
+    it. Other keys, such as a chat history or the rest of a graph's state, are ignored.
 
     Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
     never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
@@ -299,6 +301,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
                     "{'documents': itemgetter('context'), 'query': itemgetter('input')} | assembler does"
                 )
             documents, query, supplement = given["documents"], _query_in(given), given.get("supplement")
+        if isinstance(documents, Retrieved):
+            query = query or documents.query
+            supplement = supplement_of(documents) if supplement is None else supplement
+            return {"hits": documents.hits, "config": self.effective, "query": query, "supplement": supplement}
         if not isinstance(documents, (list, tuple)) or not all(isinstance(one, Document) for one in documents):
             raise InputError(f"{FORMS}, got {shown(documents)}{not_a_document(documents)}")
         if query is not None and not isinstance(query, str):

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from llamaindex_ctxassembly.context_retriever import ContextRetriever
     from llamaindex_ctxassembly.convert.messages import to_messages
     from llamaindex_ctxassembly.convert.numbering import number_chunks
     from llamaindex_ctxassembly.events import ContextAssembledEvent
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ContextAssembledEvent",
     "ContextAssemblyPostprocessor",
+    "ContextRetriever",
     "DocstoreNeighbours",
     "PGVectorNeighbours",
     "VectorStoreNeighbours",
@@ -33,6 +35,7 @@ __all__ = [
 _HOMES = {
     "ContextAssembledEvent": "events",
     "ContextAssemblyPostprocessor": "postprocessor",
+    "ContextRetriever": "context_retriever",
     "DocstoreNeighbours": "stores.docstore",
     "PGVectorNeighbours": "stores.postgres",
     "VectorStoreNeighbours": "stores.vectorstore",

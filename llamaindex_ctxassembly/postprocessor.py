@@ -17,11 +17,13 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.adapting.told import Told
-from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.assembly.choosing.supplement import Given, supplement_for, supplement_of
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.calls import is_async
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import check_labels, labels_of_call
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import check_llm
 from ctxassembly.drivers.assemble import aassemble, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, NothingToJoinWarning
@@ -176,17 +178,31 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         """The context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
         return self._warned(assemble(**self._given(nodes, query_str), llm=model(self.llm)))
 
+    def context_of(self, retrieved: Retrieved) -> Context:
+        """The context of what was retrieved by our own retrieval."""
+        return self._warned(assemble(**self._given_by(retrieved), llm=model(self.llm)))
+
+    async def acontext_of(self, retrieved: Retrieved) -> Context:
+        """The same as `context_of`, awaited."""
+        given = self._given_by(retrieved)
+        return self._warned(await aassemble(**given, llm=async_model(self.llm)))
+
+    def over(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
+        """The same with `store` as its store of neighbours."""
+        settings = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**settings, "docstore": None, "vector_store": None, "store": store})
+
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return _answer(nodes, self.context(nodes, _words(query_bundle)))
+        return answered(nodes, self.context(nodes, _words(query_bundle)))
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         given = self._given(nodes, _words(query_bundle))
-        return _answer(nodes, self._warned(await aassemble(**given, llm=async_model(self.llm))))
+        return answered(nodes, self._warned(await aassemble(**given, llm=async_model(self.llm))))
 
     def _no_room(self) -> str | None:
         """A warning if the context may be too long for the LLM, once for each LLM; else None."""
@@ -198,8 +214,16 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return too_small(llm, self.config.token_limit)
 
     def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
+        hits = [hit for node in nodes if not is_media(node) for hit in to_hits(node, self.config.keys)]
+        return self._asked(hits, query)
+
+    def _given_by(self, retrieved: Retrieved) -> dict[str, Any]:
+        given = self._asked(retrieved.hits, retrieved.query)
+        return given if given["supplement"] is not None else {**given, "supplement": supplement_of(retrieved)}
+
+    def _asked(self, hits: Sequence[Hit], query: str | None) -> dict[str, Any]:
         return {
-            "hits": [hit for node in nodes if not is_media(node) for hit in to_hits(node, self.config.keys)],
+            "hits": hits,
             "config": self.config,
             "query": query,
             "store": self._store(query),
@@ -241,7 +265,8 @@ def _words(query_bundle: QueryBundle | None) -> str | None:
     return None if query_bundle is None else query_bundle.query_str
 
 
-def _answer(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithScore]:
+def answered(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithScore]:
+    """The nodes of `context`, one per label, and those of `nodes` that are media; listeners are told."""
     told = Told(context)
     if listened_to(dispatcher):
         event = ContextAssembledEvent(query=context.query, citations=told.citations, trace=told.trace)

@@ -7,9 +7,9 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from ctxassembly.adapting.parts import part_in
 from ctxassembly.adapting.told import Told, block_metadata
-from ctxassembly.data.chunks import Chunk, Hit, Origin
+from ctxassembly.assembly.gathering.parts import origin_in
+from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.metadata import copied
 from ctxassembly.shown import as_name, as_text
@@ -34,13 +34,8 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
         index=index,
         start=keys.read(metadata, "start"),
         metadata=metadata,
-        origin=_origin(metadata, keys) if index is None else None,
+        origin=origin_in(metadata, keys) if index is None else None,
     )
-
-
-def _origin(metadata: dict[str, Any], keys: MetadataKeys) -> Origin | None:
-    part, lookup_id = part_in(metadata, keys), keys.read(metadata, "lookup_id")
-    return Origin(part, lookup_id=as_name(lookup_id)) if part or lookup_id is not None else None
 
 
 def documents_from(told: Told) -> list[Document]:

@@ -17,10 +17,10 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from ctxassembly.data.conditions import as_predicate
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.stores.detect import is_langchains
-from langchain_ctxassembly.stores.filters import as_predicate
 from langchain_ctxassembly.stores.offsets import Spot
 from langchain_ctxassembly.stores.places import (
     Asked,
@@ -141,7 +141,7 @@ def _passing(vectorstore: Any, documents: Sequence[Document], condition: Any) ->
 
 
 def _as_predicate(vectorstore: Any, condition: Any) -> Test:  # noqa: ARG001 - one signature for all kinds
-    return as_predicate(condition)
+    return as_predicate(condition, "Document")
 
 
 # FAISS: a function of the metadata, or a mapping. It reads a mapping unlike any other store, so its own private reading
@@ -183,7 +183,7 @@ def _qdrant_select(vectorstore: Any, ids: Sequence[str], condition: Any) -> list
 
 def _qdrant_passes(vectorstore: Any, condition: Any) -> Test:
     if not _is_qdrants(condition):
-        return as_predicate(condition)
+        return as_predicate(condition, "Document")
     # What Qdrant's local mode decides by.
     from qdrant_client.local.payload_filters import check_filter
 

@@ -14,10 +14,7 @@ from typing import Any, Protocol, cast
 from langchain_core.documents import Document
 from langchain_postgres import PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
-from sqlalchemy import JSON, ColumnElement, Engine, Text, bindparam, func, null, quoted_name, select
-from sqlalchemy import cast as as_type
-from sqlalchemy import column as sql_column
-from sqlalchemy import table as sql_table
+from sqlalchemy import Engine, bindparam, func, select
 from sqlalchemy import text as sql
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -25,7 +22,8 @@ from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.stores.postgres import ChunkTable, PostgresStore, json_text, remembered, storable
+from ctxassembly.stores.postgres.chunk_table import ChunkTable, PostgresStore, json_text, remembered, storable
+from ctxassembly.stores.postgres.neighbours import Columns, langchain_table, of_langchain
 from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.detect import loop_of, unwrapped
@@ -133,20 +131,21 @@ class _Table:
     async def _rows(self, refs: Sequence[ChunkRef]) -> Rows:
         store = unwrapped(self.vectorstore)
         condition, bound = _translated(store, self.filter)
-        layout = _Layout(
-            home=(store.schema_name, store.table_name),
-            id=store.id_column,
-            content=store.content_column,
-            json=store.metadata_json_column,
-            columns=tuple(store.metadata_columns),
+        columns = Columns(
+            store.id_column, store.content_column, store.metadata_json_column, tuple(store.metadata_columns)
         )
+
+        def table() -> ChunkTable:
+            home = langchain_table(store.schema_name, store.table_name, columns)
+            return of_langchain(home, columns, self.keys, _clause(condition))
+
         # Values of a filter are bound, so one statement serves all callers whose filters have the same form.
-        made_of = (layout, self.keys, condition)
-        asked, places = remembered(made_of, partial(_chunk_table, *made_of)).asked(refs)
+        made_of = (store.schema_name, store.table_name, columns, self.keys, condition)
+        asked, places = remembered(made_of, table).asked(refs)
         rows = await arows(store.engine, (asked, {**places, **bound}))
-        columns = store.metadata_columns
         return [
-            (id_, text, {**(json or {}), **dict(zip(columns, more, strict=True))}) for id_, text, json, *more in rows
+            (id_, text, {**(json or {}), **dict(zip(columns.own, more, strict=True))})
+            for id_, text, json, *more in rows
         ]
 
 
@@ -163,62 +162,8 @@ def _translated(store: AsyncPGVectorStore, condition: dict[str, Any] | None) -> 
     return clause, {f"filter_{at}": value for at, value in enumerate(bound.values())}
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """The names of a table and of its columns, as its `PGVectorStore` was told them."""
-
-    home: tuple[str, str]
-    """Schema and table."""
-    id: str
-    content: str
-    json: str | None
-    """The column of metadata that have no column of their own."""
-    columns: tuple[str, ...]
-    """Columns of one metadata key each."""
-
-
-def _chunk_table(layout: _Layout, keys: MetadataKeys, condition: str) -> ChunkTable:
-    """The table as statements read it: each key of the metadata from its own column, else from the JSON."""
-    (schema, table), json, columns = layout.home, layout.json, layout.columns
-    document, index = _first(keys.lookup_id or keys.document_id, columns), _first(keys.index, columns)
-    # Quoted always: a name may have capitals, or be a word of SQL.
-    own: dict[str, Any] = {
-        name: sql_column(quoted_name(name, quote=True)) for name in (layout.id, layout.content, *columns)
-    }
-    metadata = null() if json is None else sql_column(quoted_name(json, quote=True), JSON)
-    home = sql_table(
-        quoted_name(table, quote=True),
-        *own.values(),
-        *(() if json is None else (metadata,)),
-        schema=quoted_name(schema, quote=True),
-    )
-    # Without the embedding, which is the most of a row.
-    rows = select(own[layout.id], own[layout.content], metadata, *(own[name] for name in columns)).select_from(home)
-    ordered = index in own
-
-    def named(name: str) -> ColumnElement[Any]:
-        if name in columns:
-            return as_type(own[name], Text)
-        return as_type(null(), Text) if json is None else json_text(metadata, name)
-
-    def first(names: Sequence[str]) -> ColumnElement[Any]:
-        return func.coalesce(*map(named, names))
-
-    together = document in columns and ordered  # then the table was made for these two
-    return ChunkTable(
-        id=own[layout.id],
-        document_id=own[document] if document in own else json_text(metadata, document),
-        index=own[index] if ordered else json_text(metadata, index),
-        rows=rows.where(sql(f"({condition})")) if condition else rows,
-        ordered=ordered,
-        otherwise=None if together else (first(keys.looked_up), own[index] if ordered else first(keys.index)),
-        named=named,
-        start=first(keys.start),
-    )
-
-
-def _first(names: Sequence[str], columns: Sequence[str]) -> str:
-    return next((name for name in names if name in columns), names[0])
+def _clause(condition: str) -> Any:
+    return sql(f"({condition})") if condition else None
 
 
 @dataclass(frozen=True)

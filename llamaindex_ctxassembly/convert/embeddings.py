@@ -25,6 +25,26 @@ class NodeEmbeddings:
         return await self.model.aget_text_embedding_batch(texts)
 
 
+@dataclass(frozen=True)
+class QueryEmbedding:
+    """A LlamaIndex embedding model with `embed_query` and `aembed_query`."""
+
+    model: BaseEmbedding
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a query."""
+        return self.model.get_query_embedding(text)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """The same, awaited."""
+        return await self.model.aget_query_embedding(text)
+
+
+def as_query_embedding(given: Any) -> Any:
+    """The embeddings of a query: a LlamaIndex model is wrapped, anything else stays for the engine to check."""
+    return QueryEmbedding(given) if isinstance(given, BaseEmbedding) else given
+
+
 def as_embeddings(given: Any) -> Any:
     """Embeddings for the engine: a LlamaIndex model is wrapped, anything else that embeds stays as it is.
 

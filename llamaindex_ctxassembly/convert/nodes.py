@@ -15,8 +15,8 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
 )
 
-from ctxassembly.adapting.parts import part_in
 from ctxassembly.assembly.adjacency.offsets import FACTS
+from ctxassembly.assembly.gathering.parts import part_in
 from ctxassembly.data.chunks import Chunk, Hit, Origin
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import InputError

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.schema import BaseNode, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
-from sqlalchemy import JSON, Engine, Row, Text, any_, case, func, literal, null, select
-from sqlalchemy import cast as as_type
+from sqlalchemy import Engine, Row
 
 from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.calls import in_background
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.stores.postgres import ChunkTable, PostgresStore, json_text, remembered, storable, texts
+from ctxassembly.stores.postgres.chunk_table import ChunkTable, PostgresStore, remembered, storable
+from ctxassembly.stores.postgres.neighbours import NO_DOCUMENT, of_llamaindex
 from ctxassembly.stores.rows import Asked, arows, awaited, read
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.sqlfilters import where
@@ -25,8 +25,6 @@ from llamaindex_ctxassembly.stores.sqlfilters import where
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilters
 
-NO_DOCUMENT = "None"
-"""The `ref_doc_id` that LlamaIndex writes for a node without a SOURCE."""
 REMEDIES: Mapping[Lack, str] = {
     "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",
     "answer": "call number_stored_chunks(vector_store) once, which gives each node its SOURCE",
@@ -98,20 +96,8 @@ class PGVectorNeighbours(PostgresStore):
     def _table(self) -> ChunkTable:
         """The table of chunks, narrowed to the documents that are asked about."""
         table = self.vector_store._table_class
-        metadata = table.metadata_
-        source = json_text(metadata, (*self.keys.lookup_id, "ref_doc_id")[0])
-        # PGVectorStore overwrites the document in a row's metadata by the SOURCE. The node inside it keeps its own.
-        own = as_type(metadata.op("->>")(literal("_node_content", Text)), JSON).op("->")(literal("metadata", Text))
-        named = func.coalesce(*(json_text(own, key) for key in self.keys.documents))
-        rows = select(table.node_id.label("id"), table.text.label("text"), metadata.label("metadata"))
-        indexes = [json_text(metadata, key) for key in self.keys.index]
-        return ChunkTable(
-            id=table.node_id,
-            document_id=source,
-            index=indexes[0],
-            otherwise=(case((source == NO_DOCUMENT, named), else_=source), func.coalesce(*indexes, null())),
-            rows=rows.where(source == any_(texts("among")), where(self.filter, metadata)),
-        )
+        condition = where(self.filter, table.metadata_)
+        return of_llamaindex(table.node_id, table.text, table.metadata_, self.keys, condition)
 
     def _chunks(self, rows: Iterable[Row[Any]]) -> list[Chunk]:
         return [to_chunk(_node(row), self.keys) for row in rows]

@@ -20,9 +20,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.numbered import StoredNumbers, number, parsed, told, whole_number
-from ctxassembly.stores.postgres import json_text
+from ctxassembly.stores.postgres.chunk_table import json_text
+from ctxassembly.stores.postgres.neighbours import NO_DOCUMENT
 from ctxassembly.stores.stored_chunks import table_of
-from llamaindex_ctxassembly.stores.postgres import NO_DOCUMENT
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -5,33 +5,35 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from langchain_core.documents import Document
 from rich.console import Console
 from rich.rule import Rule
 from rich.text import Text
 
-from ctxassembly import Citation, Context, Trace
-from demo.ask import Answer
+from ctxassembly import Chunk, Citation, Context, Found, Retrieved, Trace
+from demo.ask import MIN_EVIDENCE, Answer
 
 ENDS = 4
 """Lines shown of each end of a fragment; the context is shown whole."""
 SNIPPET = 100
 """Characters."""
-LEAST_SIMILARITY = 0.24
-"""Of the best fragment to a question that the reference answers. Measured: 27 such questions have 0.25 to 0.58, 20 on
-bread, taxes or the capital of Mongolia 0.05 to 0.22."""
 SHARED = "yellow"
 OURS = "bold cyan"
 
 
 def show(console: Console, question: str, answer: Answer) -> None:
-    """Print all of it, top to bottom in the order in which it came to be."""
+    """Print all of it, in the order in which it came to be; where nothing answers, how it was searched."""
     console.print(Text(f"Question: {question}", style="bold"))
-    if (best := _similarity(answer.retrieved)) < LEAST_SIMILARITY:
-        _verbatim(console, Text(_no_answer(best), style="bold yellow"))
-    _heading(console, f"Retrieved: {len(answer.retrieved)} fragments, as they came (≡ stands in another one, too)")
-    for rank, fragment in enumerate(answer.retrieved, 1):
-        _verbatim(console, _fragment(rank, fragment, answer.retrieved))
+    if not answer.retrieved.found:
+        _verbatim(console, Text(_no_answer(answer.retrieved), style="bold yellow"))
+    _heading(console, "How it was searched")
+    for line in _search(answer.retrieved):
+        _verbatim(console, line)
+    found = answer.retrieved.found
+    if not found:
+        return
+    _heading(console, f"Retrieved: {len(found)} fragments, best first (≡ stands in another one, too)")
+    for rank, one in enumerate(found, 1):
+        _verbatim(console, _fragment(rank, one, [each.chunk for each in found]))
     _heading(console, f"What the model reads: {answer.context.token_count:,} tokens")
     _verbatim(console, _context(answer.context))
     _heading(console, "Where it comes from")
@@ -45,16 +47,30 @@ def show(console: Console, question: str, answer: Answer) -> None:
     _verbatim(console, _comparison(answer))
 
 
-def _similarity(retrieved: Sequence[Document]) -> float:
-    """That of the question to the best fragment; 0 if there is none."""
-    return max((each.metadata["relevance_score"] for each in retrieved), default=0.0)
-
-
-def _no_answer(best: float) -> str:
+def _no_answer(retrieved: Retrieved) -> str:
     return (
-        "Nothing in the Python language reference answers this, it seems: no fragment has a similarity of more than "
-        f"{best:.2f}, where an answer has {LEAST_SIMILARITY} at least. What follows is only what is nearest."
+        f"Nothing in the Python language reference answers this, it seems: the evidence is {_evidence(retrieved)}, "
+        f"where an answer has {MIN_EVIDENCE:.2f} at least."
     )
+
+
+def _evidence(retrieved: Retrieved) -> str:
+    return f"{retrieved.trace.evidence or 0:.2f}"
+
+
+def _search(retrieved: Retrieved) -> Iterable[Text]:
+    """The trace in short: the way of searching, the words and what they weigh, the steps, the evidence."""
+    trace = retrieved.trace
+    words = sorted(trace.terms.items(), key=lambda term: -term[1])
+    steps = (f"{step.name} {step.chunks_out}" for step in trace.steps if step.chunks_out)
+    told = {
+        "method": f"{trace.search_method}, {trace.round_trips} round trips",
+        "words": ", ".join(f"{word} {weight:.1f}" for word, weight in words) + " (the rarer, the heavier)",
+        "steps": " -> ".join(steps) + " fragments",
+        "evidence": f"{_evidence(retrieved)} of at least {MIN_EVIDENCE:.2f}",
+        "notes": "; ".join(trace.notes),
+    }
+    return [Text.assemble((f"{name:10}", "dim"), said) for name, said in told.items() if said]
 
 
 def _heading(console: Console, title: str) -> None:
@@ -67,13 +83,14 @@ def _verbatim(console: Console, text: Text) -> None:
     console.print(text, soft_wrap=True)
 
 
-def _fragment(rank: int, fragment: Document, retrieved: Sequence[Document]) -> Text:
-    """The head and the tail of `fragment`, with a mark at each line that another fragment has too."""
-    text = Text(f"\n{rank}. {fragment.id}  score {fragment.metadata['relevance_score']:.3f}", style="bold")
-    if twin := next((each for each in retrieved[: rank - 1] if each.page_content == fragment.page_content), None):
+def _fragment(rank: int, found: Found, retrieved: Sequence[Chunk]) -> Text:
+    """The head and the tail of a fragment, with a mark at each line that another fragment has too."""
+    chunk = found.chunk
+    text = Text(f"\n{rank}. {chunk.id}  score {found.score:.3f}  by {' and '.join(found.channels)}", style="bold")
+    if twin := next((each for each in retrieved[: rank - 1] if each.text == chunk.text), None):
         return text.append(f"\n≡ the same text as {twin.id}", style=SHARED)
-    shared = _shared_lines(fragment, retrieved)
-    lines = fragment.page_content.splitlines()
+    shared = _shared_lines(chunk, retrieved)
+    lines = chunk.text.splitlines()
     for number, line in enumerate(lines):
         if number < ENDS or number >= len(lines) - ENDS:
             mark, style = ("≡", SHARED) if number in shared else (" ", "not bold")
@@ -83,15 +100,11 @@ def _fragment(rank: int, fragment: Document, retrieved: Sequence[Document]) -> T
     return text
 
 
-def _shared_lines(fragment: Document, retrieved: Iterable[Document]) -> set[int]:
-    """The numbers of the lines of `fragment` that lie within another fragment of its document."""
-    spans = [
-        _span(each)
-        for each in retrieved
-        if each.metadata["document_id"] == fragment.metadata["document_id"] and each.id != fragment.id
-    ]
-    shared, (start, _) = set(), _span(fragment)
-    for number, line in enumerate(fragment.page_content.splitlines(keepends=True)):
+def _shared_lines(chunk: Chunk, retrieved: Iterable[Chunk]) -> set[int]:
+    """The numbers of the lines of `chunk` that lie within another fragment of its document."""
+    spans = [_span(each) for each in retrieved if each.document_id == chunk.document_id and each.id != chunk.id]
+    shared, (start, _) = set(), _span(chunk)
+    for number, line in enumerate(chunk.text.splitlines(keepends=True)):
         # White space around a line doesn't count: the splitter strips its chunks.
         begin, end = start + len(line) - len(line.lstrip()), start + len(line.rstrip())
         if begin < end and any(first <= begin and end <= last for first, last in spans):
@@ -100,9 +113,9 @@ def _shared_lines(fragment: Document, retrieved: Iterable[Document]) -> set[int]
     return shared
 
 
-def _span(fragment: Document) -> tuple[int, int]:
-    start: int = fragment.metadata["start_index"]
-    return start, start + len(fragment.page_content)
+def _span(chunk: Chunk) -> tuple[int, int]:
+    start = chunk.start or 0
+    return start, start + len(chunk.text)
 
 
 def _context(context: Context) -> Text:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ctxassembly.stores.embedded import embedded_postgres
+from ctxassembly.stores.postgres import PostgresIndex
 from demo.embedding import DIMENSIONS, MODEL, SentenceEncoder
 
 SCHEMA = "ctxassembly_demo"
@@ -26,6 +28,7 @@ SCHEMA = "ctxassembly_demo"
 TABLE = "chunks"
 BATCH = 32
 CONNECT_SECONDS = 10
+LOCK_SECONDS = 0.1
 
 
 class DatabaseError(Exception):
@@ -63,7 +66,7 @@ def as_psycopg(given: str) -> URL:
 
 @contextmanager
 def vector_store(url: URL, chunks: Sequence[Document], console: Console) -> Iterator[PGVectorStore]:
-    """The store with all of `chunks` in it. It is filled unless an earlier run has filled it with the same.
+    """The store with all of `chunks` in it, indexed. It is filled unless an earlier run has filled it with the same.
 
     Raises:
         DatabaseError: the database is out of reach, or pgvector or a privilege is missing.
@@ -73,12 +76,13 @@ def vector_store(url: URL, chunks: Sequence[Document], console: Console) -> Iter
     try:
         try:
             with _connection(url) as connection:
-                # One demo fills at a time; the lock goes with the connection.
-                connection.execute("SELECT pg_advisory_lock(hashtext(%s))", [SCHEMA])
+                _lock(connection)
                 if _fingerprint_of_table(connection) != fingerprint(chunks):
                     _create(connection, engine)
                     _fill(_opened(engine, embedding), chunks, console)
                     _seal(connection, fingerprint(chunks))
+                _with_near_words(connection)
+                PostgresIndex.attach(_opened(engine, embedding))
         except (psycopg.Error, DBAPIError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise DatabaseError(f"The database {url.render_as_string()} can't be used: {reason}") from error
@@ -98,6 +102,20 @@ def fingerprint(chunks: Sequence[Document]) -> str:
 def _connection(url: URL) -> psycopg.Connection:
     plain = url.set(drivername="postgresql").render_as_string(hide_password=False)
     return psycopg.connect(plain, autocommit=True, connect_timeout=CONNECT_SECONDS)
+
+
+def _lock(connection: psycopg.Connection) -> None:
+    """Wait until no other demo fills the table or indexes it. The lock goes with the connection."""
+    # Tried again and again: a statement that waits for a lock holds a snapshot, and an index that the other demo makes
+    # concurrently would wait for that.
+    while connection.execute("SELECT pg_try_advisory_lock(hashtext(%s))", [SCHEMA]).fetchone() != (True,):
+        time.sleep(LOCK_SECONDS)
+
+
+def _with_near_words(connection: psycopg.Connection) -> None:
+    """Create pg_trgm where the server has it: by it a word that no chunk has finds words like it."""
+    if connection.execute("SELECT FROM pg_available_extensions WHERE name = 'pg_trgm'").fetchone() is not None:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
 
 
 def _fingerprint_of_table(connection: psycopg.Connection) -> str | None:

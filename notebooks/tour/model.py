@@ -23,7 +23,7 @@ MOST_QUOTES = 3
 SENTENCE_CHARS = range(40, 300)
 """Of what is quoted: what is shorter is a heading or a bullet, what is longer mostly code."""
 _LABEL = re.compile(r"^\[(\d+)\] [^\n]*\n", re.MULTILINE)
-_QUESTION = re.compile(r"^(?:Question|Query): ", re.MULTILINE)
+_QUESTION = re.compile(r"^(?:Question|Query|Vraag): ", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\n+|\s*\[\.\.\.\]\s*")
 
 

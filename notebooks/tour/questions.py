@@ -50,12 +50,7 @@ def labelled_questions(every: int = 3, hits: int = 40) -> tuple[list[Question], 
 
     The embedding takes some ten seconds, since without their headings the documents aren't those of the demo.
     """
-    chunks: list[Chunk] = []
-    asked: list[tuple[str, str]] = []
-    for name, full in sorted(topics.items()):
-        text, found = without_headings(name, full)
-        chunks += _chunks(name, text)
-        asked += found
+    chunks, asked = sections()
     encoder = SentenceEncoder()
     stored = np.array(encoder.embed_documents([chunk.text for chunk in chunks]))
     chosen = asked[::every]
@@ -64,6 +59,17 @@ def labelled_questions(every: int = 3, hits: int = 40) -> tuple[list[Question], 
         Question(text, evidence, _best(chunks, row, hits)) for (text, evidence), row in zip(chosen, scores, strict=True)
     ]
     return questions, MemoryStore(chunks)
+
+
+def sections() -> tuple[list[Chunk], list[tuple[str, str]]]:
+    """All chunks of the documents without their headings, and question and evidence of each section."""
+    chunks: list[Chunk] = []
+    asked: list[tuple[str, str]] = []
+    for name, full in sorted(topics.items()):
+        text, found = without_headings(name, full)
+        chunks += _chunks(name, text)
+        asked += found
+    return chunks, asked
 
 
 def without_headings(name: str, full: str) -> tuple[str, list[tuple[str, str]]]:

@@ -4,6 +4,7 @@ CtxAssemblyError
 ├── ConfigError (ValueError)       a parameter is out of range; raised at construction
 ├── InputError (TypeError)         hits, a store, embeddings or an llm have the wrong type
 ├── StoreError                     a store or embeddings failed, and on_store_error="raise"
+├── SearchError                    no channel of a retrieval answered, or one failed and on_search_error="raise"
 ├── VocabularyError                the tokenizer's vocabulary is neither here nor can it be downloaded
 ├── EmbeddedServerError            the embedded PostgreSQL can't be created, started or stopped
 └── MissingExtraError (ImportError)   an optional dependency is not installed
@@ -26,6 +27,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "NothingToJoinWarning",
+    "SearchError",
     "StoreError",
     "VocabularyError",
 ]
@@ -86,6 +88,10 @@ class StoreError(CtxAssemblyError):
     ...     print(error)
     neighbours could not be fetched: ConnectionError: no route to host
     """
+
+
+class SearchError(CtxAssemblyError):
+    """No channel of a retrieval answered; `__cause__` is the first one's own error."""
 
 
 class VocabularyError(CtxAssemblyError):

@@ -7,9 +7,11 @@ They are protocols: a class with the right methods needs no base class. `assembl
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.data.searched import Scored, Vocabulary
 
 
 class Store(Protocol):
@@ -103,3 +105,45 @@ LanguageModel = Callable[[str], str]
 """A function from a prompt to an answer. It may be called from several threads at once."""
 AsyncLanguageModel = Callable[[str], Awaitable[str]]
 """The same, awaited."""
+
+
+class EmbedsQuery(Protocol):
+    """Embeddings as LangChain has them."""
+
+    def embed_query(self, text: str) -> Sequence[float]:
+        """The vector of a query."""
+
+
+EmbedQuery = EmbedsQuery | Callable[[str], Sequence[float]] | Callable[[str], Awaitable[Sequence[float]]]
+"""An object with `embed_query`, or a function from a text to its vector."""
+SearchChannel = Callable[[str, int, Any], Sequence[Hit]] | Callable[[str, int, Any], Awaitable[Sequence[Hit]]]
+"""A search of another make: a function from a query, the most hits and the filter to hits, best first."""
+Ranked = tuple[int, float | None]
+"""The place of a chunk among those handed in, and its score, if it has one."""
+Reranker = (
+    Callable[[str, Sequence[Chunk]], Sequence[Ranked]] | Callable[[str, Sequence[Chunk]], Awaitable[Sequence[Ranked]]]
+)
+"""A function from a query and chunks to places and scores, best first."""
+
+
+class Index(Protocol):
+    """An index that retrieval searches. Each call is one round trip.
+
+    It may be a store of neighbours, too. `holds_filter` and `finds_offsets` are then those of `Store`.
+    """
+
+    def find_terms(self, request: FindTerms) -> Vocabulary:
+        """The words of a query as the index knows them."""
+
+    def search(self, request: SearchChunks) -> Sequence[Scored]:
+        """The best chunks of each channel, each with its scores in all channels that search."""
+
+
+class AsyncIndex(Protocol):
+    """An `Index` that is awaited."""
+
+    def afind_terms(self, request: FindTerms) -> Awaitable[Vocabulary]:
+        """The words of a query as the index knows them."""
+
+    def asearch(self, request: SearchChunks) -> Awaitable[Sequence[Scored]]:
+        """The best chunks of each channel, each with its scores in all channels that search."""

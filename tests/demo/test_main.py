@@ -23,7 +23,7 @@ ANSWER = (
     "A class instance has a namespace implemented as a dictionary which is the first place in which attribute "
     "references are searched."
 )
-"""To what the demo asks by default. It stands in the fourth hit, beside neighbours that repeat the question's words."""
+"""To what the demo asks by default."""
 
 
 def start(question: str, folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[str]:
@@ -61,6 +61,7 @@ def test_after_ctrl_c_there_is_no_server_and_the_next_run_makes_up_for_it(open_f
     assert errors == ""
     said = [line.partition(" ")[0] for line in output.splitlines()[:4]]
     assert said == ["Loading", "Starting", "Embedding", "Question:"]
+    assert "\nmethod    hybrid_bm25_vector, 2 round trips\n" in output
     assert f"Question: {DEFAULT_QUESTION}" in output
     assert ANSWER in " ".join(output.partition("What the model reads")[2].split())
     assert "[1] Source: " in output

@@ -37,7 +37,8 @@ def test_a_question_reaches_the_demo_as_it_was_typed(question: str, tmp_path: Pa
 
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in make().splitlines()]
-    gate, benchmarks = ["test", "check", "test-all", "fuzz"], ["bench", "bench-speed", "bench-instructions"]
+    gate = ["test", "check", "test-all", "fuzz"]
+    benchmarks = ["bench", "bench-retrieval", "bench-speed", "bench-instructions"]
     assert listed == ["help", "demo", "notebooks", *gate, *benchmarks, "clean"]
 
 

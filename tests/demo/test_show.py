@@ -8,17 +8,30 @@ from langchain_core.documents import Document
 from rich.console import Console
 from sqlalchemy import URL
 
+from ctxassembly import Chunk, Found, Retrieved
 from demo.ask import CONFIG, Answer, ask
 from demo.show import show
 from demo.store import vector_store
 
-QUESTION = "Who suppresses [bold]exceptions[/]?"
+QUESTION = "A true value suppresses the [bold]exception[/]"
 
 
 @pytest.fixture
 def answer(url: URL, chunks: list[Document], console: Console) -> Answer:
     with vector_store(url, chunks, console) as store:
         return ask(store, QUESTION)
+
+
+@pytest.fixture
+def unanswered(url: URL, chunks: list[Document], console: Console) -> Answer:
+    with vector_store(url, chunks, console) as store:
+        return ask(store, "asdkjh qwe zzzz")
+
+
+def retrieved(answer: Answer, *chunks: Chunk) -> Answer:
+    """The same answer, for which `chunks` were retrieved."""
+    found = tuple(Found(chunk, 0.5, ("vector",)) for chunk in chunks)
+    return replace(answer, retrieved=Retrieved(QUESTION, found, answer.retrieved.trace))
 
 
 def shown(answer: Answer, *, terminal: bool = False) -> str:
@@ -28,7 +41,7 @@ def shown(answer: Answer, *, terminal: bool = False) -> str:
 
 
 def test_both_frameworks_give_the_same_context_in_one_round_trip(answer: Answer) -> None:
-    assert len(answer.retrieved) == 6
+    assert len(answer.retrieved.found) == 6
     assert answer.llamaindex_text == answer.context.text != ""
     assert answer.context.trace.round_trips == 1
     assert answer.context.token_count <= CONFIG.token_limit
@@ -38,10 +51,22 @@ def test_everything_is_shown_and_the_context_verbatim(answer: Answer) -> None:
     output = shown(answer)
     assert f"Question: {QUESTION}\n" in output
     assert f"\n{answer.context.text}\n" in output
-    assert all(f"{rank}. {each.id}  score " in output for rank, each in enumerate(answer.retrieved, 1))
+    assert all(f"{rank}. {each.chunk.id}  score " in output for rank, each in enumerate(answer.retrieved.found, 1))
     assert all(f"[{each.label}] {each.metadata['source']}: " in output for each in answer.context.citations)
     assert answer.context.trace.summary in output
     assert f"identical: {len(answer.context.text):,} characters" in output
+
+
+def test_it_is_shown_how_it_was_searched_above_what_was_found(answer: Answer) -> None:
+    output = shown(answer)
+    searched = output[: output.index("Retrieved: ")]
+    assert "\nmethod    hybrid_bm25_vector, 2 round trips\n" in searched
+    words = searched.partition("\nwords     ")[2].partition(" (the rarer")[0].split(", ")
+    weights = [float(word.rpartition(" ")[2]) for word in words]
+    assert len(words) == 7
+    assert weights == sorted(weights, reverse=True)
+    assert "\nsteps     search 6 -> fuse 6 -> limit 6 fragments\n" in searched
+    assert f"\nevidence  {answer.retrieved.trace.evidence:.2f} of at least 0.50\n" in searched
 
 
 def test_a_difference_between_the_frameworks_is_shown(answer: Answer) -> None:
@@ -54,35 +79,31 @@ def test_colours_are_for_terminals(answer: Answer) -> None:
 
 
 def test_lines_that_two_fragments_share_are_marked(answer: Answer) -> None:
-    def fragment(index: int, start: int, text: str) -> Document:
-        place = {"document_id": "a", "start_index": start, "relevance_score": 0.5}
-        return Document(id=f"a#{index}", page_content=text, metadata=place)
-
     # The document is "one\n  two\nthree": the splitter strips white space at the ends of a chunk.
-    output = shown(replace(answer, retrieved=[fragment(1, 6, "two\nthree"), fragment(0, 0, "one\n  two")]))
+    output = shown(
+        retrieved(answer, Chunk("a#1", "a", "two\nthree", 1, start=6), Chunk("a#0", "a", "one\n  two", 0, start=0))
+    )
     assert "\n≡ two\n  three\n" in output
     assert "\n  one\n≡   two\n" in output
 
 
 def test_a_fragment_with_the_text_of_a_better_one_is_not_repeated(answer: Answer) -> None:
     output = shown(answer)
-    twins = [each for each in answer.retrieved if output.count(f"the same text as {each.id}") == 1]
+    twins = [each for each in answer.retrieved.found if output.count(f"the same text as {each.chunk.id}") == 1]
     assert len(twins) == 3
 
 
 def test_the_middle_of_a_long_fragment_is_left_out(answer: Answer) -> None:
-    place = {"document_id": "a", "start_index": 0, "relevance_score": 0.5}
     lines = [f"line {number}" for number in range(20)]
-    output = shown(replace(answer, retrieved=[Document(id="a#0", page_content="\n".join(lines), metadata=place)]))
+    output = shown(retrieved(answer, Chunk("a#0", "a", "\n".join(lines), 0, start=0)))
     assert "  line 3\n  ... 12 lines ...\n  line 16\n" in output
 
 
-def test_it_says_so_when_nothing_answers(answer: Answer) -> None:
+def test_it_says_so_when_nothing_answers(answer: Answer, unanswered: Answer) -> None:
     assert "answers this" not in shown(answer)
-    far = [
-        each.model_copy(update={"metadata": {**each.metadata, "relevance_score": 0.13}}) for each in answer.retrieved
-    ]
-    for retrieved, best in ((far, "0.13"), ([], "0.00")):
-        said = shown(replace(answer, retrieved=retrieved))
-        assert f"no fragment has a similarity of more than {best}" in said
-        assert said.index("answers this") < said.index("Retrieved: ")
+    assert unanswered.retrieved.found == ()
+    assert unanswered.llamaindex_text == unanswered.context.text == ""
+    output = shown(unanswered)
+    assert "Nothing in the Python language reference answers this, it seems: the evidence is 0." in output
+    assert output.index("answers this") < output.index("How it was searched")
+    assert "Retrieved: " not in output

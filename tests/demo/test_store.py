@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -8,6 +9,8 @@ from langchain_core.documents import Document
 from rich.console import Console
 from sqlalchemy import URL, make_url
 
+from ctxassembly.data.requests import FindTerms
+from ctxassembly.stores.postgres import PostgresIndex
 from demo import store
 from demo.embedding import SentenceEncoder
 from demo.store import DatabaseError, as_psycopg, database, vector_store
@@ -104,6 +107,30 @@ def test_an_interrupted_run_is_made_up_for(
     assert rows(url, "SELECT count(*) FROM ctxassembly_demo.chunks") == [(2,)]
     with vector_store(url, chunks, console) as filled:
         assert len(filled.get_by_ids([str(chunk.id) for chunk in chunks])) == len(chunks)
+
+
+def test_words_and_vectors_are_indexed_once(url: URL, chunks: list[Document], console: Console) -> None:
+    with vector_store(url, chunks, console) as filled:
+        assert PostgresIndex.attach(filled, dry_run=True).steps == ()
+    before = rows(url, "SELECT oid, relfilenode FROM pg_class WHERE relname LIKE 'chunks%' ORDER BY 1")
+    with vector_store(url, chunks, console):
+        pass
+    assert rows(url, "SELECT oid, relfilenode FROM pg_class WHERE relname LIKE 'chunks%' ORDER BY 1") == before
+
+
+def test_two_first_runs_at_once_do_not_wait_for_each_other_forever(url: URL, chunks: list[Document]) -> None:
+    def run(_: int) -> int:
+        with vector_store(url, chunks, Console(file=io.StringIO())) as filled:
+            return len(filled.similarity_search("exception", k=10))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(run, range(3))) == [len(chunks)] * 3
+
+
+def test_a_word_that_no_chunk_has_finds_one_like_it(url: URL, chunks: list[Document], console: Console) -> None:
+    with vector_store(url, chunks, console) as filled:
+        (term,) = PostgresIndex.attach(filled).find_terms(FindTerms("exeption", most=32, near=4)).terms
+    assert "exception" in term.near
 
 
 def test_what_is_not_the_demos_stays_as_it_is(url: URL, chunks: list[Document], console: Console) -> None:

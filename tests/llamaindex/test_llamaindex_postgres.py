@@ -382,7 +382,6 @@ def test_no_operator_lets_through_what_the_store_itself_would_not(store: PGVecto
         (only("n", FilterOperator.IN, "abc"), "a list for IN"),
         (only("n", FilterOperator.EQ, ["a"]), "a string or a number for EQ"),
         (only("n", FilterOperator.EQ, None), "a string or a number for EQ"),
-        (MetadataFilters(filters=[MetadataFilter(key="n", value=1)], condition=FilterCondition.NOT), "AND or OR"),
         (MetadataFilters(filters=[only("n", FilterOperator.TEXT_MATCH, None)]), "TEXT_MATCH"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from tour.model import QuotingChatModel, QuotingLLM, quoted
-from tour.questions import LEAST_CHARS, Question, without_headings
+from tour.questions import LEAST_CHARS, Question, sections, without_headings
 from tour.repeats import repeated
 
 ONE = "The lark sings at dawn, high above the open fields."
@@ -52,3 +52,11 @@ def test_headings_are_questions_and_leave_the_text() -> None:
     assert "Owls" not in bare
     assert "====" not in bare
     assert bare.count(long) == 2
+
+
+def test_the_evidence_stands_in_the_chunks_and_the_headings_do_not() -> None:
+    chunks, asked = sections()
+    texts = "\n".join(chunk.text for chunk in chunks)
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+    assert min(Question(text, evidence, ()).recall(texts) for text, evidence in asked) == 1.0
+    assert "\n*****" not in texts

@@ -1,9 +1,10 @@
-"""The engine's offer to adapters: numbering of chunks, parts of documents, and a context as metadata.
+"""The engine's offer to adapters: numbering of chunks, rerankers, and a context as metadata.
 
 An adapter converts its framework's objects to `Hit` and `Chunk`, calls `assemble`, and hands back the blocks of the
 context in its framework's objects. This room has what every adapter needs on the way:
 
 - `numbering`: `number_chunks` gives chunks fresh from a splitter their document, index and id;
-- `parts`: `part_in` finds the page or section in metadata, in which an offset counts;
+- `cross_encoder`: a model that scores query and text together, as a reranker of a retrieval;
+- `messages`: the check of what becomes a framework's messages;
 - `told`: `block_metadata` writes citations, scores and trace for the objects that are handed back.
 """

@@ -25,7 +25,7 @@ class Quote:
     """
 
     text: str
-    """As the answer has it, without the quotation marks."""
+    """The quoted words, without the quotation marks."""
     label: str | None
     """The label of the source that has it; of its first citation if none has; None if it has no citation either."""
     found: bool

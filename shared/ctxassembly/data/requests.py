@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ctxassembly.data.chunks import ChunkRef
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.searched import Channel, Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +36,62 @@ class CompressTexts:
 
 
 Request = FetchChunks | EmbedTexts | CompressTexts
+
+
+@dataclass(frozen=True, slots=True)
+class FindTerms:
+    """Answered with a `Vocabulary`: the words of `text` as the index knows them.
+
+    Of more than `most` the rarest are kept. Those that no chunk has go last: nothing is found by them.
+    """
+
+    text: str
+    most: int
+    near: int
+    """Of a word that no chunk has: how many words that it is part of, or nearly equals, are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchChunks:
+    """Answered with `Scored` chunks: the best `limit` of each channel, each with its scores in all that search."""
+
+    limit: int
+    vector: Sequence[float] | None
+    """The embedding of the query; None searches no vectors."""
+    vocabulary: Vocabulary | None
+    """The words to search; None searches no words."""
+    filter: Any
+    """The filter, in the form of the index. No chunk that it excludes is in the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchElsewhere:
+    """Answered with `Hit`s, best first, by a retriever of another make that serves as `channel`."""
+
+    channel: Channel
+    query: str
+    limit: int
+    filter: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RerankChunks:
+    """Answered with a sequence of (place in `chunks`, score or None), best first. What is left out comes last."""
+
+    by: int
+    """The number of the reranker, from 0."""
+    query: str
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Answered with the replies to all `requests`, in their order, asked at the same time where that can be.
+
+    In the place of a reply that failed stands the exception.
+    """
+
+    requests: tuple[SearchRequest, ...]
+
+
+SearchRequest = EmbedTexts | FindTerms | SearchChunks | SearchElsewhere | RerankChunks

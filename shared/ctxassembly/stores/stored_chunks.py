@@ -26,7 +26,7 @@ from sqlalchemy import (
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.numbered import parsed, told
-from ctxassembly.stores.postgres import json_text
+from ctxassembly.stores.postgres.chunk_table import json_text
 
 _STORED_AT = "ctxassembly_stored_at"
 """The name under which a statement reads `ctid`, the place of a row in the table's file."""
@@ -92,7 +92,7 @@ class StoredChunks:
         return values
 
     def found_by(self) -> Sequence[ColumnElement[Any]]:
-        """Document and place, as the statements of `ctxassembly.stores.postgres` compare them."""
+        """Document and place, as the statements of `ctxassembly.stores.postgres.chunk_table` compare them."""
         names = (self.home(self.keys.document_id), self.home(self.keys.index))
         return [self.table.c[name] if name in self.columns else self.text(name) for name in names]
 

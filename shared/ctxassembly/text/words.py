@@ -24,6 +24,8 @@ _PARTED = _OF_NO_WORD.sub(" ", bytes(range(256)).decode("latin-1")).encode("lati
 """The same as a table for Latin-1, which is several times as fast."""
 _MARKS = "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u2022\xa0"
 """Quotes, dashes, ellipsis, bullet, blank: in no word, and often all that keeps a text from being ASCII."""
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+"""Those of Latin, Greek and Cyrillic letters. What stands on letters of other scripts is more than an accent."""
 _INSIDE = re.compile(r"\w\w")
 _STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
 
@@ -57,6 +59,17 @@ def plain(text: str) -> str:
         for mark in _MARKS:
             text = text.replace(mark, " ")
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+
+
+def unaccented(text: str) -> str:
+    """`plain(text)` without accents.
+
+    >>> unaccented("Eén CAFÉ in Zürich")
+    'een cafe in zurich'
+    """
+    if text.isascii():
+        return text.lower()
+    return _ACCENTS.sub("", unicodedata.normalize("NFKD", plain(text)))
 
 
 def is_spaced(text: str) -> bool:

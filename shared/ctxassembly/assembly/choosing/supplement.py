@@ -14,6 +14,7 @@ from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.mended import mended_score
 from ctxassembly.data.pieces import Part
+from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.errors import InputError
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import shown
@@ -74,6 +75,13 @@ class Supplemented:
 def supplement_for(query: str | None, given: Given) -> str | Supplement | None:
     """`given`, or the answer of that function for `query`. Adapters ask: a function may do I/O, the engine doesn't."""
     return given(query) if callable(given) else given
+
+
+def supplement_of(retrieved: Retrieved) -> Supplement | None:
+    """The facts that came with the hits, a line each, without those that a hit says itself; None if there are none."""
+    said = [found.chunk.text for found in retrieved.found]
+    facts = [fact for fact in retrieved.facts if not any(fact in text for text in said)]
+    return Supplement("\n".join(facts), intent=retrieved.intent) if facts else None
 
 
 def supplemented(

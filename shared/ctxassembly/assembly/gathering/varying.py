@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 Kind = Literal["fixed", "document", "number", "free", "words", "rank", "element", "parent"]
-"""How values of a key may vary:
+"""The ways in which values of a key may vary:
 
 - fixed: not at all
 - document: not at all, except that the document's own id may be missing

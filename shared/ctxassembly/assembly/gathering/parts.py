@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Any
 
 from ctxassembly.assembly.gathering.varying import plain_name
-from ctxassembly.data.chunks import PartName
+from ctxassembly.data.chunks import Origin, PartName
 from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.shown import as_name
 
 _NAMES = re.compile(
     r"""
@@ -49,6 +50,16 @@ def part_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> PartName:
         if type(value) in _PLAIN and type(name) is str and _is_named(name)
     }
     return tuple(sorted(found.items()))
+
+
+def origin_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> Origin | None:
+    """The page or section that the offset of a chunk without an index counts in, and the store's name of its document.
+
+    >>> origin_in({"page": 3, "source": "gastro.pdf"}, MetadataKeys())
+    Origin(part=(('page', 3),), near=None, parent_id=None, child_ids=(), lookup_id=None, shares_index=False)
+    """
+    part, lookup_id = part_in(metadata, keys), keys.read(metadata, "lookup_id")
+    return Origin(part, lookup_id=as_name(lookup_id)) if part or lookup_id is not None else None
 
 
 @lru_cache(maxsize=4096)

@@ -1,6 +1,6 @@
-"""A metadata filter as a test on documents, for stores that can't apply it themselves.
+"""A metadata filter as a test on what has metadata: for stores and indexes that can't apply it themselves.
 
-A filter keeps tenants apart, so all that is unclear excludes. A key that a document lacks passes no comparison, not
+A filter keeps tenants apart, so all that is unclear excludes. A key that is lacking passes no comparison, not
 even `$ne`, as NULL passes none in SQL; two values of types that have no order are neither above nor below each other;
 True is not 1. A filter in an unknown form raises: if it were skipped, everybody's chunks would come in.
 """
@@ -9,51 +9,59 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
-
-from langchain_core.documents import Document
+from typing import Any, Protocol, TypeVar
 
 from ctxassembly.data.keys import look_up
 from ctxassembly.errors import ConfigError
 
-Filter = Callable[[Document], bool] | Mapping[str, Any]
+
+class HasMetadata(Protocol):
+    """A chunk, or a document of a framework."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Objects that a filter looks at."""
+
+
+Tested = TypeVar("Tested", bound=HasMetadata)
 Test = Callable[[Any], bool]
 
-FORMS = "a function Document -> bool, or a mapping of metadata keys to values or operators"
 
-
-def as_predicate(condition: Filter | None) -> Callable[[Document], bool]:
+def as_predicate(condition: Any, kind: str = "Chunk") -> Callable[[Tested], bool]:
     """The test that `condition` stands for: a function is its own; None and an empty mapping let everything pass.
 
     A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
-    $nin $exists), or $and and $or with a list of mappings. All must hold. A document without the key passes none of
-    them but `{"$exists": False}`.
+    $nin $exists), or $and and $or with a list of mappings. All must hold. As in SQL, and since filters keep tenants
+    apart, what lacks the key passes none of them but `{"$exists": False}`. `kind` names in an error what is tested.
 
-    >>> ours = as_predicate({"tenant": "ours", "level": {"$lt": 4}})
-    >>> [ours(Document("", metadata={"tenant": "ours", "level": level})) for level in (3, 4, "3")]
-    [True, False, False]
+    >>> from ctxassembly import Chunk
+    >>> of_a = as_predicate({"tenant": "a", "year": {"$gte": 2020}})
+    >>> of_a(Chunk("1", "d", "", metadata={"tenant": "a", "year": 2024})), of_a(Chunk("2", "d", ""))
+    (True, False)
 
     Raises:
         ConfigError: `condition` has another form. It is never ignored.
     """
     if callable(condition):
-        return condition
-    test = _mapping({} if condition is None else condition)
-    return lambda document: test(document.metadata)
+        passes: Callable[[Tested], bool] = condition
+        return passes
+    forms = f"a function {kind} -> bool, or a mapping of metadata keys to values or operators"
+    test = _mapping({} if condition is None else condition, forms)
+    return lambda tested: test(tested.metadata)
 
 
-def _mapping(condition: Any) -> Test:
+def _mapping(condition: Any, forms: str) -> Test:
     if not isinstance(condition, Mapping):
-        raise ConfigError("filter", FORMS, condition)
-    tests = [_entry(key, value) for key, value in condition.items()]
+        raise ConfigError("filter", forms, condition)
+    tests = [_entry(key, value, forms) for key, value in condition.items()]
     return lambda metadata: all(test(metadata) for test in tests)
 
 
-def _entry(key: Any, value: Any) -> Test:
+def _entry(key: Any, value: Any, forms: str) -> Test:
     if key in ("$and", "$or"):
         if not isinstance(value, (list, tuple)) or not value:
             raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
-        tests = [_mapping(condition) for condition in value]
+        tests = [_mapping(condition, forms) for condition in value]
         every = all if key == "$and" else any
         return lambda metadata: every(test(metadata) for test in tests)
     if not isinstance(key, str) or not key or key.startswith("$"):

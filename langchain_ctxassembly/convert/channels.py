@@ -1,0 +1,44 @@
+"""LangChain retrievers as channels of a retrieval: whoever outgrows one search keeps the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStoreRetriever
+
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly.convert.documents import hit_from
+from langchain_ctxassembly.searches.scored import ScoredRetriever
+
+
+def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
+    """The search of `given`: a function stays as it is, a retriever is asked by `invoke`.
+
+    A vector store's retriever takes the number of chunks and the filter of the call. Any other retriever gives as many
+    as it was set up for, and is refused a filter: it would not apply it.
+
+    Raises:
+        ConfigError: `given` is neither.
+    """
+    if isinstance(given, BaseRetriever):
+        return partial(_searched, channel, given, keys)
+    if not callable(given):
+        raise ConfigError(f"channels[{channel!r}]", "a LangChain retriever or a function", given)
+    return given  # type: ignore[no-any-return]
+
+
+def _searched(
+    channel: str, retriever: BaseRetriever, keys: MetadataKeys, query: str, limit: int, condition: Any
+) -> list[Hit]:
+    options: dict[str, Any] = {}
+    if isinstance(retriever, (VectorStoreRetriever, ScoredRetriever)):
+        options = {"k": limit} if condition is None else {"k": limit, "filter": condition}
+    elif condition is not None:
+        allowed = f"one whose search takes a filter, where a call has one; {type(retriever).__name__} would ignore it"
+        raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
+    return [hit_from(document, keys) for document in retriever.invoke(query, **options)][:limit]

@@ -1,0 +1,48 @@
+"""LlamaIndex retrievers as channels of a retrieval: whoever outgrows one search keeps the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from functools import partial
+from typing import Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.vector_stores.types import MetadataFilters
+
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from llamaindex_ctxassembly.convert.nodes import to_hits
+
+
+def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
+    """The search of `given`: a function stays as it is, a retriever is asked by `retrieve`.
+
+    A vector index' retriever takes the number of chunks and the filters of the call. Any other retriever gives as many
+    as it was set up for, and is refused filters: it would not apply them.
+
+    Raises:
+        ConfigError: `given` is neither.
+    """
+    if isinstance(given, BaseRetriever):
+        return partial(_searched, channel, given, keys)
+    if not callable(given):
+        raise ConfigError(f"channels[{channel!r}]", "a LlamaIndex retriever or a function", given)
+    return given  # type: ignore[no-any-return]
+
+
+def _searched(
+    channel: str, retriever: BaseRetriever, keys: MetadataKeys, query: str, limit: int, filters: Any
+) -> list[Hit]:
+    # A copy: another call may use the retriever at the same time.
+    own = copy(retriever)
+    if hasattr(own, "_similarity_top_k"):
+        own._similarity_top_k = limit  # noqa: SLF001
+    if filters is not None:
+        if not hasattr(own, "_filters"):
+            allowed = f"one whose search takes filters, where a call has some; {type(own).__name__} would ignore them"
+            raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
+        kept = own._filters  # noqa: SLF001
+        own._filters = filters if kept is None else MetadataFilters(filters=[kept, filters])  # noqa: SLF001
+    return [hit for node in own.retrieve(query) for hit in to_hits(node, keys)][:limit]

@@ -1,0 +1,182 @@
+"""Why a chunk is missing: the step at which it was lost, and what stands in its stead.
+
+The trace has the ids after each step. A chunk that not even the search brought is looked for anew with many more
+candidates, which tells its rank; one that isn't there either is looked for without the filter, by its own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.requests import FindTerms, SearchChunks, Together
+from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.data.searched import Channel, Scored, Vocabulary
+from ctxassembly.retrieval.flow import retrieve_flow
+from ctxassembly.retrieval.log import Log
+from ctxassembly.retrieval.question import Question
+from ctxassembly.retrieval.search import Means, ask, begun, search
+from ctxassembly.settings.retrieval import RetrievalConfig
+from ctxassembly.text.words import wording
+
+WIDE = 1_000
+"""Candidates a channel among which a chunk is looked for that the search didn't bring."""
+OF_ITS_WORDS = 20
+"""Chunks among which one is looked for by the words of its text."""
+
+
+EXCLUDED = "the filter excludes it"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """The way of a chunk through a retrieval. It prints as a table of the steps."""
+
+    query: str
+    expect: str
+    chunk_id: str | None
+    """None if no chunk was found that has the id or the text."""
+    lost_at: str | None
+    """The step after which it wasn't there: "index" and "filter" come before the first; None if it is a hit."""
+    reason: str
+    rank: int | None
+    """Its place among the hits, from 0."""
+    ranks: Mapping[str, int | None]
+    """Its place after each step, from 0; None where it wasn't there."""
+    sizes: Mapping[str, int] = field(repr=False)
+    """The number of chunks after each step."""
+    lost_to: tuple[str, ...] = ()
+    """The ids that stand where it would have stood, best first."""
+
+    def __str__(self) -> str:
+        rows = [("step", "place", "of")]
+        rows += [
+            (step, "-" if rank is None else str(rank + 1), str(self.sizes[step])) for step, rank in self.ranks.items()
+        ]
+        widths = [max(len(row[at]) for row in rows) for at in range(3)]
+        table = "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows)
+        stead = f"\nIn its stead: {', '.join(self.lost_to)}" if self.lost_to else ""
+        return f"{self.chunk_id or self.expect}: {self.reason}\n\n{table}{stead}"
+
+
+def explain_flow(
+    question: Question, expect: str, config: RetrievalConfig, means: Means, clock: Callable[[], float]
+) -> Generator[Together, Any, Explained]:
+    """The way of the chunk whose id or part of whose text is `expect`."""
+    retrieved = yield from retrieve_flow(question, config, means, clock)
+    is_it = _test(expect)
+    there = [found.chunk.id for found in retrieved.found if is_it(found.chunk)]
+    if there:
+        return _explained(retrieved, expect, there[0], config, {})
+    known = [id_ for step in retrieved.trace.steps for id_ in step.ids if id_ == expect]
+    ranks: Mapping[Channel, int] = {}
+    if question.meant.strip():
+        scored, ranked = yield from _widely(question, config, means, clock)
+        known += _furthest([one.chunk.id for one in scored if is_it(one.chunk)], retrieved)
+        ranks = {channel: ids.index(known[0]) for channel, ids in ranked.items() if known and known[0] in ids}
+    if known:
+        return _explained(retrieved, expect, known[0], config, ranks)
+    if question.meant.strip() and question.filter is not None:
+        scored, _ = yield from _widely(replace(question, filter=None), config, means, clock)
+        if excluded := [one.chunk.id for one in scored if is_it(one.chunk)]:
+            return _lost(retrieved, expect, excluded[0], "filter", EXCLUDED)
+    if not means.has_index:
+        return _lost(retrieved, expect, None, "index", "no channel has it among its candidates")
+    anywhere, passing = yield from _by_its_words(expect, question, config, clock)
+    here = next((one.chunk.id for one in anywhere if is_it(one.chunk)), None)
+    if here is None:
+        return _lost(retrieved, expect, None, "index", f"no chunk was found with this id or text, {WIDE:,} a channel")
+    if question.filter is not None and not any(is_it(one.chunk) for one in passing):
+        return _lost(retrieved, expect, here, "filter", EXCLUDED)
+    return _lost(retrieved, expect, here, "search", f"not among the best {WIDE:,} of any channel")
+
+
+def _test(expect: str) -> Callable[[Chunk], bool]:
+    sought = wording(expect)
+    return lambda chunk: chunk.id == expect or bool(sought and sought in wording(chunk.text))
+
+
+def _furthest(ids: Sequence[str], retrieved: Retrieved) -> list[str]:
+    """Of several chunks with the text the one that came furthest."""
+    steps = retrieved.trace.steps
+
+    def came(id_: str) -> tuple[int, int]:
+        at = max((place for place, step in enumerate(steps) if id_ in step.ids), default=-1)
+        return -at, steps[at].ids.index(id_) if at >= 0 else 0
+
+    return sorted(ids, key=came)
+
+
+def _widely(
+    question: Question, config: RetrievalConfig, means: Means, clock: Callable[[], float]
+) -> Generator[Together, Any, tuple[list[Scored], Mapping[Channel, Sequence[str]]]]:
+    """The best `WIDE` chunks of each channel, and how it ranks them."""
+    wide = replace(config, candidates=max(WIDE, config.per_channel), min_similarity=None)
+    log, _ = begun(question, means, clock)
+    scored, ranked, _ = yield from search(question, wide, means, log)
+    return scored, ranked
+
+
+def _by_its_words(
+    expect: str, question: Question, config: RetrievalConfig, clock: Callable[[], float]
+) -> Generator[Together, Any, tuple[list[Scored], list[Scored]]]:
+    """The chunks that have most of the words, without the filter and under it."""
+    log = Log(clock)
+    found = yield from ask({"keyword": FindTerms(expect, config.max_terms, 0)}, config, log)
+    vocabulary: Vocabulary | None = found.get("keyword")
+    if vocabulary is None:
+        return [], []
+    anywhere = SearchChunks(OF_ITS_WORDS, None, vocabulary, None)
+    passing = replace(anywhere, filter=question.filter)
+    found = yield from ask({"keyword": anywhere, "rescue": passing}, config, log)
+    return list(found.get("keyword", ())), list(found.get("rescue", ()))
+
+
+def _explained(
+    retrieved: Retrieved, expect: str, id_: str, config: RetrievalConfig, ranks: Mapping[Channel, int]
+) -> Explained:
+    hits = [found.chunk.id for found in retrieved.found]
+    if id_ in hits:
+        place = hits.index(id_)
+        found = retrieved.found[place]
+        how = " and ".join(found.channels)
+        factors = "".join(f", {name} x {factor:g}" for name, factor in found.factors)
+        return _lost(retrieved, expect, id_, None, f"hit {place + 1} of {len(hits)}, by {how}{factors}", place)
+    steps = [step for step in retrieved.trace.steps if step.name != "resolve"]
+    last = max((at for at, step in enumerate(steps) if id_ in step.ids), default=-1)
+    if last < 0:
+        said = ", ".join(f"place {rank + 1:,} by {channel}" for channel, rank in ranks.items())
+        reason = f"{said or 'unranked'}, of {config.per_channel:,} candidates"
+        return _lost(retrieved, expect, id_, "search", reason)
+    if last + 1 == len(steps):
+        evidence = next((note for note in retrieved.trace.notes if note.startswith("evidence")), "")
+        return _lost(retrieved, expect, id_, "evidence", evidence)
+    before, lost_at = steps[last], steps[last + 1].name
+    place = before.ids.index(id_)
+    reason = {
+        "fuse": f"its similarity is below {config.min_similarity}, and its words don't bring it",
+        "limit": f"place {place + 1} after {before.name}, where {config.limit} are kept",
+    }.get(lost_at, f"it made room for {lost_at}")
+    lowered = next((found for found in retrieved.trace.lowered if found.chunk.id == id_), None)
+    if lost_at == "limit" and lowered:
+        reason += "".join(f", {name} x {factor:g}" for name, factor in lowered.factors)
+    return _lost(retrieved, expect, id_, lost_at, reason)
+
+
+def _lost(
+    retrieved: Retrieved, expect: str, id_: str | None, lost_at: str | None, reason: str, rank: int | None = None
+) -> Explained:
+    steps = [step for step in retrieved.trace.steps if step.name != "resolve"]
+    return Explained(
+        query=retrieved.query,
+        expect=expect,
+        chunk_id=id_,
+        lost_at=lost_at,
+        reason=reason,
+        rank=rank,
+        ranks={step.name: step.ids.index(id_) if id_ in step.ids else None for step in steps},
+        sizes={step.name: step.chunks_out for step in steps},
+        lost_to=() if lost_at is None else tuple(found.chunk.id for found in retrieved.found),
+    )

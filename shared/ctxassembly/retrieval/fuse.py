@@ -1,0 +1,157 @@
+"""Fusion: the chunks of all channels as one list, on one scale.
+
+Two ways, and why the first is the default. RRF adds `1 / (k + rank)`: it needs no scores, but it can't tell a sure
+first place from a lucky one. With k = 60 the best hit of one channel alone (.0164) stands behind the 28th of both
+(.0227), so a name that only the words find is lost behind 28 lukewarm agreements. The convex sum uses what the ranks
+throw away: each channel's scores, divided by the channel's best, are added in the proportion of `keyword_weight`.
+
+That works since the index fills in what a channel didn't find: every chunk in the union has its true cosine and its
+true keyword score. A chunk that lacks one all the same, as those of a channel of another make may, gets the lowest
+score of that channel, not 0: it was not looked at, which says little against it. Only a search for words that gave
+fewer hits than it might has looked at all.
+
+A channel's best is only as good as it is. Where no chunk has more than common words of the query, the best of them
+would count as much as a true one: so words are measured by at least what a chunk has that says the rarest of them once.
+
+Evidence among the best 5 / 10 / 20 chunks, words alone, RRF 60 and convex .6: German paragraphs .954 .970 .984,
+.960 .983 .990 and .975 .986 .990; Dutch standards .531 .626 .717, .441 .602 .695 and .533 .638 .721. Of 72 ways tried
+it is one of three that were nowhere below the better channel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.retrieved import Found
+from ctxassembly.data.searched import ONCE, Channel, Scored
+from ctxassembly.settings.retrieval import RetrievalConfig
+
+Ranking = Mapping[Channel, Sequence[str]]
+"""The ids that each channel found, best first."""
+
+
+def rankings(scored: Sequence[Scored], limit: int, min_similarity: float | None) -> dict[Channel, list[str]]:
+    """The best `limit` ids of each channel, best first; ties by id. A keyword score of 0 finds nothing."""
+    by_vector = sorted(
+        (-one.similarity, one.chunk.id)
+        for one in scored
+        if one.similarity is not None and (min_similarity is None or one.similarity >= min_similarity)
+    )
+    by_words = sorted((-one.keyword_score, one.chunk.id) for one in scored if one.keyword_score)
+    found: dict[Channel, list[str]] = {}
+    if any(one.similarity is not None for one in scored):
+        found["vector"] = [id_ for _, id_ in by_vector[:limit]]
+    if any(one.keyword_score is not None for one in scored):
+        found["keyword"] = [id_ for _, id_ in by_words[:limit]]
+    return found
+
+
+def scored_by(channel: Channel, hits: Sequence[Hit]) -> list[Scored]:
+    """Hits of a retriever of another make. Unless all have a score, it comes from their rank, best 1."""
+    given = [hit.score for hit in hits if hit.score is not None and math.isfinite(hit.score)]
+    scores = given if len(given) == len(hits) else [1 / (1 + rank) for rank in range(len(hits))]
+    if channel == "vector":
+        return [Scored(hit.chunk, similarity=score) for hit, score in zip(hits, scores, strict=True)]
+    return [Scored(hit.chunk, keyword_score=score) for hit, score in zip(hits, scores, strict=True)]
+
+
+def merged(lists: Sequence[Sequence[Scored]]) -> list[Scored]:
+    """One entry a chunk, by id, with what any of the lists says of it."""
+    found: dict[str, Scored] = {}
+    for one in (one for some in lists for one in some):
+        known = found.get(one.chunk.id, one)
+        similarity = known.similarity if one.similarity is None else one.similarity
+        keyword_score = known.keyword_score if one.keyword_score is None else one.keyword_score
+        found[one.chunk.id] = Scored(known.chunk, similarity, keyword_score, known.terms or one.terms)
+    return list(found.values())
+
+
+def fuse(
+    scored: Sequence[Scored],
+    ranked: Ranking,
+    config: RetrievalConfig,
+    weights: Mapping[str, float] = MappingProxyType({}),
+) -> list[Found]:
+    """The chunks that any channel in `ranked` found, best first, the best with a score of 1. Ties by id.
+
+    `weights` are those of the query's words, if they were searched by our own index.
+    """
+    ranks: dict[str, dict[Channel, int]] = {}
+    for channel, ids in ranked.items():
+        for rank, id_ in enumerate(ids):
+            ranks.setdefault(id_, {})[channel] = rank
+    standing = [one for one in scored if one.chunk.id in ranks]
+    shares = _shares(ranked, config)
+    if config.fusion == "rrf":
+        raw = {
+            id_: sum(shares[channel] / (config.rrf_k + rank) for channel, rank in by.items())
+            for id_, by in ranks.items()
+        }
+    else:
+        raw = _convex(standing, shares, ONCE * max(weights.values(), default=0.0), config.per_channel)
+    best = max(raw.values(), default=0.0) or 1.0
+    found = [
+        Found(
+            chunk=one.chunk,
+            score=raw[one.chunk.id] / best,
+            channels=tuple(ranks[one.chunk.id]),
+            similarity=one.similarity,
+            keyword_score=one.keyword_score,
+            terms=one.terms,
+            fused_score=raw[one.chunk.id] / best,
+            ranks=ranks[one.chunk.id],
+        )
+        for one in standing
+    ]
+    return in_order(found)
+
+
+def in_order(found: Sequence[Found]) -> list[Found]:
+    """By score, best first; ties by id, so that the same input gives the same order."""
+    return sorted(found, key=lambda one: (-one.score, one.chunk.id))
+
+
+def multiplied(found: Found, name: str, factor: float) -> Found:
+    """`found` with its score times `factor`, which the trace calls `name`."""
+    return replace(found, score=found.score * factor, factors=(*found.factors, (name, factor)))
+
+
+def is_switch(ranked: Ranking, config: RetrievalConfig) -> bool:
+    """True if the channels' weights put all chunks of one before those of the other, as RRF does from some ratio on."""
+    longest = max(map(len, ranked.values()), default=0)
+    shares = sorted(_shares(ranked, config).values())
+    if config.fusion != "rrf" or len(shares) < 2 or shares[0] <= 0:
+        return False
+    return shares[-1] / shares[0] > (config.rrf_k + longest - 1) / config.rrf_k
+
+
+def _shares(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
+    """The part of each channel that found something. One alone needs no weight, and may have been given none."""
+    found = [channel for channel, ids in ranked.items() if ids]
+    if len(found) < 2:
+        return dict.fromkeys(found, 1.0)
+    return {channel: config.keyword_weight if channel == "keyword" else 1 - config.keyword_weight for channel in found}
+
+
+def _convex(scored: Sequence[Scored], shares: Mapping[Channel, float], least: float, full: int) -> dict[str, float]:
+    """The sum of a chunk's normalised scores.
+
+    The best of words counts as at least `least`, and what isn't among less than `full` hits by words has none of them.
+    """
+    sums = dict.fromkeys((one.chunk.id for one in scored), 0.0)
+    for channel, share in shares.items():
+        scores = {one.chunk.id: one.keyword_score if channel == "keyword" else one.similarity for one in scored}
+        known = [score for score in scores.values() if score is not None]
+        lowest, best = min(known), max(known)
+        if channel == "keyword":
+            best = max(best, least)
+            lowest = lowest if len(known) >= full else 0.0
+        for id_, score in scores.items():
+            # A cosine may be below 0, for all of them: then the best is not a measure, and the distance from it is.
+            value = lowest if score is None else score
+            sums[id_] += share * (value / best if best > 0 else 1 + value - best)
+    return sums

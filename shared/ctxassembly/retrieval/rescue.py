@@ -1,0 +1,101 @@
+"""Rescue: a chunk for each specific word of the question that no hit has.
+
+A specific word is a rare one. Long words are not: "behandelt" has nine letters and brought a chunk on wound care to the
+first label. Measured on Dutch standards and German paragraphs, evidence among the best 20 changes by +.005 / .000
+where only words that no chunk has are rescued, +.006 / +.002 up to one chunk, -.002 / +.005 up to five, and by -.006 on
+the Dutch ones up to 5 % of the chunks: a common word that no hit has is one that the answer doesn't need. Nor is a
+function word specific, which in a small index may be rare: "waar" brought a chunk that says "bewaar".
+
+A word that the index has is searched as it is; one that it hasn't by the words that it is part of, or nearly equals.
+Affinity holds here, too: a chunk whose category doesn't go with the intent isn't brought in by a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.retrieved import Found
+from ctxassembly.data.searched import Scored, Term, Vocabulary
+from ctxassembly.settings.retrieval import RetrievalConfig
+from ctxassembly.text.words import unaccented, words
+from ctxassembly.wording.function_words import function_words
+
+PUBLISHED_SCORE = 0.85
+WITHIN = 4
+"""Letters of the shortest word that counts as there where it is a part of another: "ms" is part of "systems"."""
+
+
+class Wanted(NamedTuple):
+    """A word of the question that no hit has, and the words of the index to search for, best first."""
+
+    word: str
+    forms: tuple[Term, ...]
+
+
+def wanted(query: str, hits: Sequence[Chunk], vocabulary: Vocabulary, config: RetrievalConfig) -> list[Wanted]:
+    """The specific words of `query` that no hit has in its text or metadata, rarest first, at most `rescue_terms`.
+
+    Where the index keeps stems, a word is the one that begins with it.
+    """
+    asked = words(unaccented(query))
+    idle = function_words(words(query))
+    texts = [_all_text(chunk) for chunk in hits]
+    found: list[Wanted] = []
+    for term in sorted(vocabulary.terms, key=lambda term: term.chunks):
+        forms = (term,) if term.chunks else tuple(Term(near, 1) for near in term.near)
+        specific = term.chunks <= config.rescue_max_chunks or (
+            config.rescue_min_letters is not None and len(term.text) >= config.rescue_min_letters
+        )
+        if not (
+            forms
+            and specific
+            and term.text not in idle
+            and any(word.startswith(unaccented(term.text)) for word in asked)
+        ):
+            continue
+        if not any(_has(text, word) for text in texts for word in (term.text, *(form.text for form in forms))):
+            found.append(Wanted(term.text, forms))
+    return found[: config.rescue_terms]
+
+
+def rescued(
+    terms: Sequence[Wanted], scored: Sequence[Scored], factor_of: Callable[[Chunk], float] = lambda _: 1.0
+) -> list[Found]:
+    """The best chunk for each of `terms`; fewer where a chunk serves two, or none has the word.
+
+    `factor_of` is the affinity of a chunk. One below 1 keeps it out.
+    """
+    ranked = sorted(
+        (one for one in scored if factor_of(one.chunk) >= 1.0),
+        key=lambda one: (-(one.keyword_score or 0.0) * factor_of(one.chunk), one.chunk.id),
+    )
+    brought: dict[str, Found] = {}
+    for term in terms:
+        best = next((one for form in term.forms for one in ranked if form.text in one.terms), None)
+        if best is None:
+            continue
+        known = brought.get(best.chunk.id)
+        brought[best.chunk.id] = Found(
+            chunk=best.chunk,
+            score=0.0,  # its place decides
+            channels=("rescue",),
+            keyword_score=best.keyword_score,
+            terms=best.terms,
+            because_of=(*(known.because_of if known else ()), term.word),
+            published_score=PUBLISHED_SCORE,
+        )
+    return list(brought.values())
+
+
+def _all_text(chunk: Chunk) -> str:
+    """The words of the chunk's text and of all texts of its metadata (title, questions, summary), as they compare."""
+    values = (value for value in chunk.metadata.values() if isinstance(value, (str, list, tuple)))
+    return f" {' '.join(words(unaccented(' '.join((chunk.text, *map(str, values))))))} "
+
+
+def _has(text: str, word: str) -> bool:
+    """True if `text` has `word`, as a part of another one, too, as "kinderepilepsie" has "epilepsie"."""
+    sought = " ".join(words(unaccented(word)))
+    return (sought if len(sought) >= WITHIN else f" {sought} ") in text

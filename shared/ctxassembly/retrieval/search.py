@@ -1,0 +1,166 @@
+"""Searching: whom to ask for what, and what a failure means.
+
+A channel that fails is done without, and the trace says so, as long as another one answers. The index is asked for both
+of its channels at once; where that fails, it is asked for each alone, so that one doesn't take the other along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ctxassembly.data.requests import EmbedTexts, FindTerms, SearchChunks, SearchElsewhere, SearchRequest, Together
+from ctxassembly.data.searched import Channel, Scored, Vocabulary
+from ctxassembly.errors import ConfigError, SearchError
+from ctxassembly.retrieval.boost import Classifier
+from ctxassembly.retrieval.fuse import fuse, merged, rankings, scored_by
+from ctxassembly.retrieval.log import Log
+from ctxassembly.retrieval.question import Question
+from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
+from ctxassembly.settings.retrieval import RetrievalConfig, Strategy
+from ctxassembly.shown import failure
+
+NEAR_WORDS = 4
+"""Words of the index looked up for a word that no chunk has."""
+CHANNELS: Mapping[Strategy, frozenset[Channel]] = {
+    "hybrid": frozenset({"vector", "keyword"}),
+    "vector": frozenset({"vector"}),
+    "keyword": frozenset({"keyword"}),
+    "graph": frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """The services that can be asked, and what is known of the field."""
+
+    has_index: bool = True
+    elsewhere: frozenset[Channel] = frozenset()
+    """The channels that a retriever of another make serves."""
+    can_embed: bool = False
+    rerankers: int = 0
+    """The number of rerankers; where one fails, the next is asked."""
+    taxonomy: Taxonomy | None = None
+    category_of: Classifier | None = None
+    """None reads `category_key`."""
+
+
+def check(config: RetrievalConfig, means: Means) -> None:
+    """Nothing, if everybody is there whom `config` needs.
+
+    Raises:
+        ConfigError: `strategy` needs an index, embeddings or a taxonomy that isn't there.
+    """
+    here = CHANNELS[config.strategy] - means.elsewhere
+    if here and not means.has_index:
+        raise ConfigError("index", f"given, or a retriever of your own as channel {' and '.join(sorted(here))}", None)
+    if "vector" in here and not means.can_embed:
+        raise ConfigError("embed", f"given where strategy is {config.strategy!r} ('keyword' needs none)", None)
+    if config.strategy == "graph" and means.taxonomy is None:
+        raise ConfigError("taxonomy", "given where strategy is 'graph'", None)
+
+
+def begun(question: Question, means: Means, clock: Callable[[], float]) -> tuple[Log, Resolution]:
+    """The log of a retrieval with the query of each channel, and what the question means by the taxonomy."""
+    log = Log(clock)
+    resolved, own = _resolve(question, means.taxonomy)
+    log.names = resolved.names
+    log.queries = _queries(question, resolved, own)
+    log.step("resolve", 0, ())
+    return log, resolved
+
+
+def search(
+    question: Question, config: RetrievalConfig, means: Means, log: Log
+) -> Generator[Together, Any, tuple[list[Scored], dict[Channel, list[str]], Vocabulary | None]]:
+    """The union of what the channels find, the ids that each of them ranks, and the words searched."""
+    channels = CHANNELS[config.strategy]
+    here = channels - means.elsewhere
+    prepare: dict[Channel, SearchRequest] = {}
+    if "vector" in here:
+        prepare["vector"] = EmbedTexts((config.query_prefix + log.queries["vector"],))
+    if "keyword" in here:
+        prepare["keyword"] = FindTerms(log.queries["keyword"], config.max_terms, NEAR_WORDS)
+    ready = yield from ask(prepare, config, log)
+    vector = ready["vector"][0] if "vector" in ready else None
+    vocabulary: Vocabulary | None = ready.get("keyword")
+    log.terms = vocabulary.weights if vocabulary else {}
+
+    requests: dict[Channel, SearchRequest] = {
+        channel: SearchElsewhere(channel, log.queries[channel], config.per_channel, question.filter)
+        for channel in sorted(channels & means.elsewhere)
+    }
+    if ready:
+        # One request for both channels of the index, so that each chunk that either finds gets both scores.
+        requests["vector" if vector is not None else "keyword"] = SearchChunks(
+            config.per_channel, vector, vocabulary, question.filter
+        )
+    answers = yield from ask(requests, config, log)
+    if channels and not answers:
+        raise SearchError(f"no channel answered: {'; '.join(map(failure, log.failures))}") from log.failures[0]
+    scored = merged([_read(requests.get(channel), answer) for channel, answer in answers.items()])
+    every = rankings(scored, config.per_channel, None)
+    log.step("search", 0, fuse(scored, every, config, log.terms))
+    ranked = every if config.min_similarity is None else rankings(scored, config.per_channel, config.min_similarity)
+    return scored, ranked, vocabulary
+
+
+def ask(
+    requests: Mapping[Channel, SearchRequest], config: RetrievalConfig, log: Log
+) -> Generator[Together, Any, dict[Channel, Any]]:
+    """The replies that came, by channel. A failure is noted, or raised if the caller wants that."""
+    if not requests:
+        return {}
+    log.round_trips += sum(not isinstance(request, EmbedTexts) for request in requests.values())
+    answers = yield Together(tuple(requests.values()))
+    replies: dict[Channel, Any] = {}
+    apart: dict[Channel, SearchRequest] = {}
+    for (channel, request), answer in zip(requests.items(), answers, strict=True):
+        if not isinstance(answer, Exception):
+            replies[channel] = answer
+        elif isinstance(answer, ConfigError):
+            raise answer  # such as a filter that can't be read: going on without the channel would hide it
+        elif config.on_search_error == "raise":
+            raise SearchError(f"the {channel} channel failed: {failure(answer)}") from answer
+        elif isinstance(request, SearchChunks) and _is_of_both(request) and not isinstance(answer, TimeoutError):
+            apart = {"vector": replace(request, vocabulary=None), "keyword": replace(request, vector=None)}
+        else:
+            log.failures.append(answer)
+            name = "vector and keyword" if _is_of_both(request) else channel
+            log.notes.append(f"{name}: failed ({failure(answer)}), done without")
+    if apart:
+        # Both were asked at once, and one of them is to blame, as where the vectors are those of another model.
+        replies |= yield from ask(apart, config, log)
+    return replies
+
+
+def _resolve(question: Question, taxonomy: Taxonomy | None) -> tuple[Resolution, Resolution]:
+    """The question's meaning, and that of the user's own words."""
+    if taxonomy is None:
+        return UNRESOLVED, UNRESOLVED
+    resolved = taxonomy.resolve(question.meant, question.filter)
+    return resolved, resolved if question.rewritten is None else taxonomy.resolve(question.text, question.filter)
+
+
+def _queries(question: Question, resolved: Resolution, own: Resolution) -> dict[Channel, str]:
+    """The query of each channel.
+
+    Vectors, and assembly, take the question as it is meant, and the names that it resolves to. Words take the same, the
+    user's own, and the names of those. Rescue looks for the words of the question alone: nobody asked for the names.
+    """
+    texts = dict.fromkeys((question.meant, question.text))
+    return {
+        "vector": " ".join((question.meant, *resolved.names)),
+        "keyword": " ".join((*texts, *dict.fromkeys((*resolved.names, *own.names)))),
+        "rescue": " ".join(texts),
+    }
+
+
+def _read(request: SearchRequest | None, answer: Any) -> list[Scored]:
+    return scored_by(request.channel, answer) if isinstance(request, SearchElsewhere) else list(answer)
+
+
+def _is_of_both(request: SearchRequest) -> bool:
+    """True of a search of the index by vectors and words."""
+    return isinstance(request, SearchChunks) and request.vector is not None and request.vocabulary is not None

@@ -1,0 +1,272 @@
+"""A taxonomy: the names of a field, what people say for them, and how they are related.
+
+A patient asks for the "huidarts", the documents say "Dermatologie". Names that the words of a question stand for are
+appended to it, so that vectors and words find both; the user's own words stay.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import Formatter
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.conditions import as_predicate
+from ctxassembly.errors import ConfigError
+from ctxassembly.text.words import unaccented, words
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A thing with a name: a department, a condition, a doctor."""
+
+    id: str
+    type: str
+    name: str
+    aliases: tuple[str, ...] = ()
+    """Other words for it: synonyms, abbreviations, plurals. Case and accents don't count."""
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Values for filters and for templates of facts. Under a filter a node without any is in no list."""
+
+    def __post_init__(self) -> None:
+        for name in ("id", "type", "name"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+                raise ConfigError(f"node.{name}", "a non-empty string", getattr(self, name))
+        if isinstance(self.aliases, str) or not all(isinstance(alias, str) for alias in self.aliases):
+            raise ConfigError("node.aliases", "a sequence of strings", self.aliases)
+        object.__setattr__(self, "aliases", tuple(self.aliases))
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A typed relation: a department HANDLES a condition, a doctor WORKS_IN a department."""
+
+    source_id: str
+    type: str
+    target_id: str
+
+
+class Resolution(NamedTuple):
+    """The meaning of a query by a taxonomy."""
+
+    nodes: tuple[Node, ...]
+    """Those that the query names, in its order, each once."""
+    names: tuple[str, ...]
+    """To be appended to the query: of the nodes and of what they lead to, without those that it has already."""
+    words: Mapping[str, str]
+    """For each node's id the words of the query that stand for it."""
+
+
+UNRESOLVED = Resolution((), (), MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class ListRule:
+    """When the full list of what belongs to an entity is injected: intent, phrase and entity have to come together."""
+
+    intents: tuple[str, ...] = ("list",)
+    """The labels of your own classifier that mean a list."""
+    phrases: tuple[str, ...] = (
+        r"\ball\b|\bwhich\b|\bevery\b|\blist\b",
+        r"\balle\b|\bwelke\b|\b(?:lijst|overzicht)\b",
+        r"\balle[nr]?\b|\bwelche[nr]?\b|\bliste\b",
+        r"\btou(?:s|tes)\b|\bquel(?:le)?s\b|\bliste\b",
+        r"\btod[oa]s\b|\bque\b|\bcuales\b|\blista\b",
+    )
+    """Regular expressions, of which one has to be found in the question. Both are compared in small letters without
+    accents. The default has English, Dutch, German, French and Spanish ones."""
+    types: tuple[str, ...] = ()
+    """The types of nodes in a list where the question names no type; empty means all that is related."""
+
+    def __post_init__(self) -> None:
+        for name in ("intents", "phrases", "types"):
+            value = getattr(self, name)
+            if not isinstance(value, tuple) or not all(isinstance(alias, str) for alias in value):
+                raise ConfigError(f"lists.{name}", "a tuple of strings", value)
+        for phrase in self.phrases:
+            try:
+                re.compile(phrase)
+            except re.error as error:
+                raise ConfigError("lists.phrases", f"made of regular expressions ({error})", phrase) from error
+
+
+class Taxonomy:
+    """Nodes and relations, ready for looking up the words of a query.
+
+    >>> skin = Node("derm", "department", "Dermatologie", ("huidarts", "dermatoloog"))
+    >>> heart = Node("card", "department", "Cardiologie", ("hartspecialist",))
+    >>> failure = Node("hf", "condition", "Hartfalen")
+    >>> taxonomy = Taxonomy([skin, heart, failure], [Relation("card", "HANDLES", "hf")])
+    >>> taxonomy.resolve("Heeft de Huidarts spreekuur?").names, taxonomy.resolve("hartfalen").names
+    (('Dermatologie',), ('Cardiologie',))
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        relations: Iterable[Relation] = (),
+        *,
+        name: str = "taxonomy",
+        leads_by: Sequence[str] = ("HANDLES",),
+        type_words: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        lists: ListRule = ListRule(),
+        facts: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """A taxonomy of `nodes` and `relations`.
+
+        Args:
+            nodes: with an id each of its own.
+            relations: between nodes.
+            name: what lists and entities are cited as.
+            leads_by: types of relations whose target stands for its source, too: who asks for a condition is led to
+                the department that handles it.
+            type_words: for each type of node the words that ask for it, `{"doctor": ("doctors", "who")}`. With an
+                entity in the same question its related nodes of that type are found.
+            lists: when a full list is injected.
+            facts: for each type of node a template, `"Dr. {name} works in {department}."`. It names `name`, types of
+                related nodes, and keys of the node's metadata; where one is missing, there is no fact.
+
+        Raises:
+            ConfigError: an id comes twice, or a relation has an id that no node has.
+        """
+        self.nodes: dict[str, Node] = {}
+        for node in nodes:
+            if node.id in self.nodes:
+                raise ConfigError("nodes", "nodes with an id each of its own", node.id)
+            self.nodes[node.id] = node
+        self.name, self.leads_by, self.lists, self.facts = name, frozenset(leads_by), lists, dict(facts)
+        for template in self.facts.values():
+            _check_template(template)
+        self.type_words = {kind: frozenset(map(_words_of, said)) for kind, said in type_words.items()}
+        self._related = _linked(self.nodes, relations)
+        self._said = _phrases(self.nodes.values())
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any], **settings: Any) -> Taxonomy:
+        """A taxonomy of plain data: nodes of id, type, name, aliases, metadata; relations of source, type, target.
+
+        >>> node = {"id": "ecg", "type": "test", "name": "ECG", "aliases": ["hartfilmpje"]}
+        >>> Taxonomy.from_dict({"nodes": [node]}).resolve("Doet een hartfilmpje pijn?").names
+        ('ECG',)
+
+        Raises:
+            ConfigError: something is missing or of another kind.
+        """
+        try:
+            nodes = [Node(**{**entry, "aliases": tuple(entry.get("aliases", ()))}) for entry in given["nodes"]]
+            relations = [
+                Relation(relation["source"], relation["type"], relation["target"])
+                for relation in given.get("relations", ())
+            ]
+        except (AttributeError, KeyError, TypeError) as error:
+            form = "a mapping with nodes of id, type, name (aliases, metadata) and relations of source, type, target"
+            raise ConfigError("taxonomy", f"{form} ({type(error).__name__}: {error})", given) from error
+        return cls(nodes, relations, **settings)
+
+    @classmethod
+    def from_file(cls, path: str | Path, **settings: Any) -> Taxonomy:
+        """The same out of a JSON file."""
+        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")), **settings)
+
+    def related(self, node: Node) -> list[tuple[Relation, Node]]:
+        """The relations of a node, and the nodes at their other ends."""
+        return self._related.get(node.id, [])
+
+    def led_to(self, node: Node) -> list[Node]:
+        """The nodes that a node stands for, too."""
+        return [
+            other
+            for relation, other in self.related(node)
+            if relation.type in self.leads_by and relation.target_id == node.id
+        ]
+
+    def resolve(self, query: str, filter: Any = None) -> Resolution:
+        """The meaning of the words of `query`: whole words, the longest phrases first, case and accents aside.
+
+        Nodes whose metadata don't pass `filter` aren't there. Those without metadata are: their names are no secret.
+        """
+        asked = _words_of(query)
+        passes = node_test(filter) or (lambda _: False)
+
+        def is_there(node: Node) -> bool:
+            return not node.metadata or passes(node)
+
+        found: dict[str, Node] = {}
+        heard: dict[str, str] = {}
+        at = 0
+        while at < len(asked):
+            nodes, length = self._at(asked, at)
+            for node in nodes:
+                if is_there(node):
+                    found.setdefault(node.id, node)
+                    heard.setdefault(node.id, " ".join(asked[at : at + length]))
+            at += length
+        named = {node.id: node for own in found.values() for node in (own, *self.led_to(own)) if is_there(node)}
+        text = f" {' '.join(asked)} "
+        names = dict.fromkeys(node.name for node in named.values() if f" {' '.join(_words_of(node.name))} " not in text)
+        return Resolution(tuple(found.values()), tuple(names), heard)
+
+    def _at(self, asked: Words, at: int) -> tuple[list[Node], int]:
+        """The nodes that the words from `at` on stand for, and how many words these are, 1 if they mean nothing."""
+        for phrase, nodes in self._said.get(asked[at], {}).items():
+            if asked[at : at + len(phrase)] == phrase:
+                return nodes, len(phrase)
+        return [], 1
+
+
+def _check_template(template: Any) -> None:
+    try:
+        names = [name for _, name, _, _ in Formatter().parse(template) if name is not None]
+    except (TypeError, ValueError):
+        names = [""]
+    if not all(name.isidentifier() for name in names):
+        raise ConfigError("facts", "templates with names in braces", template)
+
+
+def is_narrowing(condition: Any) -> bool:
+    """True of a filter that excludes anything: None and an empty mapping exclude nothing."""
+    return condition is not None and not (isinstance(condition, Mapping) and not condition)
+
+
+def node_test(condition: Any) -> Callable[[Node], bool] | None:
+    """The test of a filter on nodes, which one without metadata never passes; None if it can't be tested here."""
+    if not is_narrowing(condition):
+        return lambda _: True
+    try:
+        passes: Callable[[Chunk], bool] = as_predicate(condition)
+    except ConfigError:  # of a database's own dialect
+        return None
+    return lambda node: bool(node.metadata) and passes(Chunk(node.id, node.id, node.name, metadata=node.metadata))
+
+
+def _linked(nodes: Mapping[str, Node], relations: Iterable[Relation]) -> dict[str, list[tuple[Relation, Node]]]:
+    """For each node's id its relations, and the nodes at their other ends."""
+    related: dict[str, list[tuple[Relation, Node]]] = defaultdict(list)
+    for relation in relations:
+        for own, other in ((relation.source_id, relation.target_id), (relation.target_id, relation.source_id)):
+            if other not in nodes:
+                raise ConfigError("relations", "relations between the ids of nodes", other)
+            related[own].append((relation, nodes[other]))
+    return related
+
+
+def _phrases(nodes: Iterable[Node]) -> dict[str, dict[Words, list[Node]]]:
+    """The names and aliases of nodes, by their first word; the longest first."""
+    said: dict[str, dict[Words, list[Node]]] = defaultdict(dict)
+    for node in nodes:
+        for phrase in dict.fromkeys(map(_words_of, (node.name, *node.aliases))):
+            if phrase:
+                said[phrase[0]].setdefault(phrase, []).append(node)
+    return {first: dict(sorted(some.items(), key=lambda entry: -len(entry[0]))) for first, some in said.items()}
+
+
+def _words_of(text: str) -> Words:
+    return tuple(words(unaccented(text)))

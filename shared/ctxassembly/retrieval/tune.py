@@ -1,0 +1,114 @@
+"""The weight of words against vectors, fitted on questions whose chunks are known.
+
+Each question is searched once; fusion is arithmetic, so that all weights are tried on the same candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ctxassembly.data.requests import Together
+from ctxassembly.data.retrieved import Found
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.retrieval.fuse import fuse
+from ctxassembly.retrieval.question import Question
+from ctxassembly.retrieval.search import Means, begun, check, search
+from ctxassembly.settings.retrieval import RetrievalConfig
+from ctxassembly.shown import shown
+from ctxassembly.text.words import wording
+
+WEIGHTS = tuple(round(step / 20, 2) for step in range(21))
+"""The weights tried: 0 to 1 in steps of .05."""
+
+Labelled = Mapping[str, str | Sequence[str]] | Sequence[tuple[str | Question, str | Sequence[str]]]
+"""Questions, each with the id of the chunk that answers it or a part of its text, or with several of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A weight, and what it finds."""
+
+    keyword_weight: float
+    recall: float
+    """The share of the expected chunks among the best `limit`, 0 to 1, as a mean over the questions."""
+    reciprocal_rank: float
+    """The mean of 1 / place of the first expected chunk, 0 where none is among the candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The config with the weight that finds most, and all that were tried. It prints as a table."""
+
+    config: RetrievalConfig
+    tried: tuple[Tried, ...]
+    questions: int
+
+    def __str__(self) -> str:
+        rows = []
+        for one in self.tried:
+            star = "  *" if one.keyword_weight == self.config.keyword_weight else ""
+            rows.append(f"{one.keyword_weight:14.2f}  {one.recall:9.3f}  {one.reciprocal_rank:15.3f}{star}")
+        head = f"keyword_weight  recall@{self.config.limit:<2}  reciprocal rank"
+        return "\n".join((f"{self.questions} questions", head, *rows))
+
+
+def tune_flow(
+    labelled: Labelled, config: RetrievalConfig, means: Means, clock: Callable[[], float]
+) -> Generator[Together, Any, Tuned]:
+    """The best weight: by recall, then by reciprocal rank, then the nearest to the one that `config` has.
+
+    Raises:
+        ConfigError: the strategy isn't "hybrid", so that nothing is weighed.
+        InputError: a question has nothing that is expected.
+    """
+    if config.strategy != "hybrid":
+        raise ConfigError("strategy", "'hybrid' to have a weight", config.strategy)
+    check(config, means)
+    strict = replace(config, on_search_error="raise")
+    pairs = _pairs(labelled)
+    weights = sorted({*WEIGHTS, config.keyword_weight})
+    sums = {weight: [0.0, 0.0] for weight in weights}
+    for question, expected in pairs:
+        log, _ = begun(question, means, clock)
+        scored, ranked, _ = yield from search(question, strict, means, log)
+        for weight in weights:
+            found = fuse(scored, ranked, replace(config, keyword_weight=weight), log.terms)
+            places = [_place(found, expectation) for expectation in expected]
+            there = [place for place in places if place is not None]
+            sums[weight][0] += sum(place < config.limit for place in there) / len(expected)
+            sums[weight][1] += 1 / (1 + min(there)) if there else 0.0
+    tried = tuple(Tried(weight, *(total / len(pairs) for total in sums[weight])) for weight in weights)
+    best = max(
+        tried,
+        key=lambda one: (
+            round(one.recall, 9),
+            round(one.reciprocal_rank, 9),
+            -abs(one.keyword_weight - config.keyword_weight),
+        ),
+    )
+    return Tuned(replace(config, keyword_weight=best.keyword_weight), tried, len(pairs))
+
+
+def _pairs(labelled: Any) -> list[tuple[Question, list[str]]]:
+    given = list(labelled.items()) if isinstance(labelled, Mapping) else list(labelled)
+    pairs = []
+    for pair in given:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise InputError(f"labelled must have pairs of a question and what answers it, got {shown(pair)}")
+        query, expected = pair
+        wanted = [expected] if isinstance(expected, str) else list(expected)
+        if not wanted or not all(isinstance(entry, str) and entry.strip() for entry in wanted):
+            raise InputError(f"labelled must name the chunks of each question by ids or texts, got {shown(expected)}")
+        pairs.append((query if isinstance(query, Question) else Question(query), wanted))
+    if not pairs:
+        raise InputError("labelled must have a question at least, got none")
+    return pairs
+
+
+def _place(found: Sequence[Found], expected: str) -> int | None:
+    """The place of the first chunk with this id or text."""
+    sought = wording(expected)
+    hits = (at for at, one in enumerate(found) if one.chunk.id == expected or sought in wording(one.chunk.text))
+    return next(hits, None)

@@ -1,0 +1,207 @@
+"""The settings of retrieval. A wrong value is an error at construction that names parameter, range and value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from ctxassembly.data.checks import MOST, check_int
+from ctxassembly.data.conditions import as_predicate
+from ctxassembly.errors import ConfigError
+
+Strategy = Literal["hybrid", "vector", "keyword", "graph"]
+Fusion = Literal["convex", "rrf"]
+Rescue = Literal["last", "first", "off"]
+OnSearchError = Literal["degrade", "raise"]
+
+PUBLISHED_CATEGORIES = ("practical", "appointments", "general", "legal_admin", "clinical_info", "regulatory")
+"""The categories of content of the published affinity step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """A factor for chunks whose metadata agree with the query or the conversation.
+
+    >>> Boost("category", 1.2, {"category": "practical"})
+    Boost(name='category', factor=1.2, where={'category': 'practical'})
+    """
+
+    name: str
+    """Its name in the trace."""
+    factor: float
+    """Above 0; 1.2 is +20 %."""
+    where: Mapping[str, Any] = field(hash=False)
+    """Metadata keys (dotted paths too), each with the value to have, a collection of values to have one of, or
+    operators as in a filter, `{"updated": {"$gte": "2026-01-01"}}`. "id" and "document_id" are the chunk's own."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ConfigError("boost.name", "a non-empty string", self.name)
+        check_number("boost.factor", self.factor, above=0)
+        if not isinstance(self.where, Mapping) or not self.where:
+            raise ConfigError("boost.where", "a non-empty mapping of metadata keys to values", self.where)
+        for key, wanted in self.where.items():
+            if isinstance(wanted, Mapping):
+                as_predicate({key: wanted})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalConfig:
+    """The settings of a retrieval. The defaults are what is measured best; see `published` for the others.
+
+    What is searched:
+
+    strategy: "hybrid" searches vectors, words and the taxonomy; "vector", "keyword" and "graph" one of them alone.
+    limit: the number of hits, from 1. Published is 7, with nothing chosen after it. Assembly chooses, and finds most
+        with 20.
+    candidates: how many chunks each channel gives to fusion, at least `limit`. None gives 4 x `limit`.
+    min_similarity: vector hits with a lower cosine are left out, -1 to 1; None keeps all. The published .40 costs up to
+        .23 of the evidence with a small embedder.
+    query_prefix: text before the query where it is embedded, as some models want it.
+    max_terms: the most words of a query that are searched, the rarest ones, 1 to 200.
+    on_search_error: "degrade" goes on without a channel that failed, and says so in the trace; all failing is an error.
+        "raise" raises at the first.
+    timeout_seconds: the time for each request to the channels, above 0. A channel that is late counts as failed.
+
+    How the channels become one list:
+
+    fusion: "convex" adds normalised scores: each divided by the best of its channel, the keyword score times
+        `keyword_weight`, the similarity times the rest. "rrf" adds 1 / (rrf_k + rank), ranks from 0, in the same
+        proportion; the trace says where that puts all chunks of one channel before those of the other.
+    keyword_weight: the part of the words, 0 to 1. `tune` fits it on questions of your own. Published: .5.
+    rrf_k: from 1 on. 60 is published. The larger, the more two lukewarm agreements outweigh one best hit.
+
+    What changes the order after that:
+
+    boosts: factors for chunks with certain metadata, multiplied.
+    affinity: for each intent a factor for each category of content. What it doesn't name has factor 1.
+    category_key: the metadata key that has a chunk's category of content.
+
+    What is brought in besides:
+
+    rescue: specific words of the query that no hit has bring a chunk each, in the "last" places, or "first". "off"
+        brings none.
+    rescue_terms: the most words so served.
+    rescue_max_chunks: a word is specific if at most so many chunks have it. At 5 % of all chunks recall falls.
+    rescue_min_letters: a word is specific, too, from so many letters on; None looks at rareness alone. Published: 6.
+    min_evidence: hits are given only if one chunk's similarity and share of the query's words add up to so much, 0 to
+        2; None always gives some. With a small embedder 95 % of the questions that a corpus answers had at least .63
+        to .90, and 95 % of those of another field and language at most .48. Where words or vectors alone are searched
+        the sum is at most 1; after a failure nothing is judged.
+    """
+
+    strategy: Strategy = "hybrid"
+    limit: int = 20
+    candidates: int | None = None
+    min_similarity: float | None = None
+    query_prefix: str = ""
+    max_terms: int = 32
+    on_search_error: OnSearchError = "degrade"
+    timeout_seconds: float = 10.0
+    fusion: Fusion = "convex"
+    keyword_weight: float = 0.6
+    rrf_k: float = 60.0
+    boosts: tuple[Boost, ...] = ()
+    affinity: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
+    category_key: str = "category"
+    rescue: Rescue = "last"
+    rescue_terms: int = 2
+    rescue_max_chunks: int = 1
+    rescue_min_letters: int | None = None
+    min_evidence: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ConfigError(name, "one of " + ", ".join(map(repr, allowed)), getattr(self, name))
+        check_int("limit", self.limit, 1)
+        for name, least, most in _INTEGERS:
+            if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
+                check_int(name, value, self.limit if name == "candidates" else least, most)
+        for name, lowest, highest in _NUMBERS:
+            if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
+                check_number(name, value, lowest, highest)
+        check_number("timeout_seconds", self.timeout_seconds, above=0)
+        for name in ("query_prefix", "category_key"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigError(name, "a string", getattr(self, name))
+        object.__setattr__(self, "boosts", checked_boosts(self.boosts))
+        _check_affinity(self.affinity)
+
+    @property
+    def per_channel(self) -> int:
+        """The number of chunks that each channel gives to fusion."""
+        return 4 * self.limit if self.candidates is None else self.candidates
+
+    @classmethod
+    def published(cls) -> RetrievalConfig:
+        """The published numbers: 28 candidates for 7 hits, a similarity of .40 at least, RRF 60, rescue from 6 letters.
+
+        >>> RetrievalConfig.published().per_channel
+        28
+        """
+        return cls(
+            limit=7,
+            min_similarity=0.40,
+            fusion="rrf",
+            keyword_weight=0.5,
+            rescue_min_letters=6,
+        )
+
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "strategy": get_args(Strategy),
+    "fusion": get_args(Fusion),
+    "rescue": get_args(Rescue),
+    "on_search_error": get_args(OnSearchError),
+}
+_INTEGERS = (
+    ("candidates", 1, MOST),
+    ("max_terms", 1, 200),
+    ("rescue_terms", 0, MOST),
+    ("rescue_max_chunks", 0, MOST),
+    ("rescue_min_letters", 1, MOST),
+)
+_NUMBERS = (
+    ("min_similarity", -1.0, 1.0),
+    ("keyword_weight", 0.0, 1.0),
+    ("rrf_k", 1.0, math.inf),
+    ("min_evidence", 0.0, 2.0),
+)
+_OPTIONAL = frozenset({"candidates", "rescue_min_letters", "min_similarity", "min_evidence"})
+
+
+def check_number(
+    parameter: str, value: Any, least: float = -math.inf, most: float = math.inf, *, above: float | None = None
+) -> None:
+    """Nothing, if `value` is a finite number from `least` to `most`, or one `above` something.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not least <= value <= most or (above is not None and value <= above):
+        allowed = f"a number from {least:g} to {most:g}" if most < math.inf else f"a number of at least {least:g}"
+        raise ConfigError(parameter, allowed if above is None else f"a number above {above:g}", value)
+
+
+def checked_boosts(boosts: Any) -> tuple[Boost, ...]:
+    """The boosts as a tuple.
+
+    Raises:
+        ConfigError: there is something else among them.
+    """
+    if not isinstance(boosts, (tuple, list)) or not all(isinstance(boost, Boost) for boost in boosts):
+        raise ConfigError("boosts", "a tuple of Boost", boosts)
+    return tuple(boosts)
+
+
+def _check_affinity(affinity: Any) -> None:
+    rows = list(affinity.values()) if isinstance(affinity, Mapping) else [None]
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise ConfigError("affinity", "a mapping of intents to mappings of categories to factors", affinity)
+        for factor in row.values():
+            check_number("affinity", factor, above=0)

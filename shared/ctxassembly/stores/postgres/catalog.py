@@ -1,0 +1,140 @@
+"""A table as the database describes it, and statements that change it, on a connection outside the pool's reach."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.postgres.engines import Server, unpooled
+from ctxassembly.stores.postgres.schema import Step
+from ctxassembly.stores.postgres.table import TSV, shortened
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_COLUMNS = """
+SELECT a.attname, format_type(a.atttypid, NULL), format_type(a.atttypid, a.atttypmod), col_description(c.oid, a.attnum)
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_INDEXES = """
+SELECT i.relname, m.amname, x.indisvalid, pg_get_indexdef(x.indexrelid)
+FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_am m ON m.oid = i.relam
+JOIN pg_class c ON c.oid = x.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s ORDER BY i.relname
+"""
+_TABLE = """
+SELECT pg_has_role(c.relowner, 'USAGE'), c.relkind
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s
+"""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A table: its columns, indexes and owner, and what its server has."""
+
+    exists: bool
+    is_owned: bool
+    """True if the user may change it."""
+    types: Mapping[str, str]
+    """The types of its columns, without lengths."""
+    dimensions: Mapping[str, int | None]
+    """Of the columns of vectors."""
+    words_of: str | None
+    """The mark of the column of words."""
+    indexes: Mapping[str, str]
+    """The definitions of those that are valid."""
+    invalid: Sequence[str]
+    has_lexemes: bool
+    """True if there is a table of lexemes."""
+    has_near: bool
+    """True if it has an index by which near ones are found."""
+    extensions: frozenset[str]
+    languages: frozenset[str]
+    version: int
+
+    @property
+    def has_hnsw(self) -> bool:
+        """True if there is an HNSW index for cosine distances."""
+        return any("USING hnsw" in definition and "cosine_ops" in definition for definition in self.indexes.values())
+
+    def has_index_on(self, *columns: str) -> bool:
+        """True if there is a B-tree over all rows on these columns, of whatever name."""
+        ending = f"USING btree ({', '.join(columns)})"
+        return any(each.replace('"', "").endswith(ending) for each in self.indexes.values())
+
+
+@contextmanager
+def connected(server: Server) -> Iterator[Connection[Any]]:
+    """A new connection that commits each statement by itself. It may be held for long, so none of the pool's."""
+    proxied = unpooled(server).raw_connection()
+    try:
+        connection: Any = proxied.driver_connection
+        connection.autocommit = True
+        yield connection
+    finally:
+        proxied.close()
+
+
+def described(connection: Connection[Any], schema: str, name: str) -> Described:
+    """The table of that name as it is now."""
+    found = connection.execute(_TABLE, (schema, name)).fetchone()
+    columns = connection.execute(_COLUMNS, (schema, name)).fetchall()
+    indexes = connection.execute(_INDEXES, (schema, name)).fetchall()
+    lexemes = connection.execute(_TABLE, (schema, shortened(name, "lexemes"))).fetchone()
+    of_lexemes = connection.execute(_INDEXES, (schema, shortened(name, "lexemes"))).fetchall()
+    extensions = connection.execute("SELECT extname FROM pg_extension").fetchall()
+    languages = connection.execute("SELECT cfgname FROM pg_ts_config WHERE pg_ts_config_is_visible(oid)").fetchall()
+    return Described(
+        exists=found is not None,
+        is_owned=bool(found and found[0]),
+        types={column: kind.rpartition(".")[2] for column, kind, *_ in columns},
+        dimensions={column: _dimensions(full) for column, _, full, _ in columns},
+        words_of=next((comment for column, *_, comment in columns if column == TSV), None),
+        indexes={index: definition for index, _, valid, definition in indexes if valid},
+        invalid=[index for index, _, valid, _ in indexes if not valid],
+        has_lexemes=lexemes is not None,
+        has_near=any("gin_trgm_ops" in definition for *_, definition in of_lexemes),
+        extensions=frozenset(extension for (extension,) in extensions),
+        languages=frozenset(language for (language,) in languages),
+        version=connection.info.server_version,
+    )
+
+
+def _dimensions(full_type: str) -> int | None:
+    found = re.search(r"vec(?:tor)?\((\d+)\)$", full_type)
+    return int(found[1]) if found else None
+
+
+def execute(connection: Connection[Any], steps: Sequence[Step], lock: str) -> None:
+    """Execute `steps`, one process at a time for a `lock`.
+
+    Raises:
+        ConfigError: the user may not do that, or there is no such schema.
+    """
+    from psycopg.errors import InsufficientPrivilege, InvalidSchemaName
+
+    # Whoever waited in a statement would keep CREATE INDEX CONCURRENTLY waiting for its snapshot, for ever.
+    while not _first(connection, "SELECT pg_try_advisory_lock(hashtext(%s))", lock):
+        time.sleep(0.1)
+    try:
+        for step in steps:
+            connection.execute(step.sql.encode())
+    except InsufficientPrivilege as error:
+        allowed = "one for which this user may do what is missing (attach(..., dry_run=True) prints it)"
+        raise ConfigError("url", allowed, str(error).strip()) from error
+    except InvalidSchemaName as error:
+        raise ConfigError("schema", "one that exists", str(error).strip()) from error
+    finally:
+        if not connection.closed:
+            connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", (lock,))
+
+
+def _first(connection: Connection[Any], statement: str, *values: Any) -> Any:
+    row = connection.execute(statement.encode(), values).fetchone()
+    return row and row[0]

@@ -1,0 +1,129 @@
+"""Connections of an index: a pool for each process and server, and rows read from it within a deadline.
+
+A connection is set up once, when it is opened, so that a query costs one round trip:
+
+- `hnsw.ef_search` bounds how many rows an HNSW scan gives (40 by default: `LIMIT 100` gives 40), and
+  `hnsw.iterative_scan` lets the scan go on until the limit is reached, also past rows that a filter excludes;
+- plans are made for the values at hand: one made for any values doesn't know a rare word from a common one;
+- no just-in-time compilation, which takes longer than these statements do.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from ctxassembly.calls import lock
+from ctxassembly.errors import ConfigError, missing_extra
+from ctxassembly.stores.rows import Asked, read, read_in_background
+
+_SETTINGS = {
+    "hnsw.iterative_scan": "relaxed_order",
+    "plan_cache_mode": "force_custom_plan",
+    "jit": "off",
+}
+_OF_ASYNCPG = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
+"""Parameters of a URL that psycopg doesn't know."""
+
+
+class Server(NamedTuple):
+    """A database, and how its connections are set up."""
+
+    url: str
+    ef_search: int
+
+    def __repr__(self) -> str:
+        return f"Server({make_url(self.url)!r}, {self.ef_search})"  # without the password
+
+
+def server_url(url: Any) -> str:
+    """The SQLAlchemy URL for psycopg of a URL for any driver of PostgreSQL.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ConfigError("url", "a URL such as postgresql://user@host/database", type(url).__name__) from None
+    if parsed.get_backend_name() not in ("postgresql", "postgres"):
+        raise ConfigError("url", "a URL such as postgresql://user@host/database", parsed.get_backend_name())
+    query = {name: value for name, value in parsed.query.items() if name not in _OF_ASYNCPG}
+    if "ssl" in query:  # as asyncpg calls it
+        query["sslmode"] = query.pop("ssl")
+    made: URL = parsed.set(drivername="postgresql+psycopg", query=query)
+    return made.render_as_string(hide_password=False)
+
+
+def engine_of(server: Server) -> Engine:
+    """The engine for `server` in this process. A fork gets its own: two processes can't share a connection."""
+    key = (os.getpid(), server)
+    with _making:
+        if key not in _engines:
+            _engines[key] = _made(server)
+        return _engines[key]
+
+
+def rows(server: Server, asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
+    """The rows of a statement, in one round trip. It is asked again once if its connection turns out to be dead.
+
+    Raises:
+        TimeoutError: there was no answer in time.
+    """
+    end = time.monotonic() + timeout_seconds
+    ready = partial(engine_of, server)
+    try:
+        return read(ready, asked, timeout_seconds)
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+    return read(ready, asked, max(end - time.monotonic(), 0.001))
+
+
+async def arows(server: Server, asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
+    """The same as `rows`, awaited."""
+    end = time.monotonic() + timeout_seconds
+    ready = partial(engine_of, server)
+    try:
+        return await read_in_background(ready, asked, timeout_seconds)
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+    return await read_in_background(ready, asked, max(end - time.monotonic(), 0.001))
+
+
+_engines: dict[tuple[int, Server], Engine] = {}
+_making = lock()
+
+
+def unpooled(server: Server) -> Engine:
+    """An engine for connections that are closed after use."""
+    return _made(server, poolclass=NullPool)
+
+
+def _made(server: Server, **options: Any) -> Engine:
+    try:
+        engine = create_engine(server.url, **options)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "PostgresIndex", "postgres", ("psycopg",)) from error
+    event.listen(engine, "connect", _set_up({**_SETTINGS, "hnsw.ef_search": str(server.ef_search)}))
+    return engine
+
+
+def _set_up(settings: dict[str, str]) -> Callable[[Any, Any], None]:
+    statement = "SELECT " + ", ".join(["set_config(%s, %s, false)"] * len(settings))
+    values = [part for setting in settings.items() for part in setting]
+
+    def set_up(connection: Any, _record: Any) -> None:
+        before, connection.autocommit = connection.autocommit, True
+        with connection.cursor() as cursor:
+            cursor.execute(statement, values)
+        connection.autocommit = before
+
+    return set_up

@@ -1,0 +1,264 @@
+"""A filter as an SQL condition in which every key and every value is bound.
+
+A row without the key passes no condition but `{"$exists": False}`, as in SQL; True is not 1. Nothing is ignored: what
+can't be read is an error, since filters keep tenants apart.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import ColumnElement, Text, and_, any_, bindparam, case, cast, func, not_, or_
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.postgres.llamaindex import where
+from ctxassembly.stores.postgres.table import IndexedTable
+from ctxassembly.wording.clean import is_storable
+
+Condition = ColumnElement[bool]
+
+FORM = "a mapping of metadata keys to values or operators"
+_TEXTS = frozenset({"text", "character varying", "character", "name"})
+_INTEGERS = {"smallint": 15, "integer": 31, "bigint": 63}
+"""Column types that compare with a value of their own type by themselves, so that an index on them serves."""
+_DATES: Mapping[str, type] = {"date": date, "timestamp without time zone": datetime, "time without time zone": time}
+
+
+def condition_of(table: IndexedTable, *filters: Any) -> Condition | None:
+    """The condition that rows of `table` pass all of `filters`; None if they exclude nothing.
+
+    A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
+    $nin $exists $between $like $ilike), or $and, $or and $not. A table of LlamaIndex's takes its MetadataFilters, too.
+
+    Raises:
+        ConfigError: a filter has another form.
+    """
+    made = [_condition(table, given) for given in filters if given is not None]
+    kept = [condition for condition in made if condition is not None]
+    return and_(*kept) if kept else None
+
+
+def _condition(table: IndexedTable, condition: Any) -> Condition | None:
+    if table.dialect == "llamaindex" and not isinstance(condition, Mapping):
+        return where(condition, table.json())
+    if not isinstance(condition, Mapping):
+        raise ConfigError("filter", FORM, condition)
+    return _all(table, condition) if condition else None
+
+
+def _all(table: IndexedTable, condition: Any, *, negated: bool = False) -> Condition:
+    if not isinstance(condition, Mapping) or not condition:
+        raise ConfigError("filter", FORM, condition)
+    return and_(*(_entry(table, key, value, negated=negated) for key, value in condition.items()))
+
+
+def _entry(table: IndexedTable, key: Any, value: Any, *, negated: bool) -> Condition:
+    if key in ("$and", "$or"):
+        if not isinstance(value, (list, tuple)) or not value:
+            raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
+        return (and_ if key == "$and" else or_)(*(_all(table, inner, negated=negated) for inner in value))
+    if key == "$not":
+        several = value if isinstance(value, (list, tuple)) and value else [value]
+        return and_(*(not_(_all(table, inner, negated=True)) for inner in several))
+    if not isinstance(key, str) or not key or key.startswith("$"):
+        raise ConfigError("filter", "made of metadata keys, $and, $or and $not", key)
+    if not is_storable(key):
+        raise ConfigError("filter", "made of keys without NUL", key)
+    wanted = value if isinstance(value, Mapping) else {"$eq": value}
+    if not wanted:
+        raise ConfigError(f"filter[{key!r}]", "a value or operators", value)
+    return and_(*(_Check(table, key, name, negated=negated)(operand) for name, operand in wanted.items()))
+
+
+class _Check:
+    """One operator on what stands under one key."""
+
+    def __init__(self, table: IndexedTable, key: str, name: Any, *, negated: bool) -> None:
+        self.table, self.key, self.parameter = table, key, f"filter[{key!r}][{name!r}]"
+        self.is_whole = "." not in key and table.is_jsonb and key not in table.columns and not negated
+        """True if an index on the metadata as a whole may serve."""
+        self.type = table.columns.get(key)
+        self.column: Any = table.c[key] if self.type else None
+        if name not in OPERATORS:
+            raise ConfigError(f"filter[{key!r}]", "a value or operators out of " + " ".join(OPERATORS), name)
+        self.operator = OPERATORS[name]
+
+    def __call__(self, operand: Any) -> Condition:
+        return self.operator(self, operand)
+
+    @property
+    def json(self) -> ColumnElement[Any]:
+        """The value there, as JSONB."""
+        if self.column is not None:
+            return func.to_jsonb(self.column, type_=JSONB)
+        return _looked_up(self.table, self.key)
+
+    @property
+    def text(self) -> ColumnElement[Any]:
+        """The value there, as a text if it is one."""
+        if self.type in _TEXTS:
+            return cast(self.column, Text)
+        return self.json.op("#>>", return_type=Text())(cast(bindparam(None, "{}", Text), ARRAY(Text)))
+
+    def fits_column(self, value: Any) -> bool:
+        """True if the column compares with `value` as they are, by its index."""
+        if self.type in _INTEGERS:
+            return type(value) is int and abs(value) < 2 ** _INTEGERS[self.type]
+        return type(value) is str if self.type in _TEXTS else type(value) is _DATES.get(self.type or "")
+
+    def bound(self, value: Any) -> ColumnElement[Any]:
+        """A value as JSONB."""
+        return cast(bindparam(None, self.as_json(value), Text), JSONB)
+
+    def as_json(self, value: Any) -> str:
+        """A value as it is written in JSON."""
+        if isinstance(value, Decimal):
+            value = int(value) if value == value.to_integral_value() else float(value)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ConfigError(self.parameter, "a finite number", value)
+        if value is None or not isinstance(value, (str, int, float, bool, list, tuple)):
+            raise ConfigError(self.parameter, "a string, a number or a boolean", value)
+        try:
+            written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(self.parameter, "a value that JSON can hold", value) from error
+        if "\\u0000" in written or not is_storable(written):
+            raise ConfigError(self.parameter, "a value without NUL and halves of surrogate pairs", value)
+        return written
+
+
+def _looked_up(table: IndexedTable, key: str) -> ColumnElement[Any]:
+    """The value under the key as it is, or else along the path that it is."""
+    paths = [[key]]
+    steps = key.split(".")
+    paths += [[*steps[:at], ".".join(steps[at:])] for at in range(1, len(steps))]
+    found = [table.json(*path) for path in paths]
+    column = table.columns.get(steps[0]) if len(steps) > 1 else None
+    if column in ("jsonb", "json"):
+        inner: ColumnElement[Any] = func.to_jsonb(table.c[steps[0]], type_=JSONB)
+        for step in steps[1:]:
+            inner = inner.op("->", return_type=JSONB())(bindparam(None, step, Text))
+        found.insert(0, inner)
+    return func.coalesce(*found, type_=JSONB()) if len(found) > 1 else found[0]
+
+
+def _equal(check: _Check, operand: Any) -> Condition:
+    if check.fits_column(operand):
+        return _storable(check, operand, lambda value: check.column == value)
+    same = check.json == check.bound(operand)
+    if check.is_whole and not isinstance(operand, (list, tuple)):
+        # Says the same once more, in the form that a GIN index on the metadata serves. It is false where the key is
+        # missing, not NULL, so under NOT it would let such a row pass.
+        whole = json.dumps({check.key: None})[: -len("null}")] + check.as_json(operand) + "}"
+        return and_(check.table.json().contains(cast(bindparam(None, whole, Text), JSONB)), same)
+    return same
+
+
+def _unequal(check: _Check, operand: Any) -> Condition:
+    if check.fits_column(operand):
+        return _storable(check, operand, lambda value: check.column != value)
+    return check.json != check.bound(operand)
+
+
+def _ordered(name: str) -> Callable[[_Check, Any], Condition]:
+    def compare(check: _Check, operand: Any) -> Condition:
+        if check.fits_column(operand) and not isinstance(operand, str):
+            compared: Condition = check.column.op(name, is_comparison=True)(operand)
+            return compared
+        if isinstance(operand, str):
+            # By code points, as Python compares, whatever the database's own order is.
+            is_text = func.jsonb_typeof(check.json) == "string"
+            value = _storable(check, operand, lambda value: bindparam(None, value, Text))
+            return and_(is_text, check.text.collate("C").op(name, is_comparison=True)(value))
+        if isinstance(operand, bool) or not isinstance(operand, (int, float, Decimal)):
+            raise ConfigError(check.parameter, "a number or a string", operand)
+        is_number = func.jsonb_typeof(check.json) == "number"
+        return and_(is_number, check.json.op(name, is_comparison=True)(check.bound(operand)))
+
+    return compare
+
+
+def _among(check: _Check, operand: Any) -> Condition:
+    values = _values(check, operand)
+    if values and all(map(check.fits_column, values)):
+        return _storable(check, values, check.column.in_)
+    return _of_known(check, lambda found: found == any_(_jsons(check, values)))
+
+
+def _not_among(check: _Check, operand: Any) -> Condition:
+    values = _values(check, operand)
+    return _of_known(check, lambda found: not_(found == any_(_jsons(check, values))))
+
+
+def _of_known(check: _Check, test: Callable[[Any], Condition]) -> Condition:
+    """The test of what stands there; NULL if nothing does, also in comparison with an empty list."""
+    found = check.json
+    return case((found.is_not(None), test(found)))
+
+
+def _exists(check: _Check, operand: Any) -> Condition:
+    if not isinstance(operand, bool):
+        raise ConfigError(check.parameter, "True or False", operand)
+    found = check.json if check.column is None else check.column
+    return found.is_not(None) if operand else found.is_(None)
+
+
+def _between(check: _Check, operand: Any) -> Condition:
+    if not isinstance(operand, (list, tuple)) or len(operand) != 2:
+        raise ConfigError(check.parameter, "a list of two values", operand)
+    return and_(_ordered(">=")(check, operand[0]), _ordered("<=")(check, operand[1]))
+
+
+def _like(name: str) -> Callable[[_Check, Any], Condition]:
+    def compare(check: _Check, operand: Any) -> Condition:
+        if not isinstance(operand, str):
+            raise ConfigError(check.parameter, "a string", operand)
+        if operand.endswith("\\") and (len(operand) - len(operand.rstrip("\\"))) % 2:
+            raise ConfigError(check.parameter, "a pattern that doesn't end in an escape", operand)
+        is_text = func.jsonb_typeof(check.json) == "string"
+        pattern = _storable(check, operand, lambda value: bindparam(None, value, Text))
+        return and_(is_text, check.text.op(name, is_comparison=True)(pattern))
+
+    return compare
+
+
+def _values(check: _Check, operand: Any) -> list[Any]:
+    if isinstance(operand, (str, Mapping)) or not isinstance(operand, Collection):
+        raise ConfigError(check.parameter, "a list of values", operand)
+    return list(operand)
+
+
+def _jsons(check: _Check, values: list[Any]) -> ColumnElement[Any]:
+    written = [check.as_json(value) for value in values]
+    return cast(bindparam(None, written, ARRAY(Text)), ARRAY(JSONB))
+
+
+def _storable(check: _Check, value: Any, made: Callable[[Any], ColumnElement[Any]]) -> ColumnElement[Any]:
+    """The result of `made` for a value, which PostgreSQL can hold."""
+    for member in value if isinstance(value, list) else [value]:
+        if isinstance(member, str) and not is_storable(member):
+            raise ConfigError(check.parameter, "a value without NUL and halves of surrogate pairs", member)
+    return made(value)
+
+
+OPERATORS: Mapping[str, Callable[[_Check, Any], Condition]] = {
+    "$eq": _equal,
+    "$ne": _unequal,
+    "$gt": _ordered(">"),
+    "$gte": _ordered(">="),
+    "$lt": _ordered("<"),
+    "$lte": _ordered("<="),
+    "$in": _among,
+    "$nin": _not_among,
+    "$exists": _exists,
+    "$between": _between,
+    "$like": _like("LIKE"),
+    "$ilike": _like("ILIKE"),
+}
+"""The last three are langchain-postgres' own."""

@@ -1,0 +1,233 @@
+"""Chunks written into a table of our own: by COPY, in batches that commit each, and only what isn't there yet.
+
+A row is marked with a hash of what it was made of. So a run that was killed goes on where it ended, and a second one
+embeds nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.shown import shown
+from ctxassembly.stores.postgres.schema import LONGEST_KEPT, full_name, lexemes_name, quoted_name
+from ctxassembly.stores.postgres.search import as_vector
+from ctxassembly.stores.postgres.table import TSV, IndexedTable
+from ctxassembly.wording.clean import is_storable
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+BATCH = 512
+"""Chunks a transaction; embeddings are asked for as many texts at once."""
+_COLUMNS = (
+    *("id", "document_id", "chunk_index", "start_index", "prev_id", "next_id"),
+    *("content", "metadata", "content_hash", "embedding"),
+)
+Vector = Sequence[float]
+Embed = Callable[[list[str]], Sequence[Vector]]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The outcome of adding chunks."""
+
+    added: int
+    """New, or changed."""
+    unchanged: int
+    deleted: int
+    """Those that were in the same documents and aren't any more."""
+
+    def __str__(self) -> str:
+        return f"{self.added} added, {self.unchanged} unchanged, {self.deleted} deleted"
+
+
+def embedding(embed: Any) -> Embed | None:
+    """The function from texts to vectors.
+
+    Raises:
+        InputError: it is none.
+    """
+    function: Embed | None = getattr(embed, "embed_documents", embed)
+    if not (function is None or callable(function)):
+        raise InputError(f"embed must be a function from texts to vectors, or have embed_documents, got {shown(embed)}")
+    return function
+
+
+def add(
+    connection: Connection[Any],
+    home: IndexedTable,
+    chunks: Iterable[Chunk],
+    vectors: Iterable[Vector] | None,
+    embed: Embed | None,
+    told: Callable[[int], object],
+) -> Added:
+    """Write `chunks`; `told` gets the number of chunks done after each batch."""
+    added = unchanged = 0
+    documents: dict[str, str] = {}
+    """By the ids of their chunks."""
+    for batch in _batches(_with_vectors(chunks, vectors)):
+        rows = [(chunk, vector, content_hash(chunk)) for chunk, vector in batch]
+        for chunk, *_ in rows:
+            if chunk.id in documents:
+                raise ConfigError("chunks", "of different ids", chunk.id)
+            documents[chunk.id] = chunk.document_id
+        missing = _missing(connection, home, rows, embeds=embed is not None)
+        _write(connection, home, _embedded(missing, embed, home))
+        added += len(missing)
+        unchanged += len(rows) - len(missing)
+        told(len(rows))
+    return Added(added, unchanged, _delete_others(connection, home, documents))
+
+
+def content_hash(chunk: Chunk) -> str:
+    """A hash of all of a chunk that is stored.
+
+    Raises:
+        InputError: something in it can't be stored.
+    """
+    if not isinstance(chunk, Chunk):
+        raise InputError(f"chunks must be of Chunk, got {shown(chunk)}")
+    for name in ("id", "document_id", "text"):
+        value = getattr(chunk, name)
+        if not isinstance(value, str) or not is_storable(value):
+            raise InputError(
+                f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {shown(value)}"
+            )
+    return hashlib.sha256("\x1f".join(map(str, (*_plain(chunk), _metadata(chunk)))).encode()).hexdigest()
+
+
+def _plain(chunk: Chunk) -> tuple[Any, ...]:
+    return chunk.id, chunk.document_id, chunk.index, chunk.start, chunk.prev_id, chunk.next_id, chunk.text
+
+
+def _metadata(chunk: Chunk) -> str:
+    try:
+        written = json.dumps(dict(chunk.metadata), ensure_ascii=False, allow_nan=False, default=str)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"metadata of chunk {chunk.id!r} can't be written as JSON: {error}") from error
+    if "\\u0000" in written or not is_storable(written):
+        raise InputError(f"metadata of chunk {chunk.id!r} have a NUL or half a surrogate pair in them")
+    return written
+
+
+def _with_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> Iterator[tuple[Chunk, Vector | None]]:
+    if vectors is None:
+        return ((chunk, getattr(chunk, "vector", None)) for chunk in chunks)
+    return zip(chunks, vectors, strict=True)
+
+
+def _batches(rows: Iterator[tuple[Chunk, Vector | None]]) -> Iterator[list[tuple[Chunk, Vector | None]]]:
+    while batch := list(islice(rows, BATCH)):
+        yield batch
+
+
+Row = tuple[Chunk, Vector | None, str]
+"""A chunk, its vector if there is one, and its hash."""
+
+
+def _missing(connection: Connection[Any], home: IndexedTable, rows: list[Row], *, embeds: bool) -> list[Row]:
+    """Those of `rows` that aren't stored as they are. A row stored without its vector isn't, if there is one now."""
+    statement = f"SELECT id, content_hash, embedding IS NULL FROM {_table(home)} WHERE id = ANY(%s)"
+    ids = [chunk.id for chunk, *_ in rows]
+    stored = {id_: (was, bare) for id_, was, bare in connection.execute(statement.encode(), (ids,)).fetchall()}
+
+    def there(row: Row) -> bool:
+        chunk, vector, now = row
+        was, bare = stored.get(chunk.id, (None, False))
+        return was == now and not (bare and (embeds or vector is not None))
+
+    return [row for row in rows if not there(row)]
+
+
+def _embedded(rows: list[Row], embed: Embed | None, home: IndexedTable) -> list[Row]:
+    """`rows` with their vectors, as far as there is somebody to make them."""
+    bare = [chunk.text for chunk, vector, _ in rows if vector is None] if embed else []
+    made = embed(bare) if embed and bare else []
+    if len(made) != len(bare):
+        raise InputError(f"embed must return one vector for each text: {len(bare)} texts gave {len(made)}")
+    following = iter(made)
+    found: list[Row] = []
+    for chunk, given, mark in rows:
+        vector = next(following) if given is None and embed else given
+        if vector is not None:
+            _check(vector, home)
+        found.append((chunk, vector, mark))
+    return found
+
+
+def _check(vector: Vector, home: IndexedTable) -> None:
+    if len(vector) != home.dimensions:
+        raise ConfigError("embed", f"of {home.dimensions} dimensions, as the table is", len(vector))
+    if not all(map(math.isfinite, vector)):
+        raise ConfigError("embed", "a function that gives finite numbers", vector)
+
+
+def _write(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> None:
+    if not rows:
+        return
+    table, columns = full_name(home), ", ".join(map(quoted_name, _COLUMNS))
+    ids = [chunk.id for chunk, *_ in rows]
+    with connection.transaction(), connection.cursor() as cursor:
+        # Of two runs with the same chunks the second waits here, and replaces what the first has written.
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (table,))
+        cursor.execute(f"DELETE FROM {_table(home)} WHERE id = ANY(%s)".encode(), (ids,))
+        with cursor.copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as copy:
+            for chunk, vector, mark in rows:
+                *place, text = _plain(chunk)
+                copy.write_row((*place, text, _metadata(chunk), mark, None if vector is None else as_vector(vector)))
+        cursor.execute(
+            f"INSERT INTO {_doubled(lexemes_name(home))} SELECT DISTINCT lexeme FROM {_table(home)}, unnest({TSV}) "
+            f"WHERE id = ANY(%s) AND length(lexeme) <= {LONGEST_KEPT} ON CONFLICT DO NOTHING".encode(),
+            (ids,),
+        )
+
+
+def _table(home: IndexedTable) -> str:
+    return _doubled(full_name(home))
+
+
+def _doubled(name: str) -> str:
+    """A name as it stands in a statement with parameters."""
+    return name.replace("%", "%%")
+
+
+def _delete_others(connection: Connection[Any], home: IndexedTable, documents: Mapping[str, str]) -> int:
+    """Delete the chunks of `documents` that aren't among their keys; the number of those deleted."""
+    kept: dict[str, list[str]] = defaultdict(list)
+    for id_, document in documents.items():
+        kept[document].append(id_)
+    statement = f"DELETE FROM {_table(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)".encode()
+    deleted = 0
+    names = iter(kept)
+    while some := list(islice(names, BATCH)):
+        deleted += connection.execute(
+            statement, (some, [id_ for document_id in some for id_ in kept[document_id]])
+        ).rowcount
+    return deleted
+
+
+def progress_bar(total: int | None) -> tuple[Callable[[int], object], Callable[[], object]]:
+    """A function to tell of chunks done, and one to call at the end: a bar of tqdm's or rich's, if one is installed."""
+    if find_spec("tqdm"):
+        from tqdm.auto import tqdm
+
+        bar = tqdm(total=total, unit="chunk")
+        return bar.update, bar.close
+    if find_spec("rich"):
+        from rich.progress import Progress
+
+        shown_bar = Progress()
+        task = shown_bar.add_task("chunks", total=total)
+        shown_bar.start()
+        return lambda done: shown_bar.advance(task, done), shown_bar.stop
+    return lambda _: None, lambda: None

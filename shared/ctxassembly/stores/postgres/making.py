@@ -1,0 +1,168 @@
+"""Tables made ready for an index: new ones, those that a framework made, and both after chunks were written."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ctxassembly.data.checks import check_int
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.postgres import attached, neighbours
+from ctxassembly.stores.postgres.catalog import Described, connected, described, execute
+from ctxassembly.stores.postgres.engines import Server, server_url
+from ctxassembly.stores.postgres.schema import (
+    Fields,
+    Plan,
+    Step,
+    analysed,
+    full_name,
+    lexemes_refreshed,
+    lists_emptied,
+    new_table,
+    shares_known,
+    vectors_indexed,
+)
+from ctxassembly.stores.postgres.table import MOST_INDEXED, OWN_COLUMNS, IndexedTable
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_ANALYSED_AT = 10
+"""Statistics are made anew once a tenth of the rows has changed, as autovacuum does it a minute later."""
+_MEMORY = "512MB"
+"""For building an HNSW index: one that doesn't fit takes many times as long."""
+
+
+def created(
+    url: Any, table: str, schema: str, fields: Fields, *, dimensions: int, ef_search: int
+) -> tuple[Server, IndexedTable]:
+    """A table of our own, made if it isn't there."""
+    check_int("dimensions", dimensions, 1, 16_000)
+    kind = "vector" if dimensions <= MOST_INDEXED["vector"] else "halfvec"
+    home = IndexedTable(
+        name=table,
+        schema=schema,
+        key="id",
+        id="id",
+        content="content",
+        embedding="embedding",
+        metadata="metadata",
+        columns=OWN_COLUMNS,
+        vector_type=kind,
+        dimensions=dimensions,
+        is_own=True,
+    )
+    server = _server(url, ef_search)
+    with connected(server) as connection:
+        extensions = _with_extensions(connection, home)
+        home = replace(home, has_trigrams="pg_trgm" in extensions)
+        found = described(connection, schema, table)
+        _check_made_alike(home, found, fields)
+        steps = list(new_table(home, fields)) if not found.exists else []
+        steps += attached.lexemes_missing(home, found)
+        execute(connection, steps, full_name(home))
+    return server, home
+
+
+def attached_to(
+    vectorstore: Any, fields: Fields, keys: MetadataKeys, *, hnsw: bool, ef_search: int, dry_run: bool
+) -> tuple[Server, IndexedTable, Plan]:
+    """A vector store's table, and what it still needed; with `dry_run` what it needs."""
+    url, home = attached.located(vectorstore)
+    server = _server(url, ef_search)
+    with connected(server) as connection:
+        found = described(connection, home.schema, home.name)
+        home = attached.completed(home, found)
+        _check_language(found, fields)
+        plan = attached.missing(home, found, fields, keys, hnsw=hnsw)
+        if not dry_run:
+            if plan.steps and not found.is_owned:
+                allowed = "one whose table this user owns; attach(..., dry_run=True) prints what its owner has to run"
+                raise ConfigError("vectorstore", allowed, full_name(home))
+            execute(connection, plan.steps, full_name(home))
+            if not home.has_trigrams:
+                _warn_of_no_near_words()
+    return server, home, plan
+
+
+def settle(connection: Connection[Any], home: IndexedTable, changed: int) -> None:
+    """Do what is due after `changed` rows were written: an index of the vectors, and statistics."""
+    steps: list[Step] = []
+    found = described(connection, home.schema, home.name)
+    if not found.has_hnsw:
+        steps.append(Step(f"SELECT set_config('maintenance_work_mem', '{_MEMORY}', false)"))
+        steps += vectors_indexed(home, concurrently=False)
+        steps.append(Step("RESET maintenance_work_mem"))
+    known = connection.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(home),)).fetchone()
+    if changed and known and changed * _ANALYSED_AT >= max(known[0], 0):
+        if found.version >= 150_000:
+            # What this connection wrote counts as changed from now on, not from after the ANALYZE on.
+            steps.append(Step("SELECT pg_stat_force_next_flush()"))
+        steps += [analysed(home), shares_known(home)]
+    if changed:
+        steps += lists_emptied(home)
+    execute(connection, steps, full_name(home))
+
+
+def refresh(connection: Connection[Any], home: IndexedTable) -> None:
+    """Make statistics and the table of words anew."""
+    execute(connection, [analysed(home), *lexemes_refreshed(home)], full_name(home))
+
+
+def _server(url: Any, ef_search: int) -> Server:
+    check_int("ef_search", ef_search, 1, 1000)
+    return Server(server_url(url), ef_search)
+
+
+def _with_extensions(connection: Any, home: IndexedTable) -> frozenset[str]:
+    """The extensions that there are, once those that are needed were created.
+
+    Raises:
+        ConfigError: there is no pgvector, and it can't be created.
+    """
+    from psycopg import errors
+
+    def there() -> frozenset[str]:
+        return described(connection, home.schema, home.name).extensions
+
+    for name in ("vector", "pg_trgm"):
+        if name in there():
+            continue
+        try:
+            execute(connection, [Step(f"CREATE EXTENSION IF NOT EXISTS {name}")], "extensions")
+        except (ConfigError, errors.FeatureNotSupported, errors.UndefinedFile, errors.InternalError) as error:
+            if name == "vector":
+                raise ConfigError("url", "of a database with pgvector: CREATE EXTENSION vector", str(error)) from error
+            _warn_of_no_near_words()
+    return there()
+
+
+def _warn_of_no_near_words() -> None:
+    warnings.warn(
+        "there is no pg_trgm: words that no chunk has bring no near ones. CREATE EXTENSION pg_trgm adds it",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def _check_language(found: Described, fields: Fields) -> None:
+    if fields.language.rpartition(".")[2] not in found.languages and "." not in fields.language:
+        known = ", ".join(sorted(found.languages))
+        raise ConfigError("language", f"a text search configuration of this database ({known})", fields.language)
+
+
+def _check_made_alike(home: IndexedTable, found: Described, fields: Fields) -> None:
+    _check_language(found, fields)
+    if not found.exists:
+        return
+    if found.types.keys() < {*neighbours.OWN, home.embedding, "content_hash"}:
+        raise ConfigError("table", "a new one, or one that PostgresIndex.create made", home.name)
+    made = (found.dimensions[home.embedding], found.words_of)
+    if made != (home.dimensions, str(fields)):
+        raise ConfigError(
+            "dimensions, language, title and questions",
+            f"those of the table that is there ({made[0]}, {made[1]})",
+            f"{home.dimensions}, {fields}",
+        )

@@ -1,0 +1,60 @@
+"""Chunks read from the rows of each kind of table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement
+
+from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.stores.postgres import attached, neighbours
+from ctxassembly.stores.postgres.chunk_table import ChunkTable
+from ctxassembly.stores.postgres.table import IndexedTable
+from ctxassembly.stores.rows import Asked
+
+ToChunk = Callable[[Any, str, Mapping[str, Any]], Chunk]
+"""A function from id, text and metadata of a row to its chunk."""
+
+
+def columns_of(home: IndexedTable) -> Sequence[ColumnElement[Any]]:
+    """The columns that a chunk is read from."""
+    if home.is_own:
+        return [home.c[name] for name in neighbours.OWN]
+    metadata = home.json() if home.metadata is None else home.c[home.metadata]
+    return [home.c[home.id], home.c[home.content], metadata, *(home.c[name] for name in home.columns)]
+
+
+def chunk_in(row: Sequence[Any], home: IndexedTable, keys: MetadataKeys, chunk_of: ToChunk | None) -> Chunk:
+    """The chunk in a row of `columns_of`; of a framework's table as `chunk_of` reads it, if that is given."""
+    if home.is_own:
+        id_, document_id, text, index, start, prev_id, next_id, metadata = row
+        return Chunk(id_, document_id, text, index, start, prev_id, next_id, metadata)
+    id_, text, metadata, *more = row
+    metadata = {**(metadata or {}), **dict(zip(home.columns, more, strict=True))}
+    if chunk_of is not None:
+        return chunk_of(id_, text, metadata)
+    of_store = attached.llamaindex_chunk if home.dialect == "llamaindex" else attached.langchain_chunk
+    return of_store(id_, text, metadata, keys)
+
+
+def neighbours_in(home: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
+    """The table as neighbours are fetched from it; its rows are those of `columns_of`."""
+    if home.is_own:
+        return neighbours.of_own(home, condition)
+    if home.dialect == "llamaindex":
+        metadata = home.c[home.metadata]
+        return neighbours.of_llamaindex(home.c[home.id], home.c[home.content], metadata, keys, condition)
+    columns = tuple(home.columns)
+    named = neighbours.Columns(home.id, home.content, home.metadata, columns)
+    return neighbours.of_langchain(home.table, named, keys, condition)
+
+
+def asked_of(table: ChunkTable, refs: Sequence[ChunkRef], home: IndexedTable) -> Asked:
+    """The statement that fetches `refs` from `table`, which is that of `home`."""
+    asked, bound = table.asked(refs)
+    if home.dialect == "llamaindex":
+        documents = [*(ref.document_id for ref in refs), neighbours.NO_DOCUMENT]
+        bound = {**bound, "among": list(dict.fromkeys(documents))}
+    return asked, bound

@@ -1,0 +1,248 @@
+"""An index's needs in the database, as statements: for a table of its own, and for one that a framework made.
+
+The words of a chunk stand in a generated column, so that no writer has to know of it:
+
+- `coalesce` around each part, since a chunk without questions would have no words at all: text || NULL is NULL;
+- STORAGE MAIN, which keeps the words in the row. Elsewhere each look at them fetches them anew: 5 to 9 times the time;
+- statistics at 1,000, which keep the 10,000 commonest words with their shares: the weights of words come from there;
+- title, questions and content by `setweight`, so that what they weigh is for the query to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.postgres.table import MOST_INDEXED, TSV, IndexedTable, shortened
+
+MOST_CHARACTERS = 200_000
+"""Of a chunk's parts, so much is indexed: a `tsvector` of more than 1 MB is an error, and the row would be lost."""
+LONGEST_KEPT = 100
+"""Characters of a lexeme in the table of lexemes; longer ones are no words."""
+_SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
+"""The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
+MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
+_LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
+
+
+def quoted_name(name: str) -> str:
+    """A name as SQL has it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Step(NamedTuple):
+    """A statement, and what it does to those who use the table meanwhile."""
+
+    sql: str
+    note: str = ""
+    """Empty if they notice nothing."""
+    name: str = ""
+    """Of the index that it makes, if it makes one."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The statements that a table still needs. Printed, it is SQL."""
+
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
+    """Parts that the index does without."""
+
+    def __str__(self) -> str:
+        lines = [f"-- {note}" for note in self.notes]
+        for step in self.steps:
+            lines += [f"-- {step.note}"] if step.note else []
+            lines.append(f"{step.sql};")
+        return "\n".join(lines) or "-- nothing is missing"
+
+
+class Fields(NamedTuple):
+    """The sources of a chunk's words besides its text."""
+
+    language: str
+    title: str | None
+    questions: str | None
+
+    def __str__(self) -> str:
+        """The mark of the column, by which it is known again."""
+        return f"ctxassembly: {self.language}, title={self.title}, questions={self.questions}"
+
+
+def checked(fields: Fields) -> Fields:
+    """`fields`, whose names PostgreSQL can hold.
+
+    Raises:
+        ConfigError: the language is no name of a text search configuration, or a key is empty.
+    """
+    if not isinstance(fields.language, str) or not _LANGUAGE.fullmatch(fields.language):
+        raise ConfigError("language", "the name of a text search configuration, such as 'simple'", fields.language)
+    for name, key in (("title", fields.title), ("questions", fields.questions)):
+        if key is not None and (not isinstance(key, str) or not key or "\0" in key):
+            raise ConfigError(name, "a metadata key or None", key)
+    return fields
+
+
+def full_name(home: IndexedTable) -> str:
+    """The table, quoted."""
+    return f"{quoted_name(home.schema)}.{quoted_name(home.name)}"
+
+
+def text_literal(text: str) -> str:
+    """A text as a literal, whatever is in it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    return f"E'{escaped}'" if "\\" in text else f"'{escaped}'"
+
+
+def words_of(home: IndexedTable, fields: Fields) -> str:
+    """The expression for the words of a chunk."""
+
+    def part(text: str, weight: str) -> str:
+        limited = f"left(coalesce({text}, ''), {MOST_CHARACTERS})"
+        return f"setweight(to_tsvector({text_literal(fields.language)}::regconfig, {limited}), '{weight}')"
+
+    parts = [(key, weight) for key, weight in ((fields.title, "A"), (fields.questions, "B")) if key is not None]
+    found = [part(text, weight) for key, weight in parts if (text := _key(home, key))]
+    return " || ".join([*found, part(quoted_name(home.content), "D")])
+
+
+def _key(home: IndexedTable, key: str) -> str | None:
+    if key in home.columns:
+        return f"{quoted_name(key)}::text"
+    return None if home.metadata is None else f"({quoted_name(home.metadata)} ->> {text_literal(key)})"
+
+
+def new_table(home: IndexedTable, fields: Fields) -> Iterator[Step]:
+    """A table of our own, without an index on the vectors: building that after the first chunks is faster."""
+    vector = f"{home.vector_type}({home.dimensions})"
+    yield Step(
+        f"CREATE TABLE IF NOT EXISTS {full_name(home)} (\n"
+        "  id text PRIMARY KEY,\n  document_id text NOT NULL,\n  chunk_index bigint,\n  start_index bigint,\n"
+        "  prev_id text,\n  next_id text,\n  content text NOT NULL,\n  metadata jsonb NOT NULL DEFAULT '{}',\n"
+        f"  content_hash text NOT NULL,\n  embedding {vector},\n"
+        f"  {TSV} tsvector GENERATED ALWAYS AS ({words_of(home, fields)}) STORED\n)"
+    )
+    yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
+    yield marked(home, fields)
+    yield _statistics(home)
+    yield from _index(home, "tsv", f"USING gin ({TSV})", concurrently=False)
+    yield from _index(home, "place", "(document_id, chunk_index)", concurrently=False)
+    yield from _index(home, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False)
+
+
+def added_words(home: IndexedTable, fields: Fields, server_version: int) -> Iterator[Step]:
+    """The column of words, in a table that has none."""
+    column = f"ALTER TABLE {full_name(home)} ADD COLUMN {TSV} tsvector"
+    made = f"GENERATED ALWAYS AS ({words_of(home, fields)}) STORED"
+    rewrites = "rewrites the table; nobody reads or writes it meanwhile"
+    if server_version >= 160000:
+        yield Step(f"{column} STORAGE MAIN {made}", rewrites)
+    else:
+        yield Step(f"{column} {made}", rewrites)
+        yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
+        yield Step(f"VACUUM FULL {full_name(home)}", rewrites)
+    yield marked(home, fields)
+    yield _statistics(home)
+
+
+def marked(home: IndexedTable, fields: Fields) -> Step:
+    """The column of words, marked with what it was made of."""
+    return Step(f"COMMENT ON COLUMN {full_name(home)}.{TSV} IS {text_literal(str(fields))}")
+
+
+def analysed(home: IndexedTable) -> Step:
+    """The statistics by which words weigh, and plans are made."""
+    return Step(f"ANALYZE {full_name(home)}")
+
+
+def _statistics(home: IndexedTable) -> Step:
+    return Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STATISTICS 1000")
+
+
+def words_indexed(home: IndexedTable) -> Iterator[Step]:
+    """The index on the words of a table in use."""
+    yield from _index(home, "tsv", f"USING gin ({TSV}) {_SHORT_LIST}", concurrently=True)
+
+
+def place_indexed(home: IndexedTable, document_id: str, index: str) -> Iterator[Step]:
+    """The index on document and place of a table in use."""
+    yield from _index(home, "place", f"({quoted_name(document_id)}, {quoted_name(index)})", concurrently=True)
+
+
+def vectors_indexed(home: IndexedTable, *, concurrently: bool) -> Iterator[Step]:
+    """The HNSW index. Of more than 2,000 dimensions it is in half precision, which costs no recall."""
+    column, operators = quoted_name(home.embedding), f"{home.vector_type}_cosine_ops"
+    if home.is_halved:
+        column, operators = f"({column}::halfvec({home.dimensions}))", "halfvec_cosine_ops"
+    if (home.dimensions or 0) <= MOST_INDEXED["halfvec"]:
+        yield from _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
+
+
+def lexemes_name(home: IndexedTable) -> str:
+    """The table of lexemes, quoted."""
+    return f"{quoted_name(home.schema)}.{quoted_name(home.lexemes)}"
+
+
+def lexemes_made(home: IndexedTable) -> Iterator[Step]:
+    """The table of lexemes, and what is in it."""
+    yield Step(f"CREATE TABLE IF NOT EXISTS {lexemes_name(home)} (word text PRIMARY KEY, share real)")
+    yield from lexemes_refreshed(home)
+
+
+def near_indexed(home: IndexedTable) -> Step:
+    """The index by which lexemes near to a word are found."""
+    name = quoted_name(shortened(home.name, "lexemes_trgm"))
+    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(home)} USING gin (word gin_trgm_ops)")
+
+
+def lexemes_refreshed(home: IndexedTable) -> Iterator[Step]:
+    """The words of all chunks, in the place of those of before, after an ANALYZE."""
+    every = text_literal(f"SELECT {TSV} FROM {full_name(home)}")
+    table = lexemes_name(home)
+    yield Step(
+        f"WITH fresh AS MATERIALIZED (SELECT word FROM ts_stat({every}) WHERE length(word) <= {LONGEST_KEPT}),\n"
+        f"  gone AS (DELETE FROM {table} WHERE word NOT IN (SELECT word FROM fresh))\n"
+        f"INSERT INTO {table} SELECT word FROM fresh ON CONFLICT DO NOTHING"
+    )
+    yield shares_known(home)
+    yield Step(f"ANALYZE {table}")
+
+
+def shares_known(home: IndexedTable) -> Step:
+    """The shares of the chunks that have each of the common words, from the statistics.
+
+    Looked up there, all 10,000 of them would be unpacked for each query, which takes longer than its search.
+    """
+    table = lexemes_name(home)
+    return Step(
+        "WITH common AS MATERIALIZED (\n"
+        "  SELECT word, max(share) AS share FROM pg_catalog.pg_stats,\n"
+        "    unnest(most_common_elems::text::text[], most_common_elem_freqs) AS each(word, share)\n"
+        f"  WHERE schemaname = {text_literal(home.schema)} AND tablename = {text_literal(home.name)}\n"
+        f"    AND attname = '{TSV}' AND length(word) <= {LONGEST_KEPT} GROUP BY word\n"
+        f"), rare AS (\n  UPDATE {table} SET share = NULL\n"
+        "  WHERE share IS NOT NULL AND word NOT IN (SELECT word FROM common)\n"
+        f")\nINSERT INTO {table} SELECT word, share FROM common\n"
+        "ON CONFLICT (word) DO UPDATE SET share = EXCLUDED.share"
+    )
+
+
+def lists_emptied(home: IndexedTable) -> Iterator[Step]:
+    """Move the last writes from the lists of the indexes to their place."""
+    names = [shortened(home.name, "ctxassembly_tsv"), shortened(home.name, "ctxassembly_metadata")]
+    for name in [*names, *([shortened(home.name, "lexemes_trgm")] if home.has_trigrams else [])]:
+        yield Step(f"SELECT gin_clean_pending_list({text_literal(f'{quoted_name(home.schema)}.{quoted_name(name)}')})")
+
+
+def _index(home: IndexedTable, ending: str, on: str, *, concurrently: bool) -> Iterator[Step]:
+    name = shortened(home.name, f"ctxassembly_{ending}")
+    way = "CONCURRENTLY " if concurrently else ""
+    yield Step(f"CREATE INDEX {way}IF NOT EXISTS {quoted_name(name)} ON {full_name(home)} {on}", name=name)
+
+
+def dropped(home: IndexedTable, names: Sequence[str]) -> Iterator[Step]:
+    """Indexes that a build broken off left behind: no query uses them, and their names are taken."""
+    for name in names:
+        yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {quoted_name(home.schema)}.{quoted_name(name)}")

@@ -1,0 +1,224 @@
+"""Chunks by vectors and words, by one statement: candidates of both, their union, and both scores of each.
+
+Words without BM25. `ts_rank` of a single word is a sum of 1/j^2 over its j occurrences: it saturates, as BM25's count
+does. What it lacks is that rare words weigh more. So a chunk's score is the sum over the words of the query of weight x
+`ts_rank`, and it finds as much evidence among 20 chunks as exact BM25 does (.973, .717 and .980 for .974, .720 and .977
+on an English, a Dutch and a German corpus), where `ts_rank_cd` over all words finds .383 to .705.
+
+Common words needn't be matched, only scored. Candidates have one of the rarest words, taken until they have `ENOUGH`
+chunks together, or two of the next ones. A bound on the rarest alone loses hits as the table grows (.87 of the best at
+200,000 chunks), the pairs bring them back (1.00), and the time stays flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    REAL,
+    ColumnElement,
+    Double,
+    Integer,
+    Select,
+    Text,
+    bindparam,
+    case,
+    cast,
+    column,
+    func,
+    literal,
+    null,
+    select,
+    table,
+    union,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, array
+from sqlalchemy.types import UserDefinedType
+
+from ctxassembly.data.requests import SearchChunks
+from ctxassembly.data.searched import Term, Vocabulary
+from ctxassembly.stores.postgres.table import TSV, IndexedTable
+from ctxassembly.wording.clean import is_storable
+
+ENOUGH = 1_000
+"""Chunks with one of the rarest words, and as many again with pairs of the next ones."""
+ENOUGH_FILTERED = 10_000
+"""The same under a filter, which leaves few of them: nobody knows of how many it leaves a word."""
+MOST_PAIRED = 6
+"""Words of which pairs are made."""
+MOST_SCORED = 10_000
+"""Chunks scored, if the rarest word of a query is a common one. Of more, the first stored."""
+
+
+LONGEST = 2046
+"""Bytes of a lexeme."""
+
+
+class TsQuery(UserDefinedType[Any]):
+    """The type `tsquery`."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """The type as it is written in SQL."""
+        return "tsquery"
+
+
+def quoted(lexeme: str) -> str:
+    """A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it.
+
+    >>> print(quoted("o'brien | x"))
+    'o''brien | x'
+    """
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def candidates(vocabulary: Vocabulary, enough: int) -> str:
+    """The `tsquery` of the chunks worth a look; empty if no chunk has a word of the query.
+
+    >>> known = Vocabulary(90_000, (Term("the", 80_000), Term("iron", 950), Term("level", 4_000), Term("ferritin", 20)))
+    >>> print(candidates(known, 1_000))
+    'ferritin' | 'iron' | 'level' & 'the'
+    """
+    terms = sorted(_searchable(vocabulary.terms), key=lambda term: term.chunks)
+    parts: list[str] = []
+    total = 0.0
+    alone = len(terms) == 1 or (terms and terms[0].chunks <= MOST_SCORED)  # else the pairs alone are more than enough
+    while terms and (total + terms[0].chunks <= enough or (alone and not parts)):
+        term = terms.pop(0)
+        total += term.chunks
+        parts.append(quoted(term.text))
+    pairs = sorted(
+        (one.chunks * two.chunks / max(vocabulary.chunks, 1), quoted(one.text), quoted(two.text))
+        for one, two in combinations(terms[:MOST_PAIRED], 2)
+    )
+    total = 0.0
+    for at, (having, one, two) in enumerate(pairs):
+        total += having
+        if at and total > enough:
+            break
+        parts.append(f"{one} & {two}")
+    return " | ".join(parts)
+
+
+class Shape(NamedTuple):
+    """The form of a search's statement, apart from values and filter."""
+
+    by_vector: bool
+    words: int | None
+    """The number of candidates scored; None if none is asked for."""
+    has_candidates: bool
+    """True if a chunk may have one of them."""
+
+
+def asked(request: SearchChunks, *, filtered: bool, field_weights: tuple[float, float]) -> tuple[Shape, dict[str, Any]]:
+    """The shape of a search, and the values of its parameters."""
+    bound: dict[str, Any] = {"limit": request.limit}
+    if request.vector is not None:
+        bound["vector"] = as_vector(request.vector)
+    if request.vocabulary is None:
+        return Shape(request.vector is not None, None, has_candidates=False), bound
+    weights, terms = request.vocabulary.weights, _searchable(request.vocabulary.terms)
+    for at, term in enumerate(terms):
+        bound |= {f"word_{at}": term.text, f"query_{at}": quoted(term.text), f"weight_{at}": weights[term.text]}
+    worth = candidates(request.vocabulary, ENOUGH_FILTERED if filtered else ENOUGH)
+    if worth:
+        bound |= {"worth": worth, "most_scored": MOST_SCORED}
+    if terms:
+        # In the order of the labels D, C, B and A; of them all, .1 is what PostgreSQL itself gives a text.
+        title, questions = field_weights
+        bound["by_field"] = [0.1, 0.1, 0.1 * questions, 0.1 * title]
+    return Shape(request.vector is not None, len(terms), has_candidates=bool(worth)), bound
+
+
+def statement(
+    home: IndexedTable,
+    shape: Shape,
+    condition: ColumnElement[bool] | None,
+    columns: Sequence[ColumnElement[Any]],
+    length_weight: float,
+) -> Select[Any] | None:
+    """The best chunks of each channel: `columns` of each, similarity, keyword score and matched words.
+
+    None if there is nothing to search by.
+    """
+    found: list[Any] = []
+    similarity: ColumnElement[Any] = cast(null(), Double)
+    score: ColumnElement[Any] = cast(null(), Double)
+    matched: ColumnElement[Any] = cast(null(), ARRAY(Text))
+    key = home.c[home.key]
+    if shape.by_vector:
+        distance = home.distance()
+        similarity = 1 - cast(distance, Double)
+        near = select(key.label("key")).where(home.c[home.embedding].is_not(None), *_given(condition))
+        found.append(select(near.order_by(distance).limit(_LIMIT).cte("nearest")))
+    if shape.words is not None:
+        score = _score(home, home.tsv, shape.words, length_weight)
+        matched = _found_in(home.tsv, shape.words)
+    if shape.words and shape.has_candidates:
+        matches = home.tsv.op("@@", is_comparison=True)(_query("worth"))
+        having = select(key.label("key"), home.tsv.label("tsv")).where(matches, *_given(condition))
+        looked_at = having.limit(bindparam("most_scored", type_=Integer)).subquery("looked_at")
+        best = _score(home, looked_at.c.tsv, shape.words, length_weight)
+        found.append(select(select(looked_at.c.key).order_by(best.desc(), looked_at.c.key).limit(_LIMIT).cte("best")))
+    if not found:
+        return None
+    keys = (union(*found) if len(found) > 1 else found[0]).subquery("found")
+    return select(
+        *columns, similarity.label("similarity"), score.label("keyword_score"), matched.label("terms")
+    ).join_from(home.table, keys, keys.c.key == key)
+
+
+_LIMIT = bindparam("limit", type_=Integer)
+
+
+def _given(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
+    return [] if condition is None else [condition]
+
+
+def as_vector(vector: Sequence[float]) -> str:
+    """A vector as pgvector reads it."""
+    return str(list(map(float, vector)))
+
+
+def _searchable(terms: Sequence[Term]) -> list[Term]:
+    """The words that chunks have and that PostgreSQL can hold, each once."""
+    kept = {term.text: term for term in terms if term.chunks and term.text and is_storable(term.text)}
+    return [term for term in kept.values() if len(term.text.encode()) <= LONGEST]
+
+
+def _score(home: IndexedTable, tsv: ColumnElement[Any], words: int, length_weight: float) -> ColumnElement[Any]:
+    """The keyword score of a chunk; 0 without a word."""
+    by_field = cast(bindparam("by_field", type_=ARRAY(REAL)), ARRAY(REAL))
+    total: ColumnElement[Any] = cast(literal(0.0), Double)
+    for at in range(words):
+        # One word at a time, written out: as a join with a table of words it takes twice the time.
+        counted = cast(func.ts_rank(by_field, tsv, _query(f"query_{at}")), Double)
+        total = total + bindparam(f"weight_{at}", type_=Double) * counted
+    if not length_weight:
+        return total
+    length = func.pg_column_size(tsv) / cast(_mean_size(home), Double)
+    return total / (1 - length_weight + length_weight * func.coalesce(length, 1.0))
+
+
+def _found_in(tsv: ColumnElement[Any], words: int) -> ColumnElement[Any]:
+    """The words that a chunk has, as an array."""
+    has = [
+        case((tsv.op("@@", is_comparison=True)(_query(f"query_{at}")), bindparam(f"word_{at}", type_=Text)))
+        for at in range(words)
+    ]
+    all_of_them: ColumnElement[Any] = array(has, type_=Text())
+    return func.array_remove(all_of_them, null(), type_=ARRAY(Text))
+
+
+def _query(parameter: str) -> ColumnElement[Any]:
+    return cast(bindparam(parameter, type_=Text), TsQuery)
+
+
+def _mean_size(home: IndexedTable) -> ColumnElement[Any]:
+    """The mean size of a chunk's words, which the statistics have; NULL if there are none yet."""
+    stats = table("pg_stats", *map(column, ("schemaname", "tablename", "attname", "avg_width")), schema="pg_catalog")
+    of_words = (stats.c.schemaname == home.schema, stats.c.tablename == home.name, stats.c.attname == TSV)
+    return select(func.max(func.nullif(stats.c.avg_width, 0))).where(*of_words).scalar_subquery()

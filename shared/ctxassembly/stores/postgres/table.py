@@ -1,0 +1,145 @@
+"""A table with chunks, as an index reads it: its own, or one that a framework made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    ColumnElement,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    func,
+    literal,
+    quoted_name,
+)
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.types import UserDefinedType
+
+from ctxassembly.errors import ConfigError
+from ctxassembly.wording.clean import is_storable
+
+Dialect = Literal["mapping", "llamaindex"]
+"""The form of a filter."""
+OWN_COLUMNS: Mapping[str, str] = {"document_id": "text", "chunk_index": "bigint", "start_index": "bigint"}
+"""The columns of a table of our own that a filter reads, before it looks into the metadata."""
+MOST_INDEXED: Mapping[str, int] = {"vector": 2000, "halfvec": 4000}
+"""The most dimensions that pgvector's HNSW takes of a type."""
+TSV = "ctxassembly_tsv"
+"""The column with the words of a chunk."""
+
+
+class VectorOf(UserDefinedType[Any]):
+    """A type of pgvector, `vector` or `halfvec`. Values are bound as texts."""
+
+    cache_ok = True
+
+    def __init__(self, kind: str, dimensions: int | None) -> None:
+        self.kind, self.dimensions = kind, dimensions
+
+    def get_col_spec(self, **_: Any) -> str:
+        """The type as it is written in SQL."""
+        return self.kind if self.dimensions is None else f"{self.kind}({self.dimensions})"
+
+
+@dataclass(frozen=True)
+class IndexedTable:
+    """The names and types of a table of chunks. Names are quoted wherever they stand, so that they are what they are.
+
+    Raises:
+        ConfigError: a name that PostgreSQL can't hold.
+    """
+
+    name: str
+    schema: str
+    key: str
+    """The primary key."""
+    id: str
+    """The names of the chunks; mostly the same column."""
+    content: str
+    embedding: str
+    metadata: str | None
+    """The column of metadata; None if there is none."""
+    columns: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The columns that hold one key of the metadata each, under its name, with their types as PostgreSQL names them."""
+    is_jsonb: bool = True
+    vector_type: str = "vector"
+    dimensions: int | None = None
+    dialect: Dialect = "mapping"
+    has_trigrams: bool = True
+    """False if there is no pg_trgm, so that nobody knows of near words."""
+    is_own: bool = False
+    """True if the index made it."""
+
+    def __post_init__(self) -> None:
+        for name in (self.name, self.schema, self.key, self.id, self.content, self.embedding, *self.columns):
+            if not isinstance(name, str) or not name or not is_storable(name) or len(name.encode()) > 63:
+                raise ConfigError("table", "made of names of 1 to 63 bytes without NUL", name)
+
+    @property
+    def lexemes(self) -> str:
+        """The name of the table of lexemes: every word that a chunk has or had, and the share of the common ones."""
+        return shortened(self.name, "lexemes")
+
+    @cached_property
+    def table(self) -> Table:
+        """The same for SQLAlchemy."""
+        kinds: dict[str, Any] = dict.fromkeys((*self.columns, self.key, self.id))
+        kinds |= {self.content: Text, TSV: TSVECTOR, self.embedding: VectorOf(self.vector_type, self.dimensions)}
+        if self.is_own:
+            kinds |= dict.fromkeys(("id", "document_id", "prev_id", "next_id", "content_hash"), Text)
+            kinds |= dict.fromkeys(("chunk_index", "start_index"), BigInteger)
+        if self.metadata:
+            kinds[self.metadata] = JSONB if self.is_jsonb else JSON
+        made = [Column(quoted_name(name, quote=True), kind) for name, kind in kinds.items()]
+        return Table(quoted_name(self.name, quote=True), MetaData(), *made, schema=quoted_name(self.schema, quote=True))
+
+    @property
+    def c(self) -> Any:
+        """The columns."""
+        return self.table.c
+
+    @property
+    def tsv(self) -> ColumnElement[Any]:
+        """The words of a chunk."""
+        return self.table.c[TSV]
+
+    @property
+    def is_halved(self) -> bool:
+        """True if HNSW takes so many dimensions only in half precision, which the column hasn't."""
+        return self.vector_type == "vector" and (self.dimensions or 0) > MOST_INDEXED["vector"]
+
+    def distance(self) -> ColumnElement[Any]:
+        """The cosine distance of the embedding to the parameter `vector`, written as the index on it is."""
+        kind = VectorOf("halfvec" if self.is_halved else self.vector_type, self.dimensions)
+        column = cast(self.c[self.embedding], kind) if self.is_halved else self.c[self.embedding]
+        return column.op("<=>")(cast(bindparam("vector", type_=Text), kind))
+
+    def json(self, *path: str) -> ColumnElement[Any]:
+        """The metadata as JSONB, or what stands in them at `path`; NULL if nothing does."""
+        if self.metadata is None:
+            return cast(None, JSONB)
+        column = self.c[self.metadata]
+        found = column if self.is_jsonb else cast(column, JSONB)
+        for step in path:
+            found = found.op("->", return_type=JSONB())(bindparam(None, step, Text))
+        return func.nullif(found, cast(literal("null", Text), JSONB), type_=JSONB()) if path else found
+
+
+def shortened(table: str, ending: str) -> str:
+    """The name of something that belongs to a table, within the 63 bytes that PostgreSQL keeps of it."""
+    name = f"{table}_{ending}"
+    if len(name.encode()) <= 63:
+        return name
+    told_apart = hashlib.sha256(table.encode()).hexdigest()[:8]
+    room = 63 - len(ending) - len(told_apart) - 2
+    return f"{table.encode()[:room].decode(errors='ignore')}_{told_apart}_{ending}"

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from ctxassembly import Chunk
+from ctxassembly.data.conditions import as_predicate
+from ctxassembly.errors import ConfigError
+
+METADATA = {
+    "tenant": "ours", "level": 3, "groups": ["x"], "open": False, "day": dt.date(2024, 5, 1),
+    "chunk": {"page": 7}, "nothing": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({}, True),
+        (None, True),
+        ({"tenant": "ours"}, True),
+        ({"tenant": "theirs"}, False),
+        ({"tenant": "ours", "level": 4}, False),
+        ({"tenant": {"$eq": "ours"}}, True),
+        ({"tenant": {"$ne": "theirs"}}, True),
+        ({"tenant": {"$ne": "ours"}}, False),
+        ({"open": False}, True),
+        ({"open": 0}, False),
+        ({"open": {"$in": [0, 1]}}, False),
+        ({"level": {"$gt": 2, "$lt": 4}}, True),
+        ({"level": {"$gt": 3}}, False),
+        ({"level": {"$gte": 3, "$lte": 3}}, True),
+        ({"level": {"$lt": 3}}, False),
+        ({"level": {"$lt": "4"}}, False),
+        ({"day": {"$gte": dt.date(2024, 1, 1)}}, True),
+        ({"tenant": {"$in": ["ours", "all"]}}, True),
+        ({"tenant": {"$in": []}}, False),
+        ({"groups": {"$in": [["x"]]}}, True),
+        ({"tenant": {"$nin": ["theirs"]}}, True),
+        ({"tenant": {"$nin": ["ours"]}}, False),
+        ({"chunk.page": 7}, True),
+        ({"tenant": {"$exists": True}}, True),
+        ({"absent": {"$exists": False}}, True),
+        ({"nothing": {"$exists": True}}, False),
+        ({"$and": [{"tenant": "ours"}, {"level": 3}]}, True),
+        ({"$and": [{"tenant": "ours"}, {"level": 4}]}, False),
+        ({"$or": [{"tenant": "theirs"}, {"level": 3}]}, True),
+        ({"$or": [{"tenant": "theirs"}, {"level": 4}]}, False),
+        ({"tenant": "theirs", "$or": [{"level": 3}, {"level": 4}]}, False),
+        # What has no value under the key passes no comparison, the negative ones included.
+        *[({"absent": {name: 1}}, False) for name in ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")],
+        ({"absent": {"$in": [1]}}, False),
+        ({"absent": {"$nin": [1]}}, False),
+        ({"nothing": {"$ne": 1}}, False),
+        (lambda each: each.metadata["level"] == 3, True),
+    ],
+)
+def test_a_filter_as_a_test(condition: Any, expected: bool) -> None:
+    assert as_predicate(condition)(Chunk("a", "A", "", metadata=METADATA)) is expected
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "tenant = 'ours'", 3, ["tenant"], {3: "x"}, {"$not": {"tenant": "ours"}}, {"tenant": {"$like": "o%"}},
+        {"tenant": {"name": "ours"}}, {"tenant": {}}, {"tenant": {"$in": "ours"}}, {"tenant": {"$in": 3}},
+        {"tenant": None}, {"tenant": {"$eq": {"a": 1}}}, {"tenant": {"$exists": "yes"}}, {"$and": []},
+        {"$or": {"tenant": "ours"}}, {"$and": ["tenant"]}, {"": 1},
+    ],
+)  # fmt: skip
+def test_a_filter_that_cannot_be_evaluated_is_an_error(condition: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^filter"):
+        as_predicate(condition)
+
+
+def test_the_error_names_what_is_tested() -> None:
+    with pytest.raises(ConfigError, match=r"filter must be a function Document -> bool, or a mapping .*, got 3"):
+        as_predicate(3, "Document")

@@ -1,0 +1,24 @@
+"""Chunks and their scores, made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctxassembly import Chunk, Found, Scored
+
+
+def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:
+    return Chunk(name, name[0], text or f"Text of {name}.", metadata=metadata)
+
+
+def scored(name: str, similarity: float | None = None, keyword_score: float | None = None, *terms: str) -> Scored:
+    return Scored(chunk(name), similarity, keyword_score, terms)
+
+
+def found(name: str, score: float = 1.0, **more: Any) -> Found:
+    own = {key: more.pop(key) for key in ("similarity", "keyword_score", "terms", "channels") if key in more}
+    return Found(chunk(name, **more), score, own.pop("channels", ("vector",)), **own)
+
+
+def ids(some: Any) -> list[str]:
+    return [one.chunk.id for one in some]

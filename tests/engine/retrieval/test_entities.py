@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxassembly import (
+    AssemblyConfig,
+    Chunk,
+    MemoryIndex,
+    Node,
+    Question,
+    Relation,
+    RetrievalConfig,
+    Taxonomy,
+    assemble,
+)
+from ctxassembly import retrieve as retrieve_from
+from ctxassembly.retrieval.entities import Entities, entities
+from ctxassembly.retrieval.taxonomy import ListRule
+
+NODES = [
+    Node("card", "department", "Cardiologie", ("cardiologen",), {"campus": "Noord"}),
+    Node("neuro", "department", "Neurologie", ("neurologen",), {"campus": "Zuid"}),
+    Node("hf", "condition", "Hartfalen", (), {"campus": "Noord"}),
+    Node("a", "doctor", "cardioloog A", (), {"campus": "Noord"}),
+    Node("b", "doctor", "cardioloog B", (), {"campus": "Zuid"}),
+    Node("c", "doctor", "neuroloog C", ()),
+]
+RELATIONS = [
+    Relation("card", "HANDLES", "hf"),
+    *(Relation(doctor, "WORKS_IN", "card") for doctor in "ab"),
+    Relation("c", "WORKS_IN", "neuro"),
+]
+TYPE_WORDS = {"doctor": ("arts", "artsen", "doctors", "wie werken er"), "department": ("afdeling",)}
+FACTS = {"doctor": "Dr. {name} is verbonden aan {department} op {campus}."}
+HOSPITAL = Taxonomy(
+    NODES, RELATIONS, name="hospital", type_words=TYPE_WORDS, facts=FACTS, lists=ListRule(types=("doctor",))
+)
+
+
+def ask(query: str, intent: str | None = None, condition: Any = None, taxonomy: Taxonomy = HOSPITAL) -> Entities:
+    return entities(taxonomy, query, taxonomy.resolve(query, condition), intent, condition)
+
+
+def ids(known: Entities) -> list[str]:
+    return [one.chunk.id for one in known.found]
+
+
+# Typed lookups
+
+
+@pytest.mark.parametrize(
+    ("query", "expected", "published"),
+    [
+        ("Which doctors work in Cardiologie?", ["hospital:a", "hospital:b"], 0.95),
+        ("Welke artsen behandelen hartfalen?", ["hospital:a", "hospital:b"], 0.90),  # of the department that does
+        ("Welke afdeling is er voor hartfalen?", ["hospital:card"], 0.95),
+        ("Wie werken er op Neurologie?", ["hospital:c"], 0.95),
+    ],
+)
+def test_a_type_and_an_entity_find_what_is_related(query: str, expected: list[str], published: float):
+    found = ask(query).found
+    assert [one.chunk.id for one in found] == expected
+    assert {one.published_score for one in found} == {published}
+    assert {one.channels for one in found} == {("entities",)}
+
+
+@pytest.mark.parametrize(
+    "query", ["Cardiologie", "Welke artsen zijn er?", "Waar kan ik parkeren?", "doctorsassistent Cardiologie"]
+)
+def test_without_a_type_or_without_an_entity_nothing_is_found(query: str):
+    assert ask(query).found == ()
+
+
+def test_an_entity_reads_as_a_sentence_and_is_cited_as_the_taxonomy():
+    one = ask("doctors Cardiologie").found[0]
+    assert one.chunk.text == "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
+    assert one.chunk.metadata == {"source": "hospital", "no_neighbours": True}
+    assert one.because_of == ("Cardiologie", "cardioloog A")
+    plain = Taxonomy(NODES, RELATIONS, type_words=TYPE_WORDS)
+    assert ask("doctors Cardiologie", taxonomy=plain).found[0].chunk.text == "cardioloog A (doctor): Cardiologie"
+
+
+def test_without_type_words_and_facts_nothing_is_looked_up():
+    assert ask("Which doctors work in Cardiologie?", taxonomy=Taxonomy(NODES, RELATIONS)) == Entities()
+
+
+# Lists
+
+
+LIST = "Ik wil alle cardiologen zien"
+
+
+def test_intent_phrase_and_entity_together_give_one_chunk_with_the_full_list():
+    (one,) = ask(LIST, "list").found
+    assert one.chunk.text == (
+        "Cardiologie (2):\n"
+        "- Dr. cardioloog A is verbonden aan Cardiologie op Noord.\n"
+        "- Dr. cardioloog B is verbonden aan Cardiologie op Zuid."
+    )
+    assert one.chunk.metadata == {"source": "hospital", "no_neighbours": True, "keep_whole": True}
+    assert (one.channels, one.published_score, one.because_of) == (("list",), 0.90, ("Cardiologie",))
+
+
+@pytest.mark.parametrize(
+    ("query", "intent"),
+    [(LIST, None), (LIST, "navigate"), ("Waar zitten de cardiologen?", "list"), ("Ik wil alle folders", "list")],
+)
+def test_if_any_gate_is_shut_there_is_no_list(query: str, intent: str | None):
+    assert ask(query, intent).found == ()
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["all cardiologen", "welke cardiologen zijn er", "alle Cardiologie", "tous les cardiologen", "todos: cardiologen"],
+)
+def test_list_phrases_in_five_languages(query: str):
+    assert ids(ask(query, "list")) == ["hospital:list:card"]
+
+
+def test_intents_and_phrases_are_the_callers():
+    own = Taxonomy(NODES, RELATIONS, lists=ListRule(intents=("roster",), phrases=(r"\bsmoelenboek\b",)))
+    assert ids(ask("smoelenboek Cardiologie", "roster", taxonomy=own)) == ["taxonomy:list:card"]
+    assert ask(LIST, "list", taxonomy=own).found == ()
+    everything = ask("smoelenboek Cardiologie", "roster", taxonomy=own).found[0].chunk.text
+    assert everything == "Cardiologie (3):\n- Hartfalen\n- cardioloog A\n- cardioloog B"
+
+
+# Facts
+
+
+def test_facts_are_told_of_what_the_question_names_or_finds():
+    assert ask("Is cardioloog A er vandaag?").facts == ("Dr. cardioloog A is verbonden aan Cardiologie op Noord.",)
+    assert ask("doctors Cardiologie").facts == (
+        "Dr. cardioloog A is verbonden aan Cardiologie op Noord.",
+        "Dr. cardioloog B is verbonden aan Cardiologie op Zuid.",
+    )
+    assert ask("Cardiologie").facts == ()
+
+
+def test_a_fact_that_lacks_something_is_none():
+    assert ask("Is neuroloog C er?").facts == ()
+
+
+# Filters
+
+
+@pytest.mark.parametrize(("query", "intent"), [("doctors Cardiologie", None), (LIST, "list")])
+@pytest.mark.parametrize("condition", [{"campus": "Noord"}, {"$or": [{"$and": [{"campus": {"$in": ["Noord"]}}]}]}])
+def test_lists_entities_and_facts_hold_the_filter(query: str, intent: str | None, condition: Any):
+    known = ask(query, intent, condition)
+    told = " ".join((*known.facts, *(one.chunk.text for one in known.found)))
+    assert "cardioloog A" in told
+    assert "cardioloog B" not in told
+    assert known.notes == ()
+
+
+def test_a_fact_names_nothing_that_the_filter_excludes():
+    south = Node("south", "department", "Cardiologie Zuid", (), {"campus": "Zuid"})
+    taxonomy = Taxonomy([*NODES, south], [*RELATIONS, Relation("a", "WORKS_IN", "south")], facts=FACTS)
+    both = "Dr. cardioloog A is verbonden aan Cardiologie, Cardiologie Zuid op Noord."
+    assert ask("cardioloog A", taxonomy=taxonomy).facts == (both,)
+    only = "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
+    assert ask("cardioloog A", None, {"campus": "Noord"}, taxonomy).facts == (only,)
+
+
+def test_without_metadata_nothing_is_given_under_a_filter_and_a_note_says_so():
+    taxonomy = Taxonomy(
+        [Node("neuro", "department", "Neurologie"), NODES[5]],
+        [Relation("c", "WORKS_IN", "neuro")],
+        type_words=TYPE_WORDS,
+    )
+    assert ids(ask("doctors Neurologie", taxonomy=taxonomy)) == ["taxonomy:c"]
+    known = ask("doctors Neurologie", None, {"campus": "Zuid"}, taxonomy)
+    assert known.found == ()
+    assert known.notes == ("taxonomy: 1 of its nodes have no metadata to test the filter on, and are left out",)
+
+
+def test_an_empty_filter_is_none():
+    known = ask("Wie werken er op Neurologie?", None, {})
+    assert (ids(known), known.notes) == (["hospital:c"], ())
+
+
+def test_a_filter_that_cannot_be_tested_gives_nothing_and_a_note():
+    bare = Taxonomy([Node("neuro", "department", "Neurologie"), NODES[5]], type_words=TYPE_WORDS)
+    known = ask("doctors Neurologie", None, "campus = 'Zuid'", bare)
+    assert (known.found, known.facts) == ((), ())
+    assert known.notes == ("taxonomy: the filter can't be tested on its nodes, so nothing of it is given",)
+
+
+# In the flow
+
+
+TEXTS = ["Hartfalen is een aandoening.", "Het hart pompt bloed.", "De polikliniek is open.", "Een cardioloog werkt."]
+INDEX = MemoryIndex(
+    [Chunk(f"d{at}", "doc", text, at, metadata={"campus": "Noord"}, vector=[1.0]) for at, text in enumerate(TEXTS)]
+)
+KEYWORD = RetrievalConfig(limit=3, rescue="off")
+
+
+def retrieve(query: Any, config: RetrievalConfig = KEYWORD, **more: Any) -> Any:
+    return retrieve_from(query, config, index=INDEX, embed=lambda _: [1.0], taxonomy=HOSPITAL, **more)
+
+
+def test_entities_take_the_first_places():
+    retrieved = retrieve("Welke artsen behandelen hartfalen?")
+    assert [found.chunk.id for found in retrieved.found] == ["hospital:a", "hospital:b", "d0"]
+    assert retrieved.facts[0] == "Dr. cardioloog A is verbonden aan Cardiologie op Noord."
+    assert "entities" in [step.name for step in retrieved.trace.steps]
+
+
+def test_by_the_taxonomy_alone():
+    retrieved = retrieve("doctors Cardiologie", RetrievalConfig(strategy="graph"))
+    assert [found.chunk.id for found in retrieved.found] == ["hospital:a", "hospital:b"]
+    assert (retrieved.trace.search_method, retrieved.trace.round_trips) == ("graph_only", 0)
+
+
+@pytest.mark.parametrize("strategy", ["vector", "keyword"])
+def test_a_single_channel_brings_no_entities(strategy: Any):
+    index = MemoryIndex([Chunk("d", "d", "doctors Cardiologie", vector=[1.0])])
+    config = RetrievalConfig(strategy=strategy)
+    retrieved = retrieve_from("doctors Cardiologie", config, index=index, embed=lambda _: [1.0], taxonomy=HOSPITAL)
+    assert [found.chunk.id for found in retrieved.found] == ["d"]
+
+
+def test_what_the_taxonomy_answers_is_given_however_thin_the_texts_are():
+    thin = RetrievalConfig(min_evidence=2.0)
+    assert [found.chunk.id for found in retrieve("doctors Cardiologie", thin).found][:2] == ["hospital:a", "hospital:b"]
+    assert retrieve("Waar is de polikliniek?", thin).found == ()
+
+
+def test_a_list_stands_whole_and_first_in_the_context():
+    retrieved = retrieve(Question("alle cardiologen met hartfalen", intent="list"))
+    context = assemble(retrieved.hits, AssemblyConfig(max_tokens=60, format="minimal"), query=retrieved.query)
+    assert context.text.startswith("Cardiologie (2):\n- Dr. cardioloog A")
+    assert "cardioloog B" in context.text
+    assert context.citations[0].source == "hospital"
+
+
+def test_the_filter_of_the_call_holds():
+    retrieved = retrieve("doctors Cardiologie", filter={"campus": "Noord"})
+    assert "hospital:b" not in [found.chunk.id for found in retrieved.found]
+    assert "cardioloog B" not in " ".join(retrieved.facts)

@@ -1,0 +1,548 @@
+"""The whole flow, on an index in memory: the steps in their order, failures, and which query goes where."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ctxassembly import (
+    Boost,
+    Chunk,
+    ConfigError,
+    Hit,
+    InputError,
+    MemoryIndex,
+    Node,
+    Question,
+    Relation,
+    RetrievalConfig,
+    Retrieved,
+    SearchError,
+    Taxonomy,
+    aretrieve,
+    retrieve,
+)
+from ctxassembly.data.requests import FindTerms, SearchChunks
+
+UP, RIGHT, BETWEEN = (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)
+CHUNKS = [
+    Chunk("card#0", "card", "De cardioloog behandelt hartfalen. Een rolstoel staat klaar bij de polikliniek.", 0,
+          metadata={"category": "clinical_info", "tenant": "noord"}),
+    Chunk("card#1", "card", "Hartfalen is een aandoening van het hart.", 1,
+          metadata={"category": "clinical_info", "tenant": "noord"}),
+    Chunk("park#0", "park", "Parkeren kan in de garage naast de hoofdingang.", 0,
+          metadata={"category": "practical", "tenant": "noord"}),
+    Chunk("park#1", "park", "De route naar de hoofdingang loopt langs de garage.", 1,
+          metadata={"category": "practical", "tenant": "zuid"}),
+    Chunk("huid#0", "huid", "Psoriasis is een huidziekte.", 0,
+          metadata={"category": "clinical_info", "tenant": "zuid"}),
+    Chunk("epil#0", "epil", "Kinderepilepsie behandelt de kinderneuroloog.", 0,
+          metadata={"category": "clinical_info", "tenant": "zuid"}),
+]  # fmt: skip
+VECTORS = [RIGHT, RIGHT, UP, UP, BETWEEN, BETWEEN]
+KEYWORD = RetrievalConfig(strategy="keyword")
+
+
+@pytest.fixture
+def index() -> MemoryIndex:
+    return MemoryIndex(CHUNKS, VECTORS)
+
+
+def embed(text: str) -> Sequence[float]:
+    return UP if "garage" in text or "route" in text.lower() else RIGHT
+
+
+def ids(retrieved: Retrieved) -> list[str]:
+    return [hit.chunk.id for hit in retrieved.hits]
+
+
+def steps(retrieved: Retrieved) -> list[str]:
+    return [step.name for step in retrieved.trace.steps]
+
+
+def notes(retrieved: Retrieved) -> str:
+    return "\n".join(retrieved.trace.notes)
+
+
+# Strategies
+
+
+def test_hybrid_searches_both_in_two_round_trips(index: MemoryIndex):
+    retrieved = retrieve("Waar is de garage?", index=index, embed=embed)
+    assert set(ids(retrieved)[:2]) == {"park#0", "park#1"}
+    assert retrieved.trace.search_method == "hybrid_bm25_vector"
+    assert retrieved.trace.round_trips == 2
+    assert steps(retrieved) == ["resolve", "search", "fuse", "limit"]
+    assert retrieved.found[0].channels == ("vector", "keyword")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "method", "channels"),
+    [("vector", "vector_only", {("vector",)}), ("keyword", "keyword_only", {("keyword",)})],
+)
+def test_one_channel_alone(index: MemoryIndex, strategy: Any, method: str, channels: set[Any]):
+    retrieved = retrieve("hartfalen", RetrievalConfig(strategy=strategy), index=index, embed=embed)
+    assert retrieved.trace.search_method == method
+    assert {found.channels for found in retrieved.found} == channels
+    assert set(ids(retrieved)[:2]) == {"card#0", "card#1"}
+
+
+@pytest.mark.parametrize(
+    ("config", "given", "message"),
+    [
+        (RetrievalConfig(), {"embed": embed}, "index must be given, or a retriever of your own as channel keyword and"),
+        (RetrievalConfig(), {"index": MemoryIndex(CHUNKS)}, "embed must be given where strategy is 'hybrid'"),
+        (RetrievalConfig(strategy="graph"), {}, "taxonomy must be given where strategy is 'graph'"),
+    ],
+)
+def test_who_has_to_be_asked_has_to_be_there(config: RetrievalConfig, given: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        retrieve("x", config, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"index": object()}, "index has no find_terms"),
+        ({"embed": "minilm"}, "embed must be a function from a text to its vector"),
+        ({"channels": {"bm25": len}}, "channels must be a mapping of 'vector' or 'keyword'"),
+        ({"channels": {"keyword": 3}}, "keyword must be a function"),
+        ({"rerankers": len}, "rerankers must be a sequence of functions"),
+        ({"taxonomy": {}}, "taxonomy must be a Taxonomy"),
+        ({"config": {}}, "config must be a RetrievalConfig"),
+        ({"query": 3}, "query must be a string or a Question"),
+    ],
+)
+def test_wrong_arguments_are_errors(index: MemoryIndex, given: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        retrieve(**{"query": "x", "config": KEYWORD, "index": index, **given})
+
+
+# What is kept, and in what order
+
+
+def test_candidates_and_limit(index: MemoryIndex):
+    retrieved = retrieve("de garage", replace(KEYWORD, limit=1, rescue="off"), index=index)
+    assert ids(retrieved) == ["park#1"]
+    assert retrieved.trace.steps[-1].chunks_in > 1
+
+
+def test_the_floor_on_similarity_leaves_out_vector_hits_alone(index: MemoryIndex):
+    config = RetrievalConfig(min_similarity=0.9)
+    assert set(ids(retrieve("psoriasis", config, index=index, embed=embed))) == {"card#0", "card#1", "huid#0"}
+    assert "park#0" in ids(retrieve("psoriasis", RetrievalConfig(), index=index, embed=embed))
+
+
+def test_boosts_of_config_and_question(index: MemoryIndex):
+    boost = Boost("campus", 50.0, {"tenant": "zuid"})
+    plain = retrieve("hoofdingang", KEYWORD, index=index)
+    assert ids(plain)[0] == "park#0"
+    for query, config in (
+        ("hoofdingang", replace(KEYWORD, boosts=(boost,))),
+        (Question("hoofdingang", boosts=(boost,)), KEYWORD),
+    ):
+        retrieved = retrieve(query, config, index=index)
+        assert ids(retrieved)[0] == "park#1"
+        assert retrieved.found[0].factors == (("campus", 50.0),)
+        assert "boost" in steps(retrieved)
+
+
+AFFINITY = {"navigate": {"clinical_info": 0.1, "practical": 1.2}}
+
+
+def test_the_wheelchair_does_not_bring_cardiology(index: MemoryIndex):
+    """ "rolstoel" under a navigational intent."""
+    question = Question("Waar is de garage, en een rolstoel?", intent="navigate")
+    few = RetrievalConfig(limit=2)
+    assert "card#0" in ids(retrieve(question, few, index=index, embed=embed))
+    retrieved = retrieve(question, replace(few, affinity=AFFINITY), index=index, embed=embed)
+    assert set(ids(retrieved)) == {"park#0", "park#1"}
+    assert "card#0" in {found.chunk.id for found in retrieved.trace.lowered}
+    for other in (Question(question.text, intent="treat"), question.text):
+        assert ids(retrieve(other, replace(few, affinity=AFFINITY), index=index, embed=embed)) == ids(
+            retrieve(question, few, index=index, embed=embed)
+        )
+
+
+def test_affinity_by_a_function(index: MemoryIndex):
+    config = RetrievalConfig(affinity={"navigate": {"far": 0.01}})
+    question = Question("hoofdingang", intent="navigate")
+
+    def category_of(chunk: Chunk) -> str | None:
+        return "far" if chunk.id == "park#0" else None
+
+    assert ids(retrieve(question, config, index=index, embed=embed))[0] == "park#0"
+    assert ids(retrieve(question, config, index=index, embed=embed, category_of=category_of))[0] == "park#1"
+
+
+# Rescue
+
+
+def test_a_rare_word_that_no_hit_has_brings_a_chunk(index: MemoryIndex):
+    question = "De garage, of psoriasis?"
+    config = RetrievalConfig(limit=2, keyword_weight=0.0)
+    without = retrieve(question, replace(config, rescue="off"), index=index, embed=embed)
+    assert ids(without) == ["park#0", "park#1"]
+    rescued = retrieve(question, config, index=index, embed=embed)
+    assert ids(rescued) == ["park#0", "huid#0"]
+    assert rescued.found[1].because_of == ("psoriasis",)
+    assert rescued.trace.round_trips == 3
+    first = retrieve(question, replace(config, rescue="first"), index=index, embed=embed)
+    assert ids(first) == ["huid#0", "park#0"]
+
+
+def test_a_word_that_no_chunk_has_is_rescued_by_what_it_is_part_of(index: MemoryIndex):
+    question = "Waar is de garage, en epilepsie?"
+    config = RetrievalConfig(limit=2, keyword_weight=0.0)
+    assert ids(retrieve(question, config, index=index, embed=embed)) == ["park#0", "epil#0"]
+
+
+def test_nothing_is_rescued_where_the_hits_have_it_or_it_is_common(index: MemoryIndex):
+    for question in ("kinderepilepsie", "Wie behandelt dat?"):
+        retrieved = retrieve(question, index=index, embed=embed)
+        assert "rescue" not in steps(retrieved)
+        assert retrieved.trace.round_trips == 2
+
+
+# Evidence
+
+
+def test_too_little_evidence_gives_nothing_and_says_why(index: MemoryIndex):
+    config = RetrievalConfig(min_evidence=1.2)
+    retrieved = retrieve("asdkjh qwe zzzz", config, index=index, embed=embed)
+    assert (retrieved.hits, notes(retrieved)) == ((), "evidence: 1.00 of at least 1.2: nothing answers")
+    assert ids(retrieve("asdkjh qwe zzzz", RetrievalConfig(), index=index, embed=embed))
+    assert ids(retrieve("hartfalen", config, index=index, embed=embed))
+
+
+def test_after_a_failure_nobody_says_that_nothing_answers(index: MemoryIndex):
+    def broken(_: str) -> Sequence[float]:
+        raise RuntimeError("no model")
+
+    retrieved = retrieve("hartfalen", RetrievalConfig(min_evidence=1.2), index=index, embed=broken)
+    assert ids(retrieved)[0] == "card#0"
+    assert "evidence: not measured" in notes(retrieved)
+
+
+# Which query goes where
+
+
+class Recording(MemoryIndex):
+    """Keeps the words that were looked up."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.asked: list[Any] = []
+
+    def find_terms(self, request: FindTerms) -> Any:
+        self.asked.append(request.text)
+        return super().find_terms(request)
+
+    def search(self, request: SearchChunks) -> Any:
+        self.asked.append(request)
+        return super().search(request)
+
+
+FIELD = Taxonomy(
+    [
+        Node("derm", "department", "Dermatologie", ("huidarts",)),
+        Node("pso", "condition", "Psoriasis", ("schilferhuid",)),
+        Node("garage", "place", "Garage", ("parkeerplaats",)),
+    ],
+    [Relation("derm", "HANDLES", "pso")],
+)
+
+
+def test_which_query_goes_where():
+    """Vectors, and assembly: as meant, and names. Words: these, the user's own, and their names. Rescue: no names."""
+    index, embedded = Recording(CHUNKS, VECTORS), list[str]()
+    question = Question("En de parkeerplaats?", rewritten="Waar parkeer ik voor de huidarts?")
+    config = RetrievalConfig(query_prefix="query: ")
+    retrieved = retrieve(question, config, index=index, embed=lambda text: embedded.append(text) or UP, taxonomy=FIELD)
+    assert embedded == ["query: Waar parkeer ik voor de huidarts? Dermatologie"]
+    assert index.asked[0] == "Waar parkeer ik voor de huidarts? En de parkeerplaats? Dermatologie Garage"
+    assert retrieved.trace.queries == {
+        "vector": "Waar parkeer ik voor de huidarts? Dermatologie",
+        "keyword": index.asked[0],
+        "rescue": "Waar parkeer ik voor de huidarts? En de parkeerplaats?",
+    }
+    assert retrieved.query == "Waar parkeer ik voor de huidarts? Dermatologie"
+    assert retrieved.trace.names == ("Dermatologie",)
+
+
+def test_a_resolved_name_finds_what_the_users_word_does_not(index: MemoryIndex):
+    without = retrieve("schilferhuid", replace(KEYWORD, rescue="off"), index=index)
+    assert ids(without) == []
+    found = retrieve("schilferhuid", replace(KEYWORD, rescue="off"), index=index, taxonomy=FIELD)
+    assert ids(found) == ["huid#0"]
+
+
+# Filters
+
+
+@pytest.mark.parametrize("condition", [{"tenant": "zuid"}, {"$and": [{"$or": [{"tenant": "zuid"}]}]}])
+def test_a_filter_holds_in_every_channel_and_in_rescue(index: MemoryIndex, condition: Any):
+    question = "Waar is de garage, en een rolstoel bij hartfalen?"
+    for config in (RetrievalConfig(), KEYWORD, RetrievalConfig(strategy="vector"), RetrievalConfig(keyword_weight=0.0)):
+        everyone = retrieve(question, config, index=index, embed=embed)
+        assert {"card#0", "park#0"} & set(ids(everyone))
+        retrieved = retrieve(question, config, index=index, embed=embed, filter=condition)
+        assert set(ids(retrieved)) <= {"park#1", "huid#0", "epil#0"}
+        assert ids(retrieved)
+
+
+def test_a_filter_that_matches_nothing_gives_nothing(index: MemoryIndex):
+    """RAGFlow's returns everything."""
+    retrieved = retrieve("garage rolstoel", index=index, embed=embed, filter={"tenant": "west"})
+    assert (retrieved.hits, notes(retrieved)) == ((), "")
+
+
+def test_a_filter_stands_in_one_place(index: MemoryIndex):
+    with pytest.raises(InputError, match="filter is given twice"):
+        retrieve(Question("x", filter={"tenant": "zuid"}), KEYWORD, index=index, filter={"tenant": "zuid"})
+
+
+def test_a_filter_that_cannot_be_read_is_no_empty_result(index: MemoryIndex):
+    """Nor a channel that is done without: the other one would answer alone, and nobody would look at the filter."""
+    with pytest.raises(ConfigError, match="filter must be a function Chunk -> bool"):
+        retrieve("garage", index=index, embed=embed, filter="tenant = 'zuid'")
+
+
+# Channels of another make
+
+
+def test_a_retriever_of_another_make_gets_query_number_and_filter(index: MemoryIndex):
+    asked: list[Any] = []
+
+    def bm25(query: str, limit: int, condition: Any) -> list[Hit]:
+        asked.append((query, limit, condition))
+        return [Hit(CHUNKS[4], 11.7)]
+
+    condition = {"tenant": "zuid"}
+    retrieved = retrieve(
+        "garage", RetrievalConfig(limit=3), index=index, embed=embed, channels={"keyword": bm25}, filter=condition
+    )
+    assert asked == [("garage", 12, condition)]
+    assert ids(retrieved)[0] == "huid#0"
+    assert retrieved.trace.search_method == "hybrid_bm25_vector"
+    assert retrieved.found[0].keyword_score == 11.7
+
+
+def test_without_an_index_at_all():
+    channels = {
+        "vector": lambda *_: [Hit(CHUNKS[0], 0.9), Hit(CHUNKS[1], 0.8)],
+        "keyword": lambda *_: [Hit(CHUNKS[1]), Hit(CHUNKS[2])],
+    }
+    assert ids(retrieve("x", channels=channels)) == ["card#1", "park#0", "card#0"]
+
+
+@pytest.mark.parametrize("reply", [None, "hits", [CHUNKS[0]], 3])
+def test_an_answer_that_is_no_list_of_hits_fails_that_channel(index: MemoryIndex, reply: Any):
+    retrieved = retrieve("garage", index=index, embed=embed, channels={"keyword": lambda *_: reply})
+    assert ids(retrieved)
+    assert "keyword: failed (InputError: a channel must return a list of Hit" in notes(retrieved)
+
+
+# Failures
+
+
+class Broken(MemoryIndex):
+    def __init__(self, *, terms: bool = False, vectors: bool = False, words: bool = False, seconds: float = 0) -> None:
+        super().__init__(CHUNKS, VECTORS)
+        self.broken = (terms, vectors, words)
+        self.seconds = seconds
+
+    def find_terms(self, request: FindTerms) -> Any:
+        time.sleep(self.seconds)
+        return self._terms(request)
+
+    async def afind_terms(self, request: FindTerms) -> Any:
+        await asyncio.sleep(self.seconds)
+        return self._terms(request)
+
+    def _terms(self, request: FindTerms) -> Any:
+        if self.broken[0]:
+            raise OSError("the server closed the connection")
+        return super().find_terms(request)
+
+    def search(self, request: SearchChunks) -> Any:
+        if (self.broken[1] and request.vector is not None) or (self.broken[2] and request.vocabulary is not None):
+            raise OSError("the server closed the connection")
+        return super().search(request)
+
+
+def no_model(_: str) -> Sequence[float]:
+    raise RuntimeError("no model")
+
+
+@pytest.mark.parametrize(
+    ("index", "embedder", "method", "note"),
+    [
+        (Broken(terms=True), embed, "vector_only", "keyword: failed (OSError: the server closed the connection)"),
+        (Broken(), no_model, "keyword_only", "vector: failed (RuntimeError: no model), done without"),
+        (
+            Broken(),
+            lambda _: [],
+            "keyword_only",
+            "vector: failed (InputError: embed must return one vector",
+        ),
+        (Broken(), lambda _: (1.0, 2.0, 3.0), "keyword_only", "vector: failed (InputError: the query's vector has 3"),
+        (Broken(words=True), embed, "vector_only", "keyword: failed (OSError"),
+        (Broken(vectors=True), embed, "keyword_only", "vector: failed (OSError"),
+        (
+            Broken(seconds=4),
+            embed,
+            "vector_only",
+            "keyword: failed (TimeoutError: no answer within 1 s)",
+        ),
+    ],
+)
+async def test_a_channel_that_fails_is_done_without_and_traced(index: Any, embedder: Any, method: str, note: str):
+    config = RetrievalConfig(timeout_seconds=1 if index.seconds else 10)
+    for retrieved in (
+        retrieve("hartfalen", config, index=index, embed=embedder),
+        await aretrieve("hartfalen", config, index=index, embed=embedder),
+    ):
+        assert "card#1" in ids(retrieved)[:2]
+        assert retrieved.trace.search_method == method
+        assert retrieved.trace.notes[0].startswith(note)
+        assert len(retrieved.trace.notes) == 1
+
+
+async def test_all_failing_is_one_error():
+    index = Broken(terms=True)
+    with pytest.raises(SearchError, match=r"no channel answered: .*no model.*; .*closed the connection") as caught:
+        retrieve("hartfalen", index=index, embed=no_model)
+    assert isinstance(caught.value.__cause__, (RuntimeError, OSError))
+    with pytest.raises(SearchError, match="no channel answered"):
+        await aretrieve("hartfalen", index=Broken(vectors=True, words=True), embed=embed)
+
+
+@pytest.mark.parametrize("index", [Broken(terms=True), Broken(vectors=True), Broken(words=True)])
+def test_a_failure_is_raised_if_the_caller_wants_that(index: Any):
+    with pytest.raises(SearchError, match=r"^the (vector|keyword) channel failed: .*closed the connection"):
+        retrieve("hartfalen", RetrievalConfig(on_search_error="raise"), index=index, embed=embed)
+
+
+def test_a_rescue_that_fails_leaves_the_hits_as_they_are():
+    class FailsLate(MemoryIndex):
+        def search(self, request: SearchChunks) -> Any:
+            if request.vector is None:
+                raise OSError("gone")
+            return super().search(request)
+
+    config = RetrievalConfig(limit=2, keyword_weight=0.0)
+    retrieved = retrieve("garage psoriasis", config, index=FailsLate(CHUNKS, VECTORS), embed=embed)
+    assert ids(retrieved) == ["park#0", "park#1"]
+    assert "rescue: failed (OSError: gone), done without" in notes(retrieved)
+
+
+def test_weights_that_act_as_a_switch_are_noted(index: MemoryIndex):
+    config = RetrievalConfig(fusion="rrf", keyword_weight=0.9)
+    assert "fusion: with this weight and rrf_k all chunks" in notes(
+        retrieve("garage", config, index=index, embed=embed)
+    )
+    assert notes(retrieve("garage", replace(config, keyword_weight=0.5), index=index, embed=embed)) == ""
+
+
+# Reranking
+
+
+def backwards(_: str, chunks: Sequence[Chunk]) -> list[tuple[int, float]]:
+    return [(place, float(place)) for place in reversed(range(len(chunks)))]
+
+
+def test_a_reranker_sees_the_question_as_meant_and_decides_the_order(index: MemoryIndex):
+    asked: list[str] = []
+
+    def reranker(query: str, chunks: Sequence[Chunk]) -> Any:
+        asked.append(query)
+        return backwards(query, chunks)
+
+    config = replace(KEYWORD, rescue="off")
+    before = ids(retrieve("de hoofdingang", config, index=index))
+    question = Question("daar?", rewritten="de hoofdingang")
+    after = retrieve(question, config, index=index, rerankers=[reranker])
+    assert (ids(after), asked) == (before[::-1], ["de hoofdingang"])
+    assert "rerank" in steps(after)
+
+
+@pytest.mark.parametrize("failing", [no_model, lambda *_: 3, lambda *_: [("a", "b")], lambda *_: [1, 2]])
+def test_a_failing_reranker_falls_to_the_next(index: MemoryIndex, failing: Any):
+    """RAGFlow answers with HTTP 500."""
+    config = replace(KEYWORD, rescue="off")
+    before = ids(retrieve("de hoofdingang", config, index=index))
+    retrieved = retrieve("de hoofdingang", config, index=index, rerankers=[failing, backwards])
+    assert ids(retrieved) == before[::-1]
+    assert "rerank: number 1 failed" in notes(retrieved)
+    none_left = retrieve("de hoofdingang", config, index=index, rerankers=[failing])
+    assert ids(none_left) == before
+
+
+def test_affinity_comes_after_reranking_and_boosts_before(index: MemoryIndex):
+    config = RetrievalConfig(affinity=AFFINITY, boosts=(Boost("t", 1.2, {"tenant": "noord"}),))
+    question = Question("hoofdingang", intent="navigate")
+    names = steps(retrieve(question, config, index=index, embed=embed, rerankers=[backwards]))
+    assert names[2:7] == ["fuse", "boost", "rerank", "affinity", "limit"]
+
+
+# One call changes nothing for another
+
+
+HOSTILE = [
+    "\x00", "a\x00b", "", " \n ", "👍", "de het een", "'; DROP TABLE x; --", "a & b | !c <-> (d:*)", "x" * 1_000_000,
+    "woord " * 200_000, "\ud800", " ".join(f"w{at}" for at in range(5_000)), "%_\\", "{}", "三天内",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", HOSTILE, ids=lambda query: ascii(query[:12]))
+async def test_hostile_queries_give_results_or_none(index: MemoryIndex, query: str):
+    for taxonomy in (None, FIELD):
+        retrieved = retrieve(query, index=index, embed=embed, taxonomy=taxonomy)
+        assert retrieved == await aretrieve(query, index=index, embed=embed, taxonomy=taxonomy)
+        if not query.strip():
+            assert (retrieved.hits, retrieved.trace.search_method) == ((), "none")
+            assert notes(retrieved) == "query: there are no words to search for"
+        else:
+            assert not retrieved.trace.notes
+
+
+QUESTIONS = ["garage", "hartfalen", "psoriasis garage", "rolstoel", "epilepsie hoofdingang"]
+
+
+async def test_sync_equals_async_and_calls_at_once_do_not_mix(index: MemoryIndex):
+    config = RetrievalConfig(limit=2, affinity=AFFINITY)
+    before = repr(config)
+    expected = [retrieve(question, config, index=index, embed=embed, taxonomy=FIELD) for question in QUESTIONS]
+    again = await asyncio.gather(
+        *(aretrieve(question, config, index=index, embed=embed, taxonomy=FIELD) for question in QUESTIONS * 8)
+    )
+    assert again == expected * 8
+    assert repr(config) == before
+    assert len({tuple(ids(one)) for one in expected}) >= 4
+
+
+async def test_what_can_only_be_awaited_needs_aretrieve(index: MemoryIndex):
+    async def aembed(text: str) -> Sequence[float]:
+        await asyncio.sleep(0)
+        return embed(text)
+
+    with pytest.raises(InputError, match=r"needs aretrieve\(\)"):
+        retrieve("garage", index=index, embed=aembed)
+    assert await aretrieve("garage", index=index, embed=aembed) == retrieve("garage", index=index, embed=embed)
+
+
+def test_hits_carry_their_scores_as_plain_numbers(index: MemoryIndex):
+    retrieved = retrieve("garage", index=index, embed=embed)
+    metadata = retrieved.hits[0].chunk.metadata
+    assert metadata["search_method"] == "vector+keyword"
+    assert metadata["vector_rank"] == 0
+    assert type(metadata["vector_similarity"]) is float
+    assert type(metadata["keyword_score"]) is float
+    assert metadata["category"] == "practical"
+    assert "search_method" not in CHUNKS[2].metadata

@@ -1,0 +1,166 @@
+"""A small Dutch hospital that nobody works in."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxassembly import ConfigError, Node, Relation, Taxonomy
+from ctxassembly.retrieval.taxonomy import UNRESOLVED, ListRule
+
+NODES = [
+    Node("derm", "department", "Dermatologie", ("huidarts", "huidartsen", "dermatoloog", "dermatologen")),
+    Node("card", "department", "Cardiologie", ("hartspecialist", "cardioloog", "cardiologen")),
+    Node("oog", "department", "Oftalmologie", ("oogarts", "oogheelkunde")),
+    Node("rad", "department", "Radiologie", ("scan", "röntgenfoto")),
+    Node("hf", "condition", "Hartfalen", ("zwak hart",)),
+    Node("dm", "condition", "Diabetes Mellitus", ("suikerziekte", "diabetes")),
+    Node("ecg", "test", "ECG", ("hartfilmpje",)),
+    Node("mri", "test", "MRI-scan", ("mri scan",)),
+]
+HOSPITAL = Taxonomy(NODES, [Relation("card", "HANDLES", "hf"), Relation("rad", "MAKES", "mri")])
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("Heeft de huidarts avondspreekuur?", ("Dermatologie",)),
+        ("Wat mag ik eten bij suikerziekte?", ("Diabetes Mellitus",)),
+        ("Doet een hartfilmpje pijn?", ("ECG",)),
+        ("Waar zit de oogarts?", ("Oftalmologie",)),
+        ("Ik krijg een scan.", ("Radiologie",)),
+        ("Welke klachten geeft hartfalen?", ("Cardiologie",)),  # by HANDLES; the name itself is there already
+        ("ik heb een ZWAK  hart", ("Hartfalen", "Cardiologie")),
+        ("Een rontgenfoto, of een RÖNTGENFOTO?", ("Radiologie",)),
+        ("De huidarts en de oogarts", ("Dermatologie", "Oftalmologie")),
+        ("huidarts, dermatoloog, dermatologen", ("Dermatologie",)),
+        ("diabetes", ("Diabetes Mellitus",)),
+        ("Diabetes mellitus type 2", ()),
+    ],
+)
+def test_words_of_a_question_are_resolved_to_names(query: str, names: tuple[str, ...]):
+    assert HOSPITAL.resolve(query).names == names
+
+
+@pytest.mark.parametrize("query", ["", "!?", "huidartsenpost", "scanner", "Hoe laat gaat u open?", "hart zwak"])
+def test_only_whole_words_and_phrases_count(query: str):
+    assert HOSPITAL.resolve(query).names == ()
+    assert HOSPITAL.resolve(query) == UNRESOLVED
+
+
+def test_the_longest_phrase_is_taken():
+    assert [node.id for node in HOSPITAL.resolve("een MRI-scan").nodes] == ["mri"]
+    assert [node.id for node in HOSPITAL.resolve("een scan, MRI").nodes] == ["rad"]
+    assert [node.id for node in HOSPITAL.resolve("mri scan scan").nodes] == ["mri", "rad"]
+
+
+def test_it_says_which_words_stand_for_what():
+    resolution = HOSPITAL.resolve("Mijn Zwak Hart, hartfalen dus")
+    assert [node.id for node in resolution.nodes] == ["hf"]
+    assert resolution.words == {"hf": "zwak hart"}
+
+
+def test_only_named_relations_lead_on():
+    assert Taxonomy(NODES, [Relation("card", "HANDLES", "hf")], leads_by=()).resolve("zwak hart").names == (
+        "Hartfalen",
+    )
+    assert HOSPITAL.resolve("cardioloog").names == ("Cardiologie",)  # what handles doesn't lead to what is handled
+    assert HOSPITAL.resolve("mri scan").names == ()
+
+
+def test_what_one_word_stands_for_twice_is_found_twice():
+    taxonomy = Taxonomy(
+        [Node("a", "department", "Neurologie", ("zenuw",)), Node("b", "condition", "Angst", ("zenuw",))]
+    )
+    assert taxonomy.resolve("zenuw").names == ("Neurologie", "Angst")
+
+
+def test_1000_aliases_take_under_a_millisecond():
+    nodes = [
+        Node(f"n{at}", "condition", f"Aandoening {at}", (f"kwaal {at}", f"ziekte nummer {at}")) for at in range(500)
+    ]
+    taxonomy = Taxonomy(nodes)
+    query = "Wat helpt er tegen ziekte nummer 321, en is kwaal 7 hetzelfde als ziekte nummer 499?"
+    assert len(taxonomy.resolve(query).names) == 3
+    best = min(_seconds(taxonomy, query) for _ in range(20))
+    assert best < 0.001
+
+
+def _seconds(taxonomy: Taxonomy, query: str) -> float:
+    began = time.process_time()
+    taxonomy.resolve(query)
+    return time.process_time() - began
+
+
+def test_under_a_filter_nodes_of_others_are_not_there():
+    taxonomy = Taxonomy(
+        [
+            Node("a", "project", "Project Noord", ("ijsbeer",), {"tenant": "noord"}),
+            Node("b", "project", "Project Zuid", ("pinguin",), {"tenant": "zuid"}),
+            Node("c", "project", "Water", ("nat",)),
+        ]
+    )
+    query = "ijsbeer pinguïn nat"
+    assert taxonomy.resolve(query).names == ("Project Noord", "Project Zuid", "Water")
+    assert taxonomy.resolve(query, {"tenant": "noord"}).names == ("Project Noord", "Water")
+    assert taxonomy.resolve(query, lambda chunk: chunk.metadata["tenant"] == "zuid").names == ("Project Zuid", "Water")
+    assert taxonomy.resolve(query, "tenant = 'noord'").names == ("Water",)
+
+
+def test_nobody_is_led_to_what_the_filter_excludes():
+    nodes = [
+        Node("card", "department", "Cardiologie Noord", (), {"campus": "Noord"}),
+        Node("hf", "condition", "Hartfalen"),
+    ]
+    taxonomy = Taxonomy(nodes, [Relation("card", "HANDLES", "hf")])
+    for condition in (None, {}, {"campus": "Noord"}):
+        assert taxonomy.resolve("hartfalen", condition).names == ("Cardiologie Noord",)
+    assert taxonomy.resolve("hartfalen", {"campus": "Zuid"}).names == ()
+
+
+# Where it comes from
+
+PLAIN: dict[str, Any] = {
+    "nodes": [
+        {"id": "card", "type": "department", "name": "Cardiologie"},
+        {"id": "hf", "type": "condition", "name": "Hartfalen", "aliases": ["zwak hart"], "metadata": {"tenant": "x"}},
+    ],
+    "relations": [{"source": "card", "type": "HANDLES", "target": "hf"}],
+}
+
+
+def test_from_dicts_and_from_a_file(tmp_path: Path):
+    path = tmp_path / "taxonomy.json"
+    path.write_text(json.dumps(PLAIN), encoding="utf-8")
+    for taxonomy in (Taxonomy.from_dict(PLAIN), Taxonomy.from_file(path), Taxonomy.from_file(str(path))):
+        assert taxonomy.resolve("zwak hart").names == ("Hartfalen", "Cardiologie")
+        assert taxonomy.nodes["hf"].metadata == {"tenant": "x"}
+    assert Taxonomy.from_dict(PLAIN, leads_by=()).resolve("zwak hart").names == ("Hartfalen",)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Taxonomy([NODES[0], NODES[0]]), "nodes must be nodes with an id each of its own, got 'derm'"),
+        (lambda: Taxonomy(NODES, [Relation("card", "HANDLES", "x")]), "relations must be .* the ids of nodes, got 'x'"),
+        (lambda: Taxonomy(NODES, [Relation("x", "HANDLES", "hf")]), "relations must be .* the ids of nodes, got 'x'"),
+        (lambda: Taxonomy.from_dict({}), "taxonomy must be a mapping with nodes"),
+        (lambda: Taxonomy.from_dict({"nodes": [{"id": "a"}]}), "taxonomy must be a mapping with nodes"),
+        (lambda: Taxonomy.from_dict({"nodes": [3]}), "taxonomy must be a mapping with nodes"),
+        (lambda: Taxonomy.from_dict({**PLAIN, "relations": [{"from": "a"}]}), "taxonomy must be a mapping with nodes"),
+        (lambda: Node("", "type", "name"), "node.id must be a non-empty string, got ''"),
+        (lambda: Node("a", "type", None), "node.name must be a non-empty string, got None"),  # type: ignore[arg-type]
+        (lambda: Node("a", "type", "name", "alias"), "node.aliases must be a sequence of strings"),  # type: ignore[arg-type]
+        (lambda: Taxonomy(NODES, facts={"doctor": "{name"}), "facts must be templates with names in braces"),
+        (lambda: Taxonomy(NODES, facts={"doctor": "{} works"}), "facts must be templates with names in braces"),
+        (lambda: ListRule(intents="list"), "lists.intents must be a tuple of strings"),  # type: ignore[arg-type]
+        (lambda: ListRule(phrases=("(",)), r"lists.phrases must be made of regular expressions \("),
+    ],
+)
+def test_what_is_wrong_is_an_error(make: Any, message: str):
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        make()

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import pytest
+
+from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, Term, Vocabulary, assemble, retrieve
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.settings.retrieval import RetrievalConfig
+from ctxassembly.testing.cosines import Cosines
+
+
+def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:
+    return Chunk(name, name[0], text, int(name[1:]), metadata=metadata)
+
+
+WATER = [
+    chunk("A0", "Water, water and once more water.", tenant="ours"),
+    chunk("A1", "Tea is made of water.", tenant="theirs"),
+    chunk("A2", "Ferritin.", tenant="ours"),
+]
+
+
+def scores(index: MemoryIndex, query: str, condition: Any = None, limit: int = 10) -> dict[str, float]:
+    words = index.find_terms(FindTerms(query, 32, 4))
+    found = index.search(SearchChunks(limit, None, words, condition))
+    return {one.chunk.id: one.keyword_score for one in found if one.keyword_score is not None}
+
+
+# Words
+
+
+def test_a_keyword_score_is_the_rank_of_each_word_times_its_weight():
+    """`ts_rank` of one word is .0608 * sum(1/j^2, j=1..tf)."""
+    found = scores(MemoryIndex(WATER), "ferritin water")
+    idf = Vocabulary(3, (Term("water", 2), Term("ferritin", 1))).weights
+    once = 0.1 / (math.pi**2 / 6)
+    assert found["A0"] == pytest.approx(idf["water"] * once * (1 + 1 / 4 + 1 / 9), rel=1e-5)
+    assert found["A1"] == pytest.approx(idf["water"] * once, rel=1e-5)
+    assert found["A2"] == pytest.approx(idf["ferritin"] * once, rel=1e-5)
+
+
+def test_the_words_of_a_query_come_once_in_its_order_with_how_many_chunks_have_them():
+    vocabulary = MemoryIndex(WATER).find_terms(FindTerms("Water or TEA, water?", 32, 0))
+    assert vocabulary == Vocabulary(3, (Term("water", 2), Term("or", 0), Term("tea", 1)))
+
+
+def test_the_rarest_words_are_kept_and_unknown_ones_take_no_place():
+    index = MemoryIndex(WATER)
+    assert [term.text for term in index.find_terms(FindTerms("water tea nonsense", 1, 0)).terms] == ["tea"]
+    assert [term.text for term in index.find_terms(FindTerms("x1 x2 x3 water", 2, 0)).terms] == ["x1", "water"]
+
+
+def test_near_words_are_looked_up_for_unknown_words_alone():
+    vocabulary = MemoryIndex(WATER).find_terms(FindTerms("feritin water", 32, 4))
+    assert vocabulary.terms == (Term("feritin", 0, ("ferritin",)), Term("water", 2))
+
+
+@pytest.mark.parametrize("questions", ["What is iron?", ["What is iron?", "And copper?"]])
+def test_title_and_questions_are_searched(questions: Any):
+    index = MemoryIndex([chunk("A0", "text", title="The liver", questions=questions, author="Iron"), chunk("A1")])
+    assert [*scores(index, "liver")] == [*scores(index, "iron")] == ["A0"]
+    assert scores(index, "iron")["A0"] == scores(index, "liver")["A0"]  # the author isn't searched: one occurrence
+
+
+def test_a_chunk_without_questions_is_found_all_the_same():
+    """In SQL `title || content || NULL` is NULL."""
+    assert [*scores(MemoryIndex([chunk("A0", "liver", questions=None)]), "liver")] == ["A0"]
+
+
+def test_words_can_be_made_by_a_stemmer():
+    index = MemoryIndex([chunk("A0", "behandelt")], words=lambda text: [word[:7] for word in text.lower().split()])
+    assert [*scores(index, "behandelen")] == ["A0"]
+
+
+def test_a_long_text_counts_as_postgresql_counts_it():
+    """At most 255 places of a word, and all beyond the 16,383rd as one."""
+    many, most = (MemoryIndex([chunk("A0", "water " * times)]) for times in (20_000, 255))
+    assert scores(many, "water") == scores(most, "water")
+    late, once = (
+        MemoryIndex([chunk("A0", "x " * before + "water " * times)]) for before, times in ((17_000, 9), (0, 1))
+    )
+    assert scores(late, "water") == scores(once, "water")
+
+
+# Vectors
+
+
+UP, RIGHT, BETWEEN = [0.0, 2.0], [1.0, 0.0], [3.0, 3.0]
+
+
+def by_vector(index: MemoryIndex, vector: list[float], limit: int = 10) -> list[tuple[str, float | None]]:
+    found = index.search(SearchChunks(limit, vector, None, None))
+    assert all(one.keyword_score is None for one in found)
+    return [(one.chunk.id, one.similarity and round(one.similarity, 3)) for one in found]
+
+
+@pytest.mark.parametrize("vectors", [[UP, RIGHT, BETWEEN], {"A0": UP, "A1": RIGHT, "A2": BETWEEN}])
+def test_vectors_by_place_or_by_id(vectors: Any):
+    assert by_vector(MemoryIndex(WATER, vectors), [0.0, 1.0], 2) == [("A0", 1.0), ("A2", 0.707)]
+
+
+def test_without_vectors_the_chunks_own_ones_are_taken():
+    index = MemoryIndex([Chunk("A0", "A", "t", vector=UP), Chunk("A1", "A", "t")])
+    assert by_vector(index, [1.0, 1.0]) == [("A0", 0.707)]
+
+
+def test_each_chunk_of_either_channel_has_its_scores_in_both():
+    """The union is back-filled: no exact identifier is lost for want of a similarity."""
+    index = MemoryIndex(WATER, [UP, RIGHT, BETWEEN])
+    words = index.find_terms(FindTerms("tea", 32, 0))
+    found = {one.chunk.id: one for one in index.search(SearchChunks(1, UP, words, None))}
+    assert found.keys() == {"A0", "A1"}
+    assert (found["A1"].similarity, found["A1"].terms) == (0.0, ("tea",))
+    assert (found["A0"].similarity, found["A0"].keyword_score) == (1.0, 0.0)
+
+
+def test_plain_python_gives_what_numpy_gives(monkeypatch: pytest.MonkeyPatch):
+    vectors = [[math.sin(at * 7 + place) for place in range(24)] for at in range(50)]
+    by_numpy = Cosines(vectors).with_(vectors[3])
+    real = builtins.__import__
+
+    def without_numpy(name: str, *more: Any) -> Any:
+        if name == "numpy":
+            raise ImportError(name)
+        return real(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", without_numpy)
+    plain = Cosines(vectors)
+    assert plain.with_(vectors[3]) == pytest.approx(by_numpy)
+    assert plain._matrix is None
+    assert by_numpy[3] == pytest.approx(1.0)
+
+
+def test_a_vector_of_zeros_is_near_to_nothing():
+    assert Cosines([[0.0, 0.0], [1.0, 0.0]]).with_([1.0, 0.0]) == [0.0, 1.0]
+    assert Cosines([[1.0, 0.0]]).with_([0.0, 0.0]) == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("vectors", "asked", "message"),
+    [
+        ([UP], UP, "vectors must be one for each of 3 chunks"),
+        (7, UP, "vectors must be one for each of 3 chunks"),
+        ([UP, RIGHT, [1.0]], UP, "vectors differ: number 0 has 2 numbers, number 2 1"),
+        ([UP, RIGHT, ["x", 1]], UP, "a vector must be a sequence of numbers"),
+        ([UP, RIGHT, [math.nan, 1]], UP, "a vector must be made of finite numbers"),
+        ([UP, RIGHT, UP], [1.0], "the query's vector has 1 numbers, those of the index 2"),
+        (None, UP, "the index has no vectors: give MemoryIndex vectors="),
+    ],
+)
+def test_wrong_vectors_are_an_error(vectors: Any, asked: list[float], message: str):
+    with pytest.raises(InputError, match=message):
+        MemoryIndex(WATER, vectors).search(SearchChunks(5, asked, None, None))
+
+
+def test_an_id_twice_is_an_error():
+    with pytest.raises(ConfigError, match="chunks must be chunks with an id each of its own, got 'A0'"):
+        MemoryIndex([chunk("A1"), chunk("A0"), chunk("A0")])
+
+
+# Filters
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"tenant": "ours"},
+        {"$or": [{"tenant": "nobody"}, {"$and": [{"tenant": {"$in": ["ours"]}}]}]},
+        lambda chunk: chunk.metadata["tenant"] == "ours",
+    ],
+)
+def test_a_filter_holds_in_every_channel(condition: Any):
+    index = MemoryIndex(WATER, [UP, RIGHT, BETWEEN])
+    words = index.find_terms(FindTerms("water tea", 32, 0))
+    for vector, vocabulary in ((RIGHT, None), (None, words), (RIGHT, words)):
+        assert "A1" in {one.chunk.id for one in index.search(SearchChunks(1, vector, vocabulary, None))}
+        for asked, own in (
+            (index, condition),
+            (index.under(condition), None),
+            (index.under({"tenant": "ours"}), condition),
+        ):
+            found = asked.search(SearchChunks(1, vector, vocabulary, own))
+            assert {one.chunk.id for one in found} <= {"A0", "A2"}
+            assert found  # the best that passes, not the best if it passes
+
+
+def test_a_filter_that_matches_nothing_gives_nothing():
+    assert scores(MemoryIndex(WATER), "water", {"tenant": "nobody"}) == {}
+
+
+def test_a_filter_of_another_form_is_an_error():
+    with pytest.raises(ConfigError, match=r"filter must be a function Chunk -> bool, or a mapping"):
+        scores(MemoryIndex(WATER), "water", "tenant = 'ours'")
+    with pytest.raises(ConfigError, match=r"filter must be a function Chunk -> bool, or a mapping"):
+        MemoryIndex(WATER).under("tenant = 'ours'")
+
+
+def test_neighbours_are_held_to_the_filter_of_under():
+    index = MemoryIndex(WATER)
+    every = [ChunkRef("A")]
+    assert [one.id for one in index.fetch(every)] == ["A0", "A1", "A2"]
+    assert [one.id for one in index.under({"tenant": "ours"}).fetch(every)] == ["A0", "A2"]
+    assert [one.id for one in index.under({"tenant": "ours"}).under(lambda each: each.index).fetch(every)] == ["A2"]
+    assert [one.id for one in index.under(None).fetch(every)] == ["A0", "A1", "A2"]
+
+
+def test_the_store_says_what_it_knows_of_the_filter():
+    index = MemoryIndex(WATER)
+    assert index.holds_filter is None
+    assert index.under(None).holds_filter is False
+    assert index.under({"tenant": "ours"}).holds_filter is True
+    assert index.under({"tenant": "ours"}).under(None).holds_filter is True
+    assert index.holds_filter is None
+
+
+async def test_it_finds_and_brings_the_neighbours_sync_and_async():
+    index = MemoryIndex(WATER).under(None)
+    found = retrieve("ferritin", RetrievalConfig(strategy="keyword"), index=index)
+    context = assemble(found.hits, AssemblyConfig(format="minimal"), store=index)
+    assert "Tea is made of water" in context.text
+    assert [one.id for one in await index.afetch([ChunkRef("A", 1)])] == ["A1"]
+    request = FindTerms("water", 32, 4)
+    words = await index.afind_terms(request)
+    assert words == index.find_terms(request)
+    search = SearchChunks(5, None, words, None)
+    assert await index.asearch(search) == index.search(search)
+
+
+def test_ties_go_by_id_and_an_empty_index_finds_nothing():
+    same = MemoryIndex([chunk(name, "water") for name in ("B0", "A1", "A0")], [UP, UP, UP])
+    assert [*scores(same, "water", limit=2)] == ["A0", "A1"]
+    assert by_vector(same, UP, 2) == [("A0", 1.0), ("A1", 1.0)]
+    empty = MemoryIndex([])
+    assert empty.find_terms(FindTerms("water", 32, 4)) == Vocabulary(0, (Term("water", 0),))
+    assert empty.search(SearchChunks(5, UP, Vocabulary(0, (Term("water", 0),)), None)) == []

@@ -1,0 +1,63 @@
+"""Beside PostgreSQL itself: tests/stores/test_memory_as_postgres.py."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ctxassembly.text.lexemes import NearWords, lexemes, trigrams
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It's 3.50, Ann!", ["it", "s", "3.50", "ann"]),
+        ("één Größe", ["één", "größe"]),
+        ("well-known a-b-c", ["well-known", "well", "known", "a-b-c", "a", "b", "c"]),
+        ("COVID-19 10-12 2024-05-01", ["covid", "-19", "10", "-12", "2024", "-05", "-01"]),
+        ("snake_case __init__", ["snake", "case", "init"]),
+        ("<b>hoi</b> &amp; 3 < 4", ["hoi", "3", "4"]),
+        ("a@b.nl", ["a@b.nl"]),
+        ("https://www.x.nl/pad/a?b=1 x.nl/", ["www.x.nl/pad/a?b=1", "www.x.nl", "/pad/a?b=1", "x.nl"]),
+        ("and/or /usr/lib/x.py", ["and/or", "/usr/lib/x.py"]),
+        ("v1.2 1.2.3 1e5 3D K57.3", ["v1.2", "1.2.3", "1e5", "3d", "k57.3"]),
+        ("", []),
+        (" - ... \x00 \n", []),
+        ("👍 三天内", ["三天内"]),
+    ],
+)
+def test_words_as_postgresql_keeps_them(text: str, expected: list[str]):
+    assert lexemes(text) == expected
+
+
+@pytest.mark.parametrize("part", ["a+", "a-1-", "<a ", "&a", "a.", "a/", "http://", "x@", "a", "1.", "-"])
+def test_hostile_texts_take_no_longer(part: str):
+    """The worst takes 7 s for a million characters; a pattern that looks back and forth would take hours."""
+    text = part * (100_000 // len(part))
+    began = time.process_time()
+    lexemes(text)
+    assert time.process_time() - began < 5
+
+
+def test_trigrams_are_those_of_each_run_of_letters():
+    assert trigrams("Ab-c") == {"  a", " ab", "ab ", "  c", " c "}
+
+
+def test_near_words_have_the_word_as_a_part_or_nearly_equal_it():
+    near = NearWords(["kinderepilepsie", "epilepsiecentrumnederland", "ferritine", "rit", "water"])
+    assert near.to("epilepsie", 4) == ["kinderepilepsie", "epilepsiecentrumnederland"]
+    assert near.to("epilepsie", 1) == ["kinderepilepsie"]
+    assert near.to("ferirtine", 4) == ["ferritine"]
+    assert near.to("zzzz", 4) == []
+
+
+def test_a_word_that_it_is_part_of_is_nearer_than_a_similar_one():
+    near = NearWords(["ferritine", "ferritinebepalingen"])
+    assert near.to("ferritineb", 2) == ["ferritinebepalingen", "ferritine"]
+
+
+def test_what_has_less_than_three_letters_is_part_of_everything():
+    near = NearWords(["onderhoudscontract", "contractueel"])
+    assert near.to("ac", 4) == []
+    assert near.to("rac", 4) == ["contractueel", "onderhoudscontract"]

@@ -1,0 +1,285 @@
+"""ContextRetriever in chains: an index in memory, PostgreSQL elsewhere; retrievers of other makes; filters; agents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.tools import create_retriever_tool
+from langchain_tests.integration_tests import RetrieversIntegrationTests
+from pydantic import ValidationError
+
+from ctxassembly import (
+    AssemblyConfig,
+    Boost,
+    Chunk,
+    ConfigError,
+    InputError,
+    MemoryIndex,
+    MemoryStore,
+    Node,
+    Relation,
+    RetrievalConfig,
+    Retrieved,
+    SearchError,
+    Taxonomy,
+)
+from ctxassembly.assembly.choosing.supplement import Situation
+from langchain_ctxassembly import ContextAssembler, ContextRetriever
+from langchain_samples import WordEmbeddings, chunks, documents, vector_store
+
+CORPUS = documents("A", "B", "C", "D")
+QUERY = "the falcon in C, the granite in A and B, the ember in D"
+
+
+def index_of(found: Sequence[Document]) -> MemoryIndex:
+    texts = [document.page_content for document in found]
+    return MemoryIndex(chunks(found), WordEmbeddings().embed_documents(texts))
+
+
+class TestStandard(RetrieversIntegrationTests):
+    @property
+    def retriever_constructor(self) -> type[BaseRetriever]:
+        return ContextRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        # A label a chunk, so that three chunks are three documents.
+        assembler = ContextAssembler(config=AssemblyConfig(window=0, cite="chunk"))
+        return {"index": index_of(CORPUS), "embeddings": WordEmbeddings(), "assembler": assembler}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return QUERY
+
+
+def test_a_hit_is_found_by_words_and_joined_with_its_neighbours() -> None:
+    retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1)
+    [found] = retriever.invoke("Where is the falcon in C described?")
+    assert found.metadata["citation"]["chunk_ids"] == ["C#5", "C#6", "C#7"]
+    assert found.page_content.startswith("[1] Source: C.pdf\n")
+    assert found.metadata["search_method"] == "vector+keyword"
+    assert 0 < found.metadata["vector_similarity"] <= 1
+
+
+def test_in_a_chain_the_model_reads_the_context() -> None:
+    prompt = ChatPromptTemplate.from_template("{context}\n\nQuestion: {question}")
+    retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1)
+    chain = (
+        {
+            "context": retriever | (lambda found: "\n\n".join(d.page_content for d in found)),
+            "question": RunnablePassthrough(),
+        }
+        | prompt
+        | RunnableLambda(lambda messages: messages.to_string())
+        | StrOutputParser()
+    )
+    assert "[1] Source: C.pdf\nIn C the" in chain.invoke("the falcon in C")
+
+
+async def test_awaited_it_gives_the_same() -> None:
+    retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings())
+    assert [d.page_content for d in await retriever.ainvoke(QUERY)] == [d.page_content for d in retriever.invoke(QUERY)]
+    assert (await retriever.aretrieve(QUERY)).hits == retriever.retrieve(QUERY).hits
+
+
+def test_a_tool_of_an_agent_gives_the_context() -> None:
+    tool = create_retriever_tool(ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1), "search", "Searches.")
+    assert "[1] Source: C.pdf" in tool.invoke({"query": "the falcon in C"})
+
+
+TENANTS = [*documents("A", "B", tenant="x"), *documents("C", "D", tenant="y")]
+
+
+class TestFilters:
+    """A filter holds in every channel, and for neighbours; what can't take it is refused."""
+
+    def texts(self, retriever: ContextRetriever, **call: Any) -> str:
+        return "\n".join(document.page_content for document in retriever.invoke(QUERY, **call))
+
+    @pytest.mark.parametrize("strategy", ["hybrid", "vector", "keyword"])
+    def test_of_a_call_holds_in_every_channel(self, strategy: Any) -> None:
+        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), config=RetrievalConfig(strategy=strategy))
+        text = self.texts(retriever, filter={"tenant": "x"})
+        assert "Source: A.pdf" in text
+        assert "Source: C.pdf" not in text
+        assert "Source: D.pdf" not in text
+        assert "Source: C.pdf" in self.texts(retriever)  # the next call has its own
+
+    def test_of_the_retriever_holds_for_calls_without_one(self) -> None:
+        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter={"tenant": "x"})
+        assert "Source: C.pdf" not in self.texts(retriever)
+
+    def test_holds_for_neighbours(self) -> None:
+        mixed = [document.model_copy(deep=True) for document in documents("A")]
+        for document in mixed[4:]:
+            document.metadata["tenant"] = "y"
+        for document in mixed[:4]:
+            document.metadata["tenant"] = "x"
+        retriever = ContextRetriever(index_of(mixed), WordEmbeddings(), k=1, filter={"tenant": "x"})
+        [found] = retriever.invoke("the granite in A, paragraph 3")
+        assert set(found.metadata["citation"]["chunk_ids"]) <= {"A#0", "A#1", "A#2", "A#3"}
+
+    def test_that_matches_nothing_gives_nothing(self) -> None:
+        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings())
+        assert retriever.invoke(QUERY, filter={"tenant": "z"}) == []
+
+    def test_reaches_a_vector_stores_retriever(self) -> None:
+        vectors = vector_store(TENANTS).as_retriever()
+        retriever = ContextRetriever(
+            index_of(TENANTS), channels={"vector": vectors}, config=RetrievalConfig(strategy="vector")
+        )
+        # InMemoryVectorStore takes functions, the index mappings: each reads its own form.
+        with pytest.raises(SearchError):
+            retriever.invoke(QUERY, filter={"tenant": "x"})
+        by_function = ContextRetriever(channels={"vector": vectors}, config=RetrievalConfig(strategy="vector"))
+        found = by_function.retrieve(QUERY, filter=lambda document: document.metadata["tenant"] == "x")
+        assert {hit.chunk.metadata["tenant"] for hit in found.hits} == {"x"}
+
+    def test_is_refused_where_a_channel_would_ignore_it(self) -> None:
+        class Elsewhere(BaseRetriever):
+            def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+                return list(CORPUS)
+
+        retriever = ContextRetriever(channels={"keyword": Elsewhere()}, config=RetrievalConfig(strategy="keyword"))
+        assert retriever.retrieve(QUERY).hits
+        with pytest.raises(ConfigError, match="Elsewhere would ignore it"):
+            retriever.retrieve(QUERY, filter={"tenant": "x"})
+
+    def test_is_refused_where_the_assemblers_own_store_cant_hold_it(self) -> None:
+        own = ContextAssembler(store=_Plain())
+        with pytest.raises(ConfigError, match=r"assembler\.store must be one with under\(filter\)"):
+            ContextRetriever(index_of(CORPUS), WordEmbeddings(), assembler=own).invoke(QUERY, filter={"tenant": "x"})
+
+
+class _Plain:
+    def fetch(self, refs: Any) -> list[Chunk]:
+        return []
+
+
+class TestChannels:
+    def test_of_another_make_may_serve_words_and_vectors(self) -> None:
+        vectors = vector_store(CORPUS).as_retriever()
+        retriever = ContextRetriever(index_of(CORPUS), channels={"vector": vectors}, k=3)
+        [best, *_] = retriever.retrieve("the falcon in C").found
+        assert best.chunk.id in {"C#6", "C#7"}
+        assert set(best.channels) == {"vector", "keyword"}
+
+    def test_must_be_retrievers_or_functions(self) -> None:
+        with pytest.raises(ValidationError, match=r"channels\['vector'\] must be a LangChain retriever or a function"):
+            ContextRetriever(channels={"vector": 7})
+        with pytest.raises(ValidationError):
+            ContextRetriever(channels={"bm25": lambda *_: []})  # type: ignore[dict-item]
+
+
+class _Backwards(BaseDocumentCompressor):
+    top_n: int = 100
+    fails: bool = False
+
+    def compress_documents(self, documents: Sequence[Document], query: str, callbacks: Any = None) -> list[Document]:
+        if self.fails:
+            raise RuntimeError("out of order")
+        kept = list(documents)[::-1][: self.top_n]
+        scored = {"relevance_score": 3.0}
+        return [Document(page_content=d.page_content, metadata={**d.metadata, **scored}) for d in kept]
+
+
+class TestRerankers:
+    def test_a_compressors_order_is_taken_and_its_logits_go_through_a_sigmoid(self) -> None:
+        retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=5)
+        plain = retriever.retrieve(QUERY)
+        again = retriever.model_copy(update={"rerankers": [_Backwards()]}).retrieve(QUERY)
+        candidates = next(step for step in plain.trace.steps if step.name == "fuse").ids
+        assert [one.chunk.id for one in again.found] == list(candidates)[::-1][:5]
+        assert again.found[0].score == pytest.approx(1 / (1 + math.exp(-3)))
+
+    def test_its_own_cut_is_noticed(self) -> None:
+        retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), rerankers=[_Backwards(top_n=3)])
+        assert any("cut by the reranker" in note for note in retriever.retrieve(QUERY).trace.notes)
+
+    def test_where_one_fails_the_next_is_asked(self) -> None:
+        retriever = ContextRetriever(
+            index_of(CORPUS), WordEmbeddings(), rerankers=[_Backwards(fails=True), _Backwards()]
+        )
+        trace = retriever.retrieve(QUERY).trace
+        assert any("out of order" in note for note in trace.notes)
+        assert [step.name for step in trace.steps].count("rerank") == 1
+
+    def test_a_cross_encoder_scores_pairs(self) -> None:
+        class Longest:
+            def predict(self, pairs: list[tuple[str, str]]) -> list[float]:
+                return [len(text) for _, text in pairs]
+
+        best = ContextRetriever(index_of(CORPUS), WordEmbeddings(), rerankers=[Longest()]).retrieve(QUERY).found
+        lengths = [len(one.chunk.text) for one in best]
+        assert lengths == sorted(lengths, reverse=True)
+
+
+def test_what_was_retrieved_can_be_assembled_elsewhere() -> None:
+    retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=2)
+    chain = RunnableLambda(retriever.retrieve) | ContextAssembler(store=index_of(CORPUS).under(None))
+    assert [d.page_content for d in chain.invoke(QUERY)] == [d.page_content for d in retriever.invoke(QUERY)]
+
+
+def test_boosts_move_a_category_up_and_say_so() -> None:
+    boost = Boost("category", 3.0, {"document_id": "B"})
+    found = ContextRetriever(index_of(CORPUS), WordEmbeddings(), config=RetrievalConfig(boosts=(boost,)))
+    best = found.retrieve("the falcon in C").found[0]
+    assert best.chunk.document_id == "B"
+    assert best.factors == (("category", 3.0),)
+
+
+def test_misuse_is_told() -> None:
+    with pytest.raises(ConfigError, match="embed must be given where strategy is 'hybrid'"):
+        ContextRetriever(index_of(CORPUS)).invoke(QUERY)
+    with pytest.raises(InputError, match="index has no find_terms"):
+        ContextRetriever(MemoryStore([]), WordEmbeddings()).invoke(QUERY)  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=0)
+    with pytest.raises(ConfigError, match="limit must be an integer of at least 1, got 0"):
+        ContextRetriever(index_of(CORPUS), WordEmbeddings()).invoke(QUERY, k=0)
+    assert isinstance(ContextRetriever(index_of(CORPUS), WordEmbeddings()).retrieve(QUERY), Retrieved)
+
+
+FACT = "Weaver A works in Dyes."
+
+
+@pytest.mark.parametrize(
+    ("question", "is_open", "told"),
+    [
+        ("Where does weaver A keep the falcon?", True, True),
+        ("Where does weaver A keep the falcon?", False, False),
+        ("Where is the falcon?", True, False),
+        ("Which weaver works in Dyes?", True, False),  # found as an entity, it is a hit
+    ],
+)
+def test_facts_of_the_taxonomy_are_the_supplement_behind_its_gate(question: str, is_open: bool, told: bool) -> None:
+    situations: list[Situation] = []
+
+    def gate(situation: Situation) -> bool:
+        situations.append(situation)
+        return is_open
+
+    taxonomy = Taxonomy(
+        [Node("a", "weaver", "Weaver A"), Node("d", "workshop", "Dyes")],
+        [Relation("a", "WORKS_IN", "d")],
+        type_words={"weaver": ("which weaver",)},
+        facts={"weaver": "{name} works in {workshop}."},
+    )
+    retriever = ContextRetriever(
+        index_of(CORPUS),
+        WordEmbeddings(),
+        taxonomy=taxonomy,
+        assembler=ContextAssembler(config=AssemblyConfig(supplement_gate=gate)),
+    )
+    texts = [document.page_content for document in retriever.invoke(question)]
+    assert sum(text.count(FACT) for text in texts) == (told or question.startswith("Which"))
+    assert any("SUPPLEMENTARY" in text and FACT in text for text in texts) == told
+    assert all(situation.similarity is not None for situation in situations)

@@ -1,0 +1,85 @@
+"""The two lines of the readme over an ordinary PGVectorStore table: uuid ids, source, page, start_index, a tenant."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from langchain_classic.retrievers import EnsembleRetriever
+from langchain_core.documents import Document
+from langchain_postgres import PGEngine, PGVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from ctxassembly.stores.postgres import PostgresIndex
+from langchain_ctxassembly import ContextRetriever
+from langchain_samples import WordEmbeddings
+
+SUBJECTS = ("anaesthesia", "parking", "bloodletting", "visiting hours", "payment", "discharge")
+
+
+def page(tenant: str, number: int) -> str:
+    subject = SUBJECTS[number % len(SUBJECTS)]
+    rules = range(4 + 2 * number)
+    lines = [f"On {subject}, rule {number}.{at} of {tenant} says what staff do at step {at}." for at in rules]
+    return " ".join(lines)
+
+
+def pages(tenant: str) -> list[Document]:
+    """A PDF as its loader gives it: a document a page, offsets that begin anew on each."""
+    return [
+        Document(page(tenant, number), metadata={"source": f"{tenant}.pdf", "page": number, "tenant": tenant})
+        for number in range(1, 7)
+    ]
+
+
+@pytest.fixture
+def vectorstore(database_url: str) -> Iterator[PGVectorStore]:
+    engine = PGEngine.from_connection_string(database_url)
+    engine.init_vectorstore_table("chunks", 64)
+    store = PGVectorStore.create_sync(engine, WordEmbeddings(), "chunks")
+    splitter = RecursiveCharacterTextSplitter(chunk_size=180, chunk_overlap=60, add_start_index=True)
+    store.add_documents(splitter.split_documents([*pages("north"), *pages("south")]))
+    yield store
+    asyncio.run(engine.close())
+
+
+QUERY = "What does rule 3.4 of north say on visiting hours?"
+
+
+def test_two_lines_find_by_words_and_join_within_the_page(vectorstore: PGVectorStore) -> None:
+    index = PostgresIndex.attach(vectorstore)
+    retriever = ContextRetriever(index, WordEmbeddings(), k=1)
+    [found] = retriever.invoke(QUERY)  # without a warning: search and neighbours read one table, and neither filters
+    assert found.page_content.startswith("[1] Source: north.pdf, page 3\n")
+    assert "rule 3.4" in found.page_content
+    assert len(found.metadata["citation"]["chunk_ids"]) == 3  # one chunk on each side, found by offset
+    body = found.page_content.partition("\n")[2]
+    assert body.strip("[.]\n ") in page("north", 3)  # one run of one page, and nothing twice
+    # The last chunk of a page has nothing after it, though longer pages have chunks at the next offset.
+    [last] = retriever.invoke("What does rule 3.9 of north say on visiting hours?")
+    assert last.page_content.partition("\n")[2].strip("[.]\n ") in page("north", 3)
+    assert index.under(None).holds_filter is False
+
+
+def test_a_filter_holds_in_every_channel_and_for_neighbours_in_a_second_call_too(vectorstore: PGVectorStore) -> None:
+    retriever = ContextRetriever(PostgresIndex.attach(vectorstore), WordEmbeddings())
+    for tenant, other in (("north", "south"), ("south", "north")):
+        text = "\n".join(document.page_content for document in retriever.invoke(QUERY, filter={"tenant": tenant}))
+        assert f"Source: {tenant}.pdf" in text
+        assert f"of {other}" not in text
+    assert retriever.invoke(QUERY, filter={"tenant": "east"}) == []
+
+
+def test_a_second_attach_and_an_ensemble_change_nothing(vectorstore: PGVectorStore) -> None:
+    filter_ = {"tenant": "south"}
+    first = ContextRetriever(PostgresIndex.attach(vectorstore), WordEmbeddings(), filter=filter_).invoke(QUERY)
+    again = ContextRetriever(PostgresIndex.attach(vectorstore), WordEmbeddings(), filter=filter_)
+    assert [document.page_content for document in again.invoke(QUERY)] == [document.page_content for document in first]
+    both = EnsembleRetriever(retrievers=[again, again.model_copy(update={"k": 1})], id_key=None)
+    assert all("of north" not in document.page_content for document in both.invoke(QUERY))
+
+
+def test_a_query_is_two_round_trips(vectorstore: PGVectorStore) -> None:
+    retriever = ContextRetriever(PostgresIndex.attach(vectorstore), WordEmbeddings(), filter={"tenant": "north"})
+    assert retriever.retrieve(QUERY).trace.round_trips == 2

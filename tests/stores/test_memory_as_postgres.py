@@ -1,0 +1,149 @@
+"""An index in memory finds what one on PostgreSQL finds: the same words, the same scores, the same near words."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, Term, Vocabulary, retrieve
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.text.lexemes import NEAR, NearWords, lexemes
+
+TEXTS = [
+    "Wie behandelt epilepsie bij kinderen? Bel 088-1234567, of mail: poli@ziekenhuis.nl (ma-vr 8.30-17.00 uur).",
+    "COVID-19-tests zijn gratis; zie https://www.rivm.nl/covid-19/testen?taal=nl en www.who.int.",
+    "Ärztinnen und Ärzte: Größe 1,80 m, 75.5 kg, am 2024-05-01. Well-known and/or so-called x-rays; e.g. 24/7.",
+    "L'hôpital n'ouvre qu'à 9h. <b>Gras</b> &amp; <i>italique</i> snake_case foo.bar() v1.2 3D 5-HT3 50 %.",
+    "No. It's the patients' choice -- isn't it? 'Quoted' \"words\"... and (bracketed) [ones], C++ and C#.",
+]
+
+
+@pytest.fixture(scope="module")
+def connection(module_database_url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(module_database_url.replace("+psycopg", "", 1), autocommit=True) as open_connection:
+        yield open_connection
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_words_of_ordinary_text(connection: psycopg.Connection, text: str):
+    counted = "SELECT lexeme, cardinality(positions) FROM unnest(to_tsvector('simple', %s))"
+    assert Counter(dict(connection.execute(counted, (text,)).fetchall())) == Counter(lexemes(text))
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 10, 300, 20_000])
+def test_the_score_of_a_word(connection: psycopg.Connection, times: int):
+    text = "water " * times
+    (rank,) = connection.execute("SELECT ts_rank(to_tsvector('simple', %s), 'water')", (text,)).fetchone() or ()
+    vocabulary = Vocabulary(1, (Term("water", 1),))
+    (found,) = MemoryIndex([Chunk("A0", "A", text)]).search(SearchChunks(1, None, vocabulary, None))
+    assert found.keyword_score == pytest.approx(rank * vocabulary.weights["water"], rel=1e-5)
+
+
+def test_the_similarity_of_words(connection: psycopg.Connection):
+    words = sorted({word for text in TEXTS for word in lexemes(text)})
+    near = NearWords(words)
+    similar = "SELECT similarity(word, %s), word FROM unnest(%s::text[]) AS word"
+    for word in ("epilepsei", "patient", "behandelen", "ziekenhuizen", "well-know"):
+        rows = connection.execute(similar, (word, words)).fetchall()
+        wanted = sorted((word not in other, -value, other) for value, other in rows if value >= NEAR or word in other)
+        assert near.to(word, 10) == [other for _, _, other in wanted][:10]
+        assert wanted
+
+
+# The index itself
+
+DOCUMENTS = {
+    "epilepsie": "Kinderepilepsie behandelt de kinderneuroloog. Epilepsie is een aandoening. Bel 088-1234567.",
+    "hart": "Hartfalen behandelt de cardioloog. Een ECG (hartfilmpje) doet geen pijn. De cardioloog, de cardioloog!",
+    "bezoek": "Parkeren kan in de garage, of op P3. De route is well-known; zie www.ziekenhuis.nl/route.",
+    "lab": "Ferritine wordt 's ochtends nuchter bepaald. Eén uur voor de afspraak niets eten. Ferritine < 30 is laag.",
+}
+STORED = [
+    Chunk(
+        f"{name}#{at}",
+        name,
+        f"{sentence}.",
+        at,
+        metadata={
+            "title": name.title(),
+            "tenant": "noord" if at % 2 else "zuid",
+            "level": at,
+            **({"questions": [f"Wat is {name}?", "Wie doet dat?"]} if at == 0 else {}),
+        },
+    )
+    for name, text in DOCUMENTS.items()
+    for at, sentence in enumerate(text.split(". "))
+]
+VECTORS = [[math.sin(place * 3 + step * 7 + 1) for step in range(8)] for place in range(len(STORED))]
+QUERIES = [
+    "Wie behandelt epilepsie bij kinderen?", "cardioloog", "ferirtine nuchter", "P3 of garage", "well-known route",
+    "één uur", "088-1234567", "zzzz", "", "de de de", "a & b | !c", "o'brien \\ %", "wat is lab", "ziekenhuis",
+]  # fmt: skip
+FILTERS = [
+    None, {}, {"tenant": "noord"}, {"tenant": "west"}, {"level": {"$gte": 1}}, {"questions": {"$exists": True}},
+    {"tenant": {"$in": ["zuid"]}, "level": {"$ne": 0}}, {"level": {"$lt": "1"}}, {"level": True},
+    {"$or": [{"level": 0}, {"$and": [{"tenant": {"$nin": ["zuid"]}}, {"title": "Hart"}]}]},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def both(module_database_url: str) -> tuple[MemoryIndex, Any]:
+    """The index in memory and the one on PostgreSQL, with the same chunks."""
+    postgres = pytest.importorskip("ctxassembly.stores.postgres")
+    if not hasattr(postgres, "PostgresIndex"):
+        pytest.skip("there is no PostgresIndex yet")
+    by_text = dict(zip((chunk.text for chunk in STORED), VECTORS, strict=True))
+    stored = postgres.PostgresIndex.create(module_database_url, "compared", dimensions=8)
+    stored.add(STORED, embed=lambda texts: [by_text[text] for text in texts])
+    return MemoryIndex(STORED, VECTORS), stored
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_both_know_the_same_words(both: tuple[MemoryIndex, Any], query: str):
+    for most in (32, 3):
+        request = FindTerms(query, most, 4)
+        memory, postgres = (index.find_terms(request) for index in both)
+        assert memory.chunks == postgres.chunks == len(STORED)
+        assert sorted(memory.terms) == sorted(postgres.terms)
+
+
+@pytest.mark.parametrize("condition", FILTERS)
+@pytest.mark.parametrize("query", QUERIES)
+def test_both_find_the_same_with_the_same_scores(both: tuple[MemoryIndex, Any], query: str, condition: Any):
+    words = both[0].find_terms(FindTerms(query, 32, 4))
+    vector = VECTORS[len(query) % len(VECTORS)]
+    for limit in (2, 50):
+        for request in (
+            SearchChunks(limit, None, words, condition),
+            SearchChunks(limit, vector, None, condition),
+            SearchChunks(limit, vector, words, condition),
+        ):
+            memory, postgres = ({one.chunk.id: one for one in index.search(request)} for index in both)
+            assert memory.keys() == postgres.keys()
+            for id_, one in memory.items():
+                other = postgres[id_]
+                if request.vector is None:
+                    assert one.similarity is other.similarity is None
+                else:
+                    assert one.similarity == pytest.approx(other.similarity, abs=1e-5)
+                if request.vocabulary is None:
+                    assert one.keyword_score is other.keyword_score is None
+                else:
+                    assert one.keyword_score == pytest.approx(other.keyword_score, rel=1e-4, abs=1e-9)
+                assert set(one.terms) == set(other.terms)
+
+
+@pytest.mark.parametrize("query", ["Wie behandelt epilepsie?", "ferirtine", "garage cardioloog ziekenhuis", "zzzz"])
+def test_a_whole_retrieval_is_the_same(both: tuple[MemoryIndex, Any], query: str):
+    config = RetrievalConfig(limit=3)
+    one, other = (retrieve(query, config, index=index, embed=lambda _: VECTORS[4]) for index in both)
+    assert [found.chunk.id for found in one.found] == [found.chunk.id for found in other.found]
+    assert [found.score for found in one.found] == pytest.approx([found.score for found in other.found], rel=1e-4)
+    assert [found.because_of for found in one.found] == [found.because_of for found in other.found]
+    assert one.trace.notes == other.trace.notes
+    assert one.trace.evidence == pytest.approx(other.trace.evidence, rel=1e-4)

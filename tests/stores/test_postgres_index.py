@@ -1,0 +1,348 @@
+"""`PostgresIndex` on a real PostgreSQL: its hits, and the traps of PostgreSQL and pgvector that it stays out of."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from sqlalchemy import make_url
+
+from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, RetrievalConfig, aretrieve, retrieve
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.data.searched import Scored, Term, Vocabulary
+from ctxassembly.stores.postgres import PostgresIndex
+from ctxassembly.stores.postgres.engines import engine_of, server_url
+from postgres_samples import TEXTS, chunks, embed, embed_query, execute, statements, vectors
+
+
+@pytest.fixture
+def index(database_url: str) -> PostgresIndex:
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add(chunks(), embed=embed, progress=False)
+    return index
+
+
+def by_words(index: PostgresIndex, text: str, limit: int = 10, condition: Any = None) -> list[Scored]:
+    found = index.search(SearchChunks(limit, None, index.find_terms(FindTerms(text, 32, 4)), condition))
+    return sorted(found, key=lambda one: -(one.keyword_score or 0.0))
+
+
+def ids(found: list[Scored]) -> list[str]:
+    return [one.chunk.id for one in found]
+
+
+def test_a_query_takes_two_round_trips(index: PostgresIndex):
+    with statements(index) as seen:
+        retrieved = retrieve(
+            "When is ferritin measured?", RetrievalConfig(rescue="off"), index=index, embed=embed_query
+        )
+
+    assert len(seen) == retrieved.trace.round_trips == 2
+    assert retrieved.hits[0].chunk == replace(chunks()[0], metadata=retrieved.hits[0].chunk.metadata)
+    assert retrieved.hits[0].chunk.metadata["search_method"] == "vector+keyword"
+
+
+async def test_awaited_it_finds_the_same(index: PostgresIndex):
+    for strategy in ("hybrid", "vector", "keyword"):
+        config = RetrievalConfig(strategy=strategy)
+        ours = await aretrieve("When is ferritin measured?", config, index=index, embed=embed_query)
+        assert ours == replace(retrieve(ours.query, config, index=index, embed=embed_query), trace=ours.trace)
+        assert ours.hits
+
+
+def test_the_second_query_is_not_the_first_ones(index: PostgresIndex):
+    assert ids(by_words(index, "wheelchair")) == ["lab#3"]
+    assert ids(by_words(index, "kinderepilepsie")) == ["lab#2"]
+
+
+def test_words_are_counted_in_the_order_of_the_query(index: PostgresIndex):
+    assert index.find_terms(FindTerms("is Ferritin epilepsie ferritin", 32, 4)) == Vocabulary(
+        5, (Term("is", 3), Term("ferritin", 2), Term("epilepsie", 0, ("kinderepilepsie",)))
+    )
+
+
+def test_of_many_words_the_rarest_are_kept_and_those_that_no_chunk_has_go_first(index: PostgresIndex):
+    assert index.find_terms(FindTerms("is unknown measured", 2, 0)).terms == (Term("is", 3), Term("measured", 1))
+    assert index.find_terms(FindTerms("the unknown is measured", 1, 0)).terms == (Term("measured", 1),)
+
+
+def test_counts_are_exact_without_statistics(database_url: str):
+    index = PostgresIndex.create(database_url, dimensions=16)
+    execute(database_url, *(_inserted(at) for at in range(30)))
+    known = index.find_terms(FindTerms("common word7", 32, 0))
+    assert known == Vocabulary(30, (Term("common", 30), Term("word7", 1)))
+
+
+def _inserted(at: int) -> str:
+    return (
+        "INSERT INTO chunks (id, document_id, chunk_index, content, metadata, content_hash)"
+        f" VALUES ('d#{at}', 'd', {at}, 'a common word{at}', '{{}}', '')"
+    )
+
+
+def test_a_score_is_weight_times_a_count_that_saturates(index: PostgresIndex):
+    # A tenth of 1/1 + 1/4 + ... of the occurrences, of at most pi^2/6.
+    first, second = by_words(index, "ferritin")
+    weight = index.find_terms(FindTerms("ferritin", 32, 4)).weights["ferritin"]
+    assert (first.chunk.id, second.chunk.id) == ("lab#4", "lab#0")
+    assert first.keyword_score == pytest.approx(weight / 10 * (1 + 1 / 4) / (math.pi**2 / 6), rel=1e-5)
+    assert second.keyword_score == pytest.approx(weight / 10 / (math.pi**2 / 6), rel=1e-5)
+
+
+def test_each_chunk_has_both_scores_whichever_channel_found_it(index: PostgresIndex):
+    words = index.find_terms(FindTerms("wheelchair", 32, 4))
+    found = index.search(SearchChunks(1, embed_query("Drink water"), words, None))
+    assert sorted(ids(found)) == ["lab#1", "lab#3"]
+    assert all(one.similarity is not None and one.keyword_score is not None for one in found)
+    alone = index.search(SearchChunks(1, embed_query("Drink water"), None, None))
+    assert [(one.keyword_score, one.terms) for one in alone] == [(None, ())]
+
+
+def test_a_chunk_without_questions_or_title_is_found_by_its_text(database_url: str):
+    # title || content || NULL is NULL: such a chunk would leave the index.
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add(
+        [
+            Chunk("a", "a", "about thistles"),
+            Chunk("b", "b", "nothing", metadata={"title": "Thistles", "questions": ["Where do they grow?"]}),
+        ],
+        progress=False,
+    )
+    assert set(ids(by_words(index, "thistles"))) == {"a", "b"}
+    assert ids(by_words(index, "grow")) == ["b"]
+    without_titles = replace(index, field_weights=(0.0, 1.0))
+    assert ids(by_words(without_titles, "thistles", limit=1)) == ["a"]
+
+
+def test_a_limit_beyond_ef_search_is_reached(database_url: str):
+    # HNSW gives at most hnsw.ef_search rows: LIMIT 100 gave 40.
+    index = PostgresIndex.create(database_url, dimensions=8, ef_search=40)
+    index.add(chunks([f"text {at}" for at in range(400)]), vectors(400, 8), progress=False)
+    request = SearchChunks(100, vectors(1, 8, seed=1)[0], None, None)
+    with engine_of(index.server).connect() as connection:
+        connection.exec_driver_sql("SET enable_seqscan = off")
+        connection.exec_driver_sql("SET enable_sort = off")
+        made = index._search(request)
+        assert made is not None
+        assert len(connection.execute(*made).all()) == 100
+        plan = connection.exec_driver_sql(
+            "EXPLAIN SELECT id FROM chunks ORDER BY embedding <=> '[1,2,3,4,5,6,7,8]' LIMIT 9"
+        ).all()
+        assert any("hnsw" in line for (line,) in plan)
+    assert len(index.search(request)) == 100
+
+
+def test_a_narrow_filter_loses_no_vector_hits(database_url: str):
+    # With a filter that 100 of 6,000 rows pass, an index scan gave 1 of 28 rows.
+    index = PostgresIndex.create(database_url, dimensions=8, ef_search=40)
+    stored = [
+        replace(chunk, metadata={"tenant": "few" if at % 60 == 0 else "many"})
+        for at, chunk in enumerate(chunks([f"text {at}" for at in range(6_000)]))
+    ]
+    index.add(stored, vectors(6_000, 8), progress=False)
+    found = index.search(SearchChunks(28, vectors(1, 8, seed=1)[0], None, {"tenant": "few"}))
+    assert len(found) == 28
+    assert {one.chunk.metadata["tenant"] for one in found} == {"few"}
+
+
+def test_three_thousand_dimensions_are_indexed(database_url: str):
+    # `vector` has HNSW up to 2,000 dimensions.
+    index = PostgresIndex.create(database_url, dimensions=3072)
+    index.add(chunks(), vectors(5, 3072), progress=False)
+    assert ids(index.search(SearchChunks(1, vectors(5, 3072)[3], None, None))) == ["lab#3"]
+    with engine_of(index.server).connect() as connection:
+        made = connection.exec_driver_sql("SELECT indexdef FROM pg_indexes WHERE tablename = 'chunks'").scalars().all()
+    assert any("hnsw" in one and "halfvec_cosine_ops" in one for one in made)
+
+
+def test_words_are_kept_in_the_row(database_url: str):
+    # Out of line, each look at the words of a chunk fetches them anew: 5 to 9 times the time.
+    index = PostgresIndex.create(database_url, dimensions=16)
+    with engine_of(index.server).connect() as connection:
+        kept = connection.exec_driver_sql(
+            "SELECT attstorage::text, attstattarget FROM pg_attribute"
+            " WHERE attname = 'ctxassembly_tsv' AND attrelid = 'chunks'::regclass"
+        ).one()
+    assert tuple(kept) == ("m", 1000)
+
+
+HOSTILE = {
+    "operators": "ferritin & | ! <-> :* () \\ 'x' :A",
+    "quotes": "o'brien \"'' \\' ferritin",
+    "injection": "'); DROP TABLE chunks; -- ferritin",
+    "nul": "fer\0ritin ferritin",
+    "surrogate": "\ud800 ferritin",
+    "emoji": "😀 🧪 ferritin",
+    "parameters": "%s %(a)s :name $1 {x} ferritin",
+    "5,000 words": "ferritin " + " ".join(f"word{at}" for at in range(5_000)),
+    "1 MB": "ferritin " + "x" * 1_000_000,
+    "1 MB of words": "ferritin " + "ab cd-ef " * 120_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_query_gives_hits(index: PostgresIndex, name: str):
+    retrieved = retrieve(HOSTILE[name], RetrievalConfig(strategy="keyword"), index=index)
+    assert {hit.chunk.id for hit in retrieved.hits} >= {"lab#0", "lab#4"}
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\0", "& | !", "😀", "?!", "zzzz qqqq"])
+def test_a_query_without_a_known_word_gives_nothing(index: PostgresIndex, query: str):
+    assert retrieve(query, RetrievalConfig(strategy="keyword"), index=index).hits == ()
+    assert index.search(SearchChunks(5, None, index.find_terms(FindTerms(query, 32, 4)), None)) == []
+
+
+def test_only_stop_words_give_nothing(database_url: str):
+    index = PostgresIndex.create(database_url, dimensions=16, language="english")
+    index.add(chunks(), progress=False)
+    assert index.find_terms(FindTerms("is it in the", 32, 4)) == Vocabulary(5, ())
+    assert by_words(index, "is it in the") == []
+    assert ids(by_words(index, "measuring")) == ["lab#0"]
+
+
+@pytest.mark.parametrize("word", ["a' | 'b", "\\", "x" * 3_000, "fer\0ritin", "\ud800", "'", ""])
+def test_any_word_of_a_vocabulary_can_be_searched(index: PostgresIndex, word: str):
+    # They are made elsewhere, too: rescue searches the near ones.
+    vocabulary = Vocabulary(5, (Term(word, 1), Term("wheelchair", 1)))
+    assert ids(index.search(SearchChunks(5, None, vocabulary, None))) == ["lab#3"]
+
+
+def test_a_word_that_no_chunk_has_is_rescued_by_one_that_it_is_part_of(index: PostgresIndex):
+    retrieved = retrieve("epilepsie wheelchair", RetrievalConfig(strategy="keyword"), index=index)
+    assert [(one.chunk.id, one.because_of) for one in retrieved.found] == [("lab#3", ()), ("lab#2", ("epilepsie",))]
+    pattern = index.find_terms(FindTerms("%_%", 32, 4))
+    assert pattern.terms == ()
+
+
+@pytest.mark.parametrize("table", ['a"; DROP TABLE x; --', "O'Brien", "Ünïcode ✓", "%s :b {x}", "select", "l" * 63])
+def test_any_name_will_do_for_a_table(database_url: str, table: str):
+    index = PostgresIndex.create(database_url, table, dimensions=16)
+    index.add(chunks(), embed=embed, progress=False)
+    assert PostgresIndex.create(database_url, table, dimensions=16).home == index.home
+    assert ids(by_words(index, "wheelchair")) == ["lab#3"]
+    assert [chunk.id for chunk in index.fetch([ChunkRef("lab", 1)])] == ["lab#1"]
+    index.refresh()
+
+
+@pytest.mark.parametrize("table", ["", "x" * 64, "a\0b"])
+def test_a_name_that_postgres_cannot_hold_is_an_error(database_url: str, table: str):
+    with pytest.raises(ConfigError, match="table must be"):
+        PostgresIndex.create(database_url, table)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"language": "klingon"}, "language must be a text search configuration of this database"),
+        ({"language": "x'; DROP TABLE y"}, "language must be the name"),
+        ({"dimensions": 0}, "dimensions must be"),
+        ({"ef_search": 2_000}, "ef_search must be"),
+        ({"timeout_seconds": 0}, "timeout_seconds must be"),
+        ({"field_weights": (2.0, 1.0)}, "field_weights must be"),
+        ({"length_weight": 1.5}, "length_weight must be"),
+        ({"title": ""}, "title must be"),
+        ({"schema": "nowhere"}, "schema must be one that exists"),
+    ],
+)
+def test_a_setting_out_of_range_is_an_error(database_url: str, settings: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        PostgresIndex.create(database_url, **settings)
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "nonsense", None])
+def test_another_database_is_an_error(url: Any):
+    with pytest.raises(ConfigError, match="url must be"):
+        PostgresIndex.create(url)
+
+
+@pytest.mark.parametrize(
+    ("given", "understood"),
+    [
+        ("postgresql://u:p%40@h/d", "postgresql+psycopg://u:p%40@h/d"),
+        ("postgresql+asyncpg://u@h/d?ssl=require", "postgresql+psycopg://u@h/d?sslmode=require"),
+        ("postgresql+asyncpg://u@h/d?prepared_statement_cache_size=0", "postgresql+psycopg://u@h/d"),
+        (
+            make_url("postgresql+psycopg2://u:secret@h:1/d?sslmode=require"),
+            "postgresql+psycopg://u:secret@h:1/d?sslmode=require",
+        ),
+    ],
+)
+def test_a_url_for_any_driver_will_do(given: Any, understood: str):
+    assert server_url(given) == understood
+
+
+def test_a_table_that_was_made_otherwise_is_an_error(database_url: str):
+    PostgresIndex.create(database_url, dimensions=16)
+    with pytest.raises(ConfigError, match="those of the table that is there"):
+        PostgresIndex.create(database_url, dimensions=17)
+    with pytest.raises(ConfigError, match="those of the table that is there"):
+        PostgresIndex.create(database_url, dimensions=16, language="english")
+    execute(database_url, "CREATE TABLE theirs (id text)")
+    with pytest.raises(ConfigError, match="a new one"):
+        PostgresIndex.create(database_url, "theirs")
+
+
+def test_a_vector_of_another_length_is_an_error(index: PostgresIndex):
+    with pytest.raises(ConfigError, match="embed must be of 16 dimensions"):
+        index.search(SearchChunks(5, [1.0] * 15, None, None))
+    with pytest.raises(ConfigError, match="finite numbers"):
+        index.search(SearchChunks(5, [math.nan] * 16, None, None))
+    assert len(index.search(SearchChunks(5, [0.0] * 16, None, None))) == 5  # no direction: nothing is nearer
+
+
+def test_neighbours_come_by_place_by_id_and_by_document(index: PostgresIndex):
+    stored = index.fetch([ChunkRef("lab", 0), ChunkRef("lab", 1), ChunkRef("lab", chunk_id="lab#4"), ChunkRef("no", 1)])
+    assert sorted(stored, key=lambda chunk: chunk.id) == [chunks()[at] for at in (0, 1, 4)]
+    assert len(index.fetch([ChunkRef("lab")])) == len(TEXTS)
+    assert index.fetch([ChunkRef("a\0b", 1)]) == []
+
+
+def test_neighbours_of_a_chunk_without_an_index_come_by_offset(database_url: str):
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add([Chunk(f"c{at}", "d", "text", start=at * 100) for at in range(5)], progress=False)
+    assert index.finds_offsets
+    assert sorted(chunk.id for chunk in index.fetch([ChunkRef("d", beside=Beside(200, 1))])) == ["c1", "c3"]
+
+
+async def test_neighbours_are_awaited_too(index: PostgresIndex):
+    assert await index.afetch([ChunkRef("lab", 3)]) == [chunks()[3]]
+
+
+def test_a_frozen_server_is_given_up_in_time(index: PostgresIndex, database_url: str):
+    import psycopg
+
+    hurried = replace(index, timeout_seconds=0.3)
+    with psycopg.connect(database_url.replace("+psycopg", "", 1)) as holder:
+        holder.execute("LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(TimeoutError):
+            hurried.fetch([ChunkRef("lab", 1)])
+        with pytest.raises(TimeoutError):
+            hurried.search(SearchChunks(5, embed_query("water"), None, None))
+    assert len(index.fetch([ChunkRef("lab", 1)])) == 1
+
+
+def test_a_connection_that_died_in_the_pool_is_replaced(index: PostgresIndex, database_url: str):
+    assert index.fetch([ChunkRef("lab", 1)])
+    index.refresh()
+    execute(
+        database_url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+    assert index.fetch([ChunkRef("lab", 1)])
+    assert index.check().chunks == len(TEXTS)
+
+
+def test_many_threads_ask_at_once(index: PostgresIndex):
+    queries = ["wheelchair", "kinderepilepsie", "water", "breakfast"] * 10
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda query: ids(by_words(index, query)), queries))
+    assert found == [["lab#3"], ["lab#2"], ["lab#1"], ["lab#0"]] * 10
+
+
+def test_the_password_is_not_shown(database_url: str):
+    index = PostgresIndex.create(database_url.replace("postgres@", "postgres:secret@"), dimensions=16)
+    assert "secret" not in f"{index!r} {index.server!r}"

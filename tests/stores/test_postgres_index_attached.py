@@ -1,0 +1,401 @@
+"""`PostgresIndex.attach` on the tables of langchain-postgres and of LlamaIndex's PGVectorStore."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_postgres import Column, PGEngine, PGVectorStore
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
+from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
+from sqlalchemy import NullPool, make_url
+
+from ctxassembly import (
+    AssemblyConfig,
+    Beside,
+    Chunk,
+    ChunkRef,
+    ConfigError,
+    InputError,
+    RetrievalConfig,
+    assemble,
+    retrieve,
+)
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.stores.postgres import PostgresIndex
+from ctxassembly.stores.postgres.engines import engine_of
+from ctxassembly.stores.postgres.schema import Plan
+from postgres_samples import TEXTS, embed, embed_query, execute
+
+
+class Hashed(Embeddings):
+    def embed_query(self, text: str) -> list[float]:
+        return embed_query(text)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return embed(texts)
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[PGEngine]:
+    engine = PGEngine.from_connection_string(database_url)
+    yield engine
+    asyncio.run(engine.close())
+
+
+def langchain_store(engine: PGEngine, *, columns: bool = True, texts: tuple[str, ...] = TEXTS) -> PGVectorStore:
+    kinds = {"document_id": "text", "chunk_index": "integer", "tenant": "text"} if columns else {}
+    engine.init_vectorstore_table(
+        "documents", 16, id_column=Column("id", "text"), metadata_columns=[Column(*one) for one in kinds.items()]
+    )
+    store = PGVectorStore.create_sync(engine, Hashed(), "documents", id_column="id", metadata_columns=list(kinds))
+    store.add_documents(
+        [
+            Document(
+                id=f"lab#{at}",
+                page_content=text,
+                metadata={"document_id": "lab", "chunk_index": at, "tenant": "ab"[at % 2], "n": at},
+            )
+            for at, text in enumerate(texts)
+        ]
+    )
+    return store
+
+
+def llamaindex_store(database_url: str, *, jsonb: bool = False, halfvec: bool = False) -> LlamaIndexPGVectorStore:
+    url = make_url(database_url)
+    store = LlamaIndexPGVectorStore(
+        connection_string=url.set(drivername="postgresql+psycopg2"),
+        async_connection_string=url.set(drivername="postgresql+asyncpg"),
+        table_name="chunks",
+        embed_dim=16,
+        use_jsonb=jsonb,
+        use_halfvec=halfvec,
+        create_engine_kwargs={"poolclass": NullPool},
+    )
+    nodes = [
+        TextNode(
+            id_=f"lab#{at}",
+            text=text,
+            metadata={"chunk_index": at, "tenant": "ab"[at % 2], "n": at},
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="lab")},
+            embedding=vector,
+            excluded_llm_metadata_keys=["n"],
+        )
+        for at, (text, vector) in enumerate(zip(TEXTS, embed(list(TEXTS)), strict=True))
+    ]
+    store.add(nodes)
+    return store
+
+
+def names(found: Any) -> list[str]:
+    return sorted(getattr(one, "chunk", one).id for one in found)
+
+
+def searched(index: PostgresIndex, text: str, condition: Any = None) -> list[str]:
+    words = index.find_terms(FindTerms(text, 32, 4))
+    return names(index.search(SearchChunks(10, None, words, condition)))
+
+
+@pytest.mark.parametrize("columns", [True, False])
+def test_a_langchain_table_is_searched_as_it_is(engine: PGEngine, columns: bool):
+    store = langchain_store(engine, columns=columns)
+    index = PostgresIndex.attach(store)
+
+    retrieved = retrieve("When is ferritin measured?", index=index, embed=Hashed())
+    assert retrieved.hits[0].chunk.id == "lab#0"
+    assert (retrieved.hits[0].chunk.document_id, retrieved.hits[0].chunk.index) == ("lab", 0)
+    assert retrieved.hits[0].chunk.metadata["tenant"] == "a"
+    assert names(index.fetch([ChunkRef("lab", 1), ChunkRef("lab", 2), ChunkRef("lab", 99)])) == ["lab#1", "lab#2"]
+    context = assemble(retrieved.hits[:1], AssemblyConfig(window=1), store=index.under(None))
+    assert TEXTS[1] in context.text
+    # The store goes on as before, and what it adds is found.
+    store.add_documents([Document(id="new", page_content="Juniper berries", metadata={"document_id": "new"})])
+    assert searched(index, "juniper") == ["new"]
+
+
+def test_a_langchain_table_as_it_is_by_default_is_searched_too(engine: PGEngine):
+    # Ids are UUIDs, metadata are JSON, and the names of columns are other ones.
+    engine.init_vectorstore_table("plain", 16)
+    store = PGVectorStore.create_sync(engine, Hashed(), "plain")
+    metadatas = [{"source": "lab.pdf", "start_index": at * 100, "tenant": "ab"[at % 2]} for at in range(len(TEXTS))]
+    ids = store.add_texts(list(TEXTS), metadatas)
+    index = PostgresIndex.attach(store, hnsw=True)
+    found = retrieve("wheelchair", index=index, embed=Hashed(), filter={"tenant": "b"}).hits
+    assert [hit.chunk.id for hit in found][:1] == [ids[3]]
+    assert (found[0].chunk.document_id, found[0].chunk.start) == ("lab.pdf", 300)
+    assert {hit.chunk.metadata["tenant"] for hit in found} == {"b"}
+    assert names(index.fetch([ChunkRef("lab.pdf", chunk_id=ids[1])])) == [ids[1]]
+    assert len(index.fetch([ChunkRef("lab.pdf")])) == len(TEXTS)
+    assert index.finds_offsets
+    beside = index.fetch([ChunkRef("lab.pdf", beside=Beside(300, 1))])
+    assert names(beside) == sorted([ids[2], ids[4]])
+
+
+@pytest.mark.parametrize("columns", [True, False])
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({"tenant": "a"}, [0, 2, 4]),
+        ({"tenant": {"$ne": "a"}}, [1, 3]),
+        ({"tenant": {"$in": ["a", "x"]}}, [0, 2, 4]),
+        ({"tenant": {"$nin": ["a"]}}, [1, 3]),
+        ({"tenant": {"$like": "a%"}}, [0, 2, 4]),
+        ({"tenant": {"$exists": False}}, []),
+        ({"n": {"$between": [1, 3]}}, [1, 2, 3]),
+        ({"chunk_index": {"$gte": 3}}, [3, 4]),
+        ({"chunk_index": {"$in": [0, 4]}}, [0, 4]),
+        ({"$and": [{"tenant": "a"}, {"n": {"$gt": 1}}]}, [2, 4]),
+        ({"$or": [{"tenant": "b"}, {"n": 0}]}, [0, 1, 3]),
+        ({"$not": {"tenant": "a"}}, [1, 3]),
+        ({"tenant": "x' OR '1'='1"}, []),
+    ],
+    ids=str,
+)
+def test_a_filter_means_what_it_means_to_the_langchain_store(
+    engine: PGEngine, columns: bool, condition: Any, expected: list[int]
+):
+    store = langchain_store(engine, columns=columns)
+    index = PostgresIndex.attach(store)
+    wanted = [f"lab#{at}" for at in expected]
+    assert sorted(one.id or "" for one in store.similarity_search("x", k=10, filter=condition)) == wanted
+    assert names(index.search(SearchChunks(10, embed_query("x"), None, condition))) == wanted
+    assert searched(index, " ".join(TEXTS), condition) == wanted
+    assert names(index.under(condition).fetch([ChunkRef("lab")])) == wanted
+
+
+def test_a_second_attach_changes_nothing(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    plan = PostgresIndex.attach(store, dry_run=True)
+    assert isinstance(plan, Plan)
+    written = str(plan)
+    assert "-- rewrites the table; nobody reads or writes it meanwhile\nALTER TABLE" in written
+    assert "STORAGE MAIN" in written
+    assert "CREATE INDEX CONCURRENTLY" in written
+    assert '("document_id", "chunk_index")' in written
+    with engine_of(PostgresIndex.create(database_url, "other").server).connect() as connection:
+        columns = "SELECT count(*) FROM information_schema.columns WHERE table_name = 'documents'"
+        before = connection.exec_driver_sql(columns).scalar()
+        PostgresIndex.attach(store, hnsw=True)
+        assert connection.exec_driver_sql(columns).scalar() == (before or 0) + 1
+    again = PostgresIndex.attach(store, dry_run=True, hnsw=True)
+    assert (again.steps, str(again)) == ((), "-- nothing is missing")
+    with pytest.raises(ConfigError, match="what the table was indexed with"):
+        PostgresIndex.attach(store, language="english")
+
+
+def test_the_plan_does_what_attach_does(engine: PGEngine, database_url: str):
+    # An owner may run it where the user of the index may not.
+    store = langchain_store(engine)
+    for step in PostgresIndex.attach(store, dry_run=True).steps:
+        execute(database_url, step.sql)
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+    assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
+
+
+def test_an_index_left_unfinished_is_made_anew(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    PostgresIndex.attach(store)
+    execute(
+        database_url,
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'documents_ctxassembly_tsv'::regclass",
+    )
+    assert [step.sql.split()[0] for step in PostgresIndex.attach(store, dry_run=True).steps][:2] == ["DROP", "CREATE"]
+    PostgresIndex.attach(store)
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+
+
+def test_who_may_not_change_the_table_is_told_so(engine: PGEngine, database_url: str):
+    langchain_store(engine)
+    execute(
+        database_url,
+        "DROP ROLE IF EXISTS reader",
+        "CREATE ROLE reader LOGIN",
+        "GRANT SELECT ON documents TO reader",
+    )
+    theirs = PGEngine.from_connection_string(database_url.replace("postgres@", "reader@"))
+    store = PGVectorStore.create_sync(theirs, Hashed(), "documents", id_column="id")
+    try:
+        with pytest.raises(ConfigError, match=r"one whose table this user owns; attach\(..., dry_run=True\) prints"):
+            PostgresIndex.attach(store)
+        assert PostgresIndex.attach(store, dry_run=True).steps
+    finally:
+        asyncio.run(theirs.close())
+        execute(database_url, "DROP OWNED BY reader", "DROP ROLE reader")
+
+
+def test_without_pg_trgm_there_are_no_near_words_and_a_warning(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    execute(database_url, "DROP EXTENSION pg_trgm")
+    with pytest.warns(UserWarning, match="there is no pg_trgm"):
+        index = PostgresIndex.attach(store)
+    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ()
+    assert searched(index, "wheelchair") == ["lab#3"]
+    assert "CREATE EXTENSION pg_trgm" in str(PostgresIndex.attach(store, dry_run=True))
+
+
+def test_pg_trgm_that_comes_later_is_used_after_another_attach(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    execute(database_url, "DROP EXTENSION pg_trgm")
+    with pytest.warns(UserWarning, match="there is no pg_trgm"):
+        PostgresIndex.attach(store)
+    execute(database_url, "CREATE EXTENSION pg_trgm")
+    assert "gin_trgm_ops" in str(PostgresIndex.attach(store, dry_run=True))
+    index = PostgresIndex.attach(store)
+    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ("kinderepilepsie",)
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+
+
+def test_another_language_has_words_of_its_own(engine: PGEngine, database_url: str):
+    """The way that the error tells of."""
+    store = langchain_store(engine)
+    PostgresIndex.attach(store)
+    execute(database_url, "ALTER TABLE documents DROP COLUMN ctxassembly_tsv")
+    index = PostgresIndex.attach(store, language="english")
+    assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ("kinderepilepsi",)
+    assert PostgresIndex.attach(store, dry_run=True, language="english").steps == ()
+
+
+def test_a_table_made_anew_knows_no_words_of_the_old_one(engine: PGEngine, database_url: str):
+    PostgresIndex.attach(langchain_store(engine))
+    execute(database_url, "DROP TABLE documents")  # as `init_vectorstore_table(..., overwrite_existing=True)` does
+    index = PostgresIndex.attach(langchain_store(engine, texts=("Juniper berries are blue.",)))
+    for word, near in (("epilepsie", ()), ("junipr", ("juniper",))):
+        assert index.find_terms(FindTerms(word, 32, 4)).terms[0].near == near
+
+
+@pytest.mark.parametrize("store", [None, object(), "postgresql://", []])
+def test_another_vector_store_is_an_error(store: Any):
+    with pytest.raises(InputError, match="vectorstore must be a PGVectorStore"):
+        PostgresIndex.attach(store)
+
+
+@pytest.mark.parametrize(("jsonb", "halfvec"), [(False, False), (True, True)])
+def test_a_llamaindex_table_is_searched_as_it_is(database_url: str, jsonb: bool, halfvec: bool):
+    store = llamaindex_store(database_url, jsonb=jsonb, halfvec=halfvec)
+    index = PostgresIndex.attach(store, hnsw=True)
+
+    retrieved = retrieve("When is ferritin measured?", index=index, embed=embed_query)
+    first = retrieved.hits[0].chunk
+    assert (first.id, first.document_id, first.index, first.text) == ("lab#0", "lab", 0, TEXTS[0])
+    assert (first.metadata["tenant"], first.unread) == ("a", {"n"})
+    assert names(index.fetch([ChunkRef("lab", 1), ChunkRef("lab", chunk_id="lab#4")])) == ["lab#1", "lab#4"]
+    assert not index.finds_offsets
+    assert retrieve("epilepsie", RetrievalConfig(strategy="keyword"), index=index).found[0].chunk.id == "lab#2"
+    assert PostgresIndex.attach(store, dry_run=True, hnsw=True).steps == ()
+
+
+def one(key: str, value: Any, operator: FilterOperator = FilterOperator.EQ) -> MetadataFilter:
+    return MetadataFilter(key=key, value=value, operator=operator)
+
+
+def group(condition: FilterCondition, *filters: Any) -> MetadataFilters:
+    return MetadataFilters(filters=list(filters), condition=condition)
+
+
+A, LATE = one("tenant", "a"), one("n", 1, FilterOperator.GT)
+
+
+@pytest.fixture(scope="module")
+def of_llamaindex(module_database_url: str) -> PostgresIndex:
+    return PostgresIndex.attach(llamaindex_store(module_database_url))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (group(FilterCondition.AND, A, LATE), [2, 4]),
+        (group(FilterCondition.OR, A, one("n", 3)), [0, 2, 3, 4]),
+        (group(FilterCondition.NOT, A), [1, 3]),
+        (group(FilterCondition.NOT, A, one("n", 1)), [3]),
+        (group(FilterCondition.AND, LATE, group(FilterCondition.NOT, A)), [3]),
+        (group(FilterCondition.OR, group(FilterCondition.AND, A, LATE), one("n", 1)), [1, 2, 4]),
+        (MetadataFilters(filters=[one("tenant", "a", FilterOperator.NE)]), [1, 3]),
+        (MetadataFilters(filters=[one("tenant", ["a"], FilterOperator.IN)]), [0, 2, 4]),
+        (MetadataFilters(filters=[one("tenant", ["a"], FilterOperator.NIN)]), [1, 3]),
+        (MetadataFilters(filters=[one("unknown", None, FilterOperator.IS_EMPTY)]), [0, 1, 2, 3, 4]),
+        (MetadataFilters(filters=[one("unknown", "x", FilterOperator.NE)]), []),
+        (MetadataFilters(filters=[one("tenant", "x' OR '1'='1")]), []),
+        *(
+            (group(FilterCondition.NOT, one("unknown", value, operator)), [])
+            for value, operator in (
+                ("x", FilterOperator.EQ),
+                ("x", FilterOperator.NE),
+                (7, FilterOperator.GT),
+                (["x"], FilterOperator.IN),
+                ([], FilterOperator.IN),
+                (["x"], FilterOperator.NIN),
+                ([], FilterOperator.NIN),
+                (["x"], FilterOperator.ANY),
+                (["x"], FilterOperator.ALL),
+                ("x", FilterOperator.CONTAINS),
+                ("x", FilterOperator.TEXT_MATCH),
+                ("x", FilterOperator.TEXT_MATCH_INSENSITIVE),
+            )
+        ),
+        (MetadataFilters(filters=[]), [0, 1, 2, 3, 4]),
+        ({"tenant": "a", "n": {"$gt": 1}}, [2, 4]),
+    ],
+    ids=str,
+)
+def test_a_filter_of_llamaindex_holds_in_every_channel(
+    of_llamaindex: PostgresIndex, condition: Any, expected: list[int]
+):
+    wanted = [f"lab#{at}" for at in expected]
+    assert names(of_llamaindex.search(SearchChunks(10, embed_query("x"), None, condition))) == wanted
+    assert searched(of_llamaindex, " ".join(TEXTS), condition) == wanted
+    assert names(of_llamaindex.under(condition).fetch([ChunkRef("lab")])) == wanted
+
+
+def test_two_filters_of_llamaindex_hold_both(of_llamaindex: PostgresIndex):
+    held = of_llamaindex.under(MetadataFilters(filters=[A])).under(MetadataFilters(filters=[LATE]))
+    assert names(held.fetch([ChunkRef("lab")])) == ["lab#2", "lab#4"]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["tenant", [A], MetadataFilters(filters=[one("n", "x", FilterOperator.IN)]), {"tenant": {"$regex": "x"}}],
+    ids=str,
+)
+def test_a_filter_of_llamaindex_that_cannot_be_read_is_an_error(of_llamaindex: PostgresIndex, condition: Any):
+    with pytest.raises(ConfigError, match="filter"):
+        of_llamaindex.search(SearchChunks(10, embed_query("x"), None, condition))
+
+
+def test_a_table_dropped_and_made_anew_gets_its_own_words(engine: PGEngine, database_url: str) -> None:
+    PostgresIndex.attach(langchain_store(engine, texts=("Ferritin is measured.",)))
+    execute(database_url, "DROP TABLE documents")
+    index = PostgresIndex.attach(langchain_store(engine, texts=("Insulin is cooled.",)))
+    assert index.find_terms(FindTerms("insuline", 8, 4)).terms[0].near == ("insulin",)
+    assert index.find_terms(FindTerms("ferritine", 8, 4)).terms[0].near == ()
+
+
+@pytest.mark.parametrize(
+    ("there", "made"),
+    [
+        ("CREATE UNIQUE INDEX ON documents (document_id, chunk_index)", []),
+        ("CREATE INDEX ON documents (document_id)", ["documents_ctxassembly_place"]),
+        ("CREATE INDEX ON documents (document_id, chunk_index) WHERE tenant = 'a'", ["documents_ctxassembly_place"]),
+    ],
+)
+def test_an_index_on_document_and_place_is_not_made_twice(
+    there: str, made: list[str], engine: PGEngine, database_url: str
+) -> None:
+    store = langchain_store(engine)
+    execute(database_url, there)
+    steps = PostgresIndex.attach(store, dry_run=True).steps
+    assert [step.name for step in steps if step.name.endswith("place")] == made
+
+
+def test_another_reading_of_the_rows_may_be_given(engine: PGEngine):
+    def chunk_of(id_: Any, text: str, metadata: Any) -> Chunk:
+        return Chunk(f"read {id_}", metadata["document_id"], text.upper())
+
+    index = PostgresIndex.attach(langchain_store(engine), chunk_of=chunk_of)
+    assert retrieve("wheelchair", index=index, embed=Hashed()).hits[0].chunk.text == TEXTS[3].upper()
+    assert [chunk.id for chunk in index.fetch([ChunkRef("lab", 3)])] == ["read lab#3"]

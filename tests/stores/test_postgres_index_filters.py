@@ -1,0 +1,166 @@
+"""A filter holds in every channel and for neighbours: each operator is tried in each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxassembly import Chunk, ChunkRef, ConfigError, Question, RetrievalConfig, retrieve
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.stores.postgres import PostgresIndex
+from postgres_samples import embed, embed_query
+
+ROWS: dict[str, dict[str, Any]] = {
+    "a": {"tenant": "ours", "year": 2020, "ok": True, "tags": ["x", "y"], "at": {"page": 3}},
+    "b": {"tenant": "theirs", "year": 2021, "ok": False, "tags": ["y"], "at": {"page": "3"}},
+    "c": {"tenant": "O'Brien", "year": 1, "ok": 1, "at.page": 3},
+    "d": {"tenant": "Éa", "year": "2020", "score": 1.5},
+    "e": {},
+    "f": {"tenant": None, "year": 2020.0, "tags": "x"},
+}
+"""Ids, and their metadata."""
+EVERYONE = "abcdef"
+
+CASES: list[tuple[Any, str]] = [
+    (None, EVERYONE),
+    ({}, EVERYONE),
+    ({"tenant": "ours"}, "a"),
+    ({"tenant": {"$eq": "O'Brien"}}, "c"),
+    ({"tenant": "x' OR '1'='1"}, ""),
+    ({"tenant": {"$ne": "ours"}}, "bcd"),  # a row without the key passes none
+    ({"tenant": {"$in": ["ours", "Éa"]}}, "ad"),
+    ({"tenant": {"$in": []}}, ""),
+    ({"tenant": {"$nin": ["ours", "Éa"]}}, "bc"),
+    ({"tenant": {"$nin": []}}, "abcd"),
+    ({"tenant": {"$exists": True}}, "abcd"),
+    ({"tenant": {"$exists": False}}, "ef"),
+    ({"unknown": {"$exists": False}}, EVERYONE),
+    ({"unknown": "x"}, ""),
+    ({"unknown": {"$ne": "x"}}, ""),
+    ({"year": 2020}, "af"),  # 2020.0 is 2020, "2020" isn't
+    ({"year": "2020"}, "d"),
+    ({"year": {"$gt": 2020}}, "b"),
+    ({"year": {"$gte": 2020}}, "abf"),
+    ({"year": {"$lt": 2020}}, "c"),
+    ({"year": {"$lte": 2020}}, "acf"),
+    ({"year": {"$gt": 2019, "$lt": 2021}}, "af"),
+    ({"year": {"$gt": "1"}}, "d"),  # text with text alone
+    ({"tenant": {"$gt": "ours"}}, "bd"),  # by code points
+    ({"score": {"$gte": 1.5}}, "d"),
+    ({"year": {"$in": [1, 2021]}}, "bc"),
+    ({"ok": True}, "a"),  # True is not 1
+    ({"ok": 1}, "c"),
+    ({"ok": {"$in": [True, 1]}}, "ac"),
+    ({"ok": False}, "b"),
+    ({"tags": {"$eq": ["x", "y"]}}, "a"),
+    ({"tags": "x"}, "f"),
+    ({"at.page": 3}, "ac"),
+    ({"at.page": {"$exists": True}}, "abc"),
+    ({"tenant": "ours", "year": 2020}, "a"),
+    ({"tenant": "ours", "year": 2021}, ""),
+    ({"$and": [{"tenant": "ours"}, {"year": 2020}]}, "a"),
+    ({"$or": [{"tenant": "ours"}, {"year": 1}]}, "ac"),
+    ({"$or": [{"$and": [{"tenant": "ours"}, {"year": 2021}]}, {"$and": [{"year": 1}, {"ok": 1}]}]}, "c"),
+    ({"$and": [{"$or": [{"tenant": "ours"}, {"tenant": "theirs"}]}, {"year": {"$gt": 2020}}]}, "b"),
+    ({"$not": {"tenant": "ours"}}, "bcd"),  # here neither
+    ({"$not": {"$or": [{"tenant": "ours"}, {"unknown": "x"}]}}, ""),
+    ({"$not": {"$not": {"tenant": "ours"}}}, "a"),
+    ({"$not": {"tenant": {"$nin": ["ours"]}}}, "a"),
+    ({"$not": {"tenant": {"$in": []}}}, "abcd"),
+    ({"$not": {"tenant": {"$in": ["ours"]}}}, "bcd"),
+    ({"$not": {"tenant": {"$ne": "ours"}}}, "a"),
+    ({"$not": {"tenant": {"$like": "o%"}}}, "bcd"),
+    ({"$not": {"tenant": {"$gt": "ours"}}}, "ac"),
+    ({"$not": {"year": {"$between": [2020, 2021]}}}, "cd"),
+    ({"$not": {"at.page": 3}}, "b"),
+    ({"$not": {"tenant": {"$exists": True}}}, "ef"),
+    ({"$not": [{"tenant": "ours"}, {"year": 1}]}, "bd"),
+    ({"year": {"$between": [2020, 2021]}}, "abf"),
+    ({"tenant": {"$like": "o%"}}, "a"),
+    ({"tenant": {"$ilike": "o%"}}, "ac"),
+    ({"tenant": {"$like": "%"}, "year": {"$like": "%"}}, "d"),
+    ({"chunk_index": {"$lt": 2}}, "ab"),  # columns are read as well
+    ({"document_id": "doc"}, EVERYONE),
+    ({"document_id": {"$in": ["doc", "x"]}, "tenant": "ours"}, "a"),
+    ({"chunk_index": {"$in": [2, 3]}}, "cd"),
+    ({"chunk_index": {"$nin": [2, 3]}}, "abef"),
+    ({"chunk_index": True}, ""),
+]
+WRONG: list[tuple[Any, str]] = [
+    ("tenant = 'ours'", "filter must be a mapping"),
+    ([{"tenant": "ours"}], "filter must be a mapping"),
+    ({"tenant": {}}, "a value or operators"),
+    ({"tenant": {"$regex": "x"}}, "a value or operators out of"),
+    ({"tenant": {"$in": "ours"}}, "a list of values"),
+    ({"tenant": {"$exists": 1}}, "True or False"),
+    ({"tenant": None}, "a string, a number or a boolean"),
+    ({"tenant": {"$gt": True}}, "a number or a string"),
+    ({"tenant": {"$between": [1]}}, "a list of two"),
+    ({"tenant": {"$like": 3}}, "a string"),
+    ({"tenant": {"$like": "a\\"}}, "doesn't end in an escape"),
+    ({"tenant": float("nan")}, "a finite number"),
+    ({"tenant": "a\0b"}, "without NUL"),
+    ({"tenant": {"$in": ["a\0b"]}}, "without NUL"),
+    ({"tenant": {"$gt": "a\0b"}}, "without NUL"),
+    ({"a\0b": "x"}, "without NUL"),
+    ({"$and": []}, "a non-empty list"),
+    ({"$or": [{}]}, "filter must be a mapping"),
+    ({"$nor": [{"a": 1}]}, "made of metadata keys"),
+    ({7: "x"}, "made of metadata keys"),
+]
+
+
+@pytest.fixture(scope="module")
+def index(module_database_url: str) -> PostgresIndex:
+    index = PostgresIndex.create(module_database_url, dimensions=16)
+    stored = [
+        Chunk(id_, "doc", f"Ferritin is measured, as {id_} says.", at, metadata=metadata)
+        for at, (id_, metadata) in enumerate(ROWS.items())
+    ]
+    index.add(stored, embed=embed, progress=False)
+    return index
+
+
+def names(found: Any) -> str:
+    return "".join(sorted(getattr(one, "chunk", one).id for one in found))
+
+
+@pytest.mark.parametrize(("condition", "expected"), CASES, ids=lambda value: str(value)[:60])
+def test_a_filter_holds_in_every_channel_and_for_neighbours(index: PostgresIndex, condition: Any, expected: str):
+    words = index.find_terms(FindTerms("ferritin measured", 32, 4))
+    vector = embed_query("ferritin")
+    assert names(index.search(SearchChunks(10, vector, None, condition))) == expected
+    assert names(index.search(SearchChunks(10, None, words, condition))) == expected
+    assert names(index.search(SearchChunks(10, vector, words, condition))) == expected
+    held = index.under(condition)
+    assert names(held.fetch([ChunkRef("doc")])) == expected
+    assert names(held.fetch([ChunkRef("doc", at) for at in range(6)])) == expected
+    assert names(held.search(SearchChunks(10, vector, words, None))) == expected
+
+
+def test_a_filter_holds_in_rescue_too(index: PostgresIndex):
+    config = RetrievalConfig(strategy="keyword", limit=10)
+    for tenant, expected in (("ours", "a"), ("theirs", "")):
+        question = Question("ferritin a", filter={"tenant": tenant, "year": 2020})
+        assert names(retrieve(question, config, index=index).hits) == expected
+
+
+def test_a_filter_of_the_index_and_one_of_the_request_hold_both(index: PostgresIndex):
+    held = index.under({"year": {"$gte": 2020}})
+    request = SearchChunks(10, embed_query("ferritin"), None, {"ok": True})
+    assert names(held.search(request)) == "a"
+    assert names(held.under({"tenant": "theirs"}).fetch([ChunkRef("doc")])) == "b"
+    assert names(held.under({}).fetch([ChunkRef("doc")])) == "abf"
+    assert names(index.under({}).under({"tenant": "theirs"}).fetch([ChunkRef("doc")])) == "b"
+    assert (index.holds_filter, index.under(None).holds_filter, held.holds_filter) == (None, False, True)
+
+
+@pytest.mark.parametrize(("condition", "message"), WRONG, ids=lambda value: repr(value)[:60])
+def test_a_filter_that_cannot_be_read_is_an_error(index: PostgresIndex, condition: Any, message: str):
+    for ask in (
+        lambda: index.search(SearchChunks(10, embed_query("x"), None, condition)),
+        lambda: index.under(condition),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            ask()

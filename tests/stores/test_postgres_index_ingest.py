@@ -1,0 +1,193 @@
+"""Chunks written into an index: once, in batches, resumed after a kill; and the state that they leave it in."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ctxassembly import Chunk, ChunkRef, ConfigError, InputError
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.stores.postgres import PostgresIndex, ingest
+from ctxassembly.stores.postgres.ingest import Added
+from postgres_samples import TEXTS, chunks, embed, embed_query, execute, vectors
+
+
+@pytest.fixture
+def index(database_url: str) -> PostgresIndex:
+    return PostgresIndex.create(database_url, dimensions=16)
+
+
+def ids(index: PostgresIndex, *documents: str) -> list[str]:
+    return sorted(chunk.id for chunk in index.fetch([ChunkRef(each) for each in documents]))
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.texts += texts
+        return embed(texts)
+
+
+def test_a_second_run_embeds_and_writes_nothing(index: PostgresIndex):
+    embeddings = Counted()
+    assert index.add(chunks(), embed=embeddings, progress=False) == Added(5, 0, 0)
+    assert index.add(chunks(), embed=embeddings, progress=False) == Added(0, 5, 0)
+    assert embeddings.texts == list(TEXTS)
+
+
+def test_a_changed_chunk_is_written_anew_and_one_that_left_its_document_goes(index: PostgresIndex):
+    index.add([*chunks(), *chunks(document_id="other")], embed=embed, progress=False)
+    changed = [replace(chunks()[0], text="Juniper."), *chunks()[2:]]
+    embeddings = Counted()
+    assert index.add(changed, embed=embeddings, progress=False) == Added(1, 3, 1)
+    assert embeddings.texts == ["Juniper."]
+    assert ids(index, "lab") == ["lab#0", "lab#2", "lab#3", "lab#4"]
+    assert len(ids(index, "other")) == 5
+    assert index.find_terms(FindTerms("juniper", 9, 0)).terms[0].chunks == 1
+    assert str(Added(1, 3, 1)) == "1 added, 3 unchanged, 1 deleted"
+
+
+def test_changed_metadata_count_as_a_change(index: PostgresIndex):
+    index.add(chunks(), embed=embed, progress=False)
+    assert index.add(chunks(tenant="ours"), embed=embed, progress=False).added == 5
+    assert len(index.search(SearchChunks(9, embed_query("x"), None, {"tenant": "ours"}))) == 5
+
+
+def test_a_run_that_was_ended_goes_on_where_it_was(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ingest, "BATCH", 2)
+
+    def broken() -> Iterator[Chunk]:
+        yield from chunks()[:3]
+        raise KeyboardInterrupt
+
+    index.add(chunks(document_id="old"), progress=False)
+    with pytest.raises(KeyboardInterrupt):
+        index.add(broken(), embed=embed, progress=False)
+    assert ids(index, "lab") == ["lab#0", "lab#1"]  # batches commit each; the one under way is lost whole
+    embeddings = Counted()
+    assert index.add(chunks(), embed=embeddings, progress=False) == Added(3, 2, 0)
+    assert embeddings.texts == list(TEXTS[2:])
+
+
+def test_chunks_without_vectors_are_found_by_words_and_embedded_later(index: PostgresIndex):
+    assert index.add(chunks(), progress=False).added == 5
+    words = index.find_terms(FindTerms("wheelchair", 9, 0))
+    assert [one.chunk.id for one in index.search(SearchChunks(9, embed_query("x"), words, None))] == ["lab#3"]
+    assert index.add(chunks(), embed=embed, progress=False) == Added(5, 0, 0)
+    assert len(index.search(SearchChunks(9, embed_query("x"), None, None))) == 5
+
+
+def test_vectors_may_be_given_or_lie_in_the_chunks(index: PostgresIndex):
+    index.add(chunks(), embed(list(TEXTS)), progress=False)
+    with_vectors = [replace(chunk, vector=embed([chunk.text])[0]) for chunk in chunks(document_id="b")]
+    index.add(with_vectors, progress=False)
+    found = index.search(SearchChunks(2, embed([TEXTS[3]])[0], None, None))
+    assert {one.chunk.id for one in found} == {"lab#3", "b#3"}
+    assert all(one.similarity == pytest.approx(1, abs=1e-6) for one in found)
+
+
+def test_all_of_a_chunk_comes_back(index: PostgresIndex):
+    chunk = Chunk(
+        "a#1", "a", 'O\'Brien \\ \t\n\r 😀 "x" \\N', 1, 40, "a#0", "a#2", {"page": 3, "deep": {"é": [1, None]}}
+    )
+    index.add([chunk], progress=False)
+    assert index.fetch([ChunkRef("a")]) == [chunk]
+    bare = Chunk("b", "b", "")
+    index.add([bare], progress=False)
+    assert index.fetch([ChunkRef("b")]) == [bare]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ([Chunk("a", "a", "x\0y")], InputError, "text of a chunk"),
+        ([Chunk("a", "a", "\ud800")], InputError, "text of a chunk"),
+        ([Chunk("a", "a", "x", metadata={"k": "\0"})], InputError, "metadata of chunk 'a'"),
+        ([Chunk("a", "a", "x", metadata={"k": float("nan")})], InputError, "metadata of chunk 'a'"),
+        (["text"], InputError, "chunks must be of Chunk"),
+        ([Chunk("a", "a", "x"), Chunk("a", "a", "y")], ConfigError, "chunks must be of different ids"),
+        ([Chunk("a", "a", "x"), Chunk("a", "b", "y")], ConfigError, "chunks must be of different ids"),
+    ],
+)
+def test_what_cannot_be_stored_is_an_error(index: PostgresIndex, given: Any, error: type[Exception], message: str):
+    with pytest.raises(error, match=message):
+        index.add(given, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda texts: [[1.0] * 15 for _ in texts], "embed must be of 16 dimensions"),
+        (lambda texts: [[float("inf")] * 16 for _ in texts], "finite numbers"),
+        (lambda texts: [[1.0] * 16], "one vector for each text"),
+        (lambda texts: [[1.0] * 16 for _ in [*texts, "more"]], "one vector for each text"),
+        ("no function", "embed must be a function"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_an_error(index: PostgresIndex, made: Any, message: str):
+    with pytest.raises((ConfigError, InputError), match=message):
+        index.add(chunks(), embed=made, progress=False)
+    assert ids(index, "lab") == []
+
+
+def test_a_framework_writes_to_its_own_table(index: PostgresIndex):
+    with pytest.raises(ConfigError, match="call the vector store's own"):
+        replace(index, home=replace(index.home, is_own=False)).add(chunks())
+
+
+def test_a_bar_shows_what_is_done(index: PostgresIndex, capfd: pytest.CaptureFixture[str]):
+    index.add(chunks(), embed=embed)
+    assert "5/5" in capfd.readouterr().err
+
+
+def found_in_fork(index: PostgresIndex, queue: Any) -> None:
+    queue.put([chunk.id for chunk in index.fetch([ChunkRef("lab", 3)])])
+
+
+@pytest.mark.filterwarnings("ignore:This process")  # it has threads, as every process that has asked has
+def test_a_fork_has_connections_of_its_own(index: PostgresIndex):
+    index.add(chunks(), progress=False)
+    assert index.fetch([ChunkRef("lab", 3)])
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    children = [context.Process(target=found_in_fork, args=(index, queue)) for _ in range(2)]
+    for child in children:
+        child.start()
+    assert [queue.get(timeout=60), queue.get(timeout=60)] == [["lab#3"], ["lab#3"]]
+    for child in children:
+        child.join(60)
+    assert index.fetch([ChunkRef("lab", 3)])
+
+
+def test_the_state_of_an_index_is_measured_on_its_own_table(index: PostgresIndex, database_url: str):
+    stored = [*chunks([f"text {at}" for at in range(300)]), Chunk("empty", "empty", "")]
+    index.add(stored, vectors(301, 16), progress=False)
+    state = index.check(sample=10, limit=5)
+    assert (state.chunks, state.without_words, state.without_vector, state.missing) == (301, 1, 0, ())
+    assert state.recall is not None
+    assert state.recall > 0.9
+    assert (state.sampled, state.limit, state.remedies) == (10, 5, {})
+    assert "recall of HNSW" in str(state)
+    assert "missing indexes        none" in str(state)
+
+    execute(
+        database_url, "UPDATE chunks SET embedding = NULL WHERE chunk_index < 100", "DROP INDEX chunks_ctxassembly_hnsw"
+    )
+    execute(database_url, "SELECT pg_stat_force_next_flush()")
+    state = index.check(sample=10)
+    assert (state.without_vector, state.recall, state.missing) == (100, None, ("HNSW on the vectors",))
+    assert set(state.remedies) >= {"vectors", "indexes"}
+    assert "add(chunks, embed=...) embeds them" in str(state)
+
+
+def test_an_empty_index_is_in_order(index: PostgresIndex):
+    assert index.check().remedies == {}
+    assert index.search(SearchChunks(5, embed_query("x"), index.find_terms(FindTerms("x", 9, 4)), None)) == []
+    with pytest.raises(ConfigError, match="sample must be"):
+        index.check(sample=0)
