@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_valida
 from typing_extensions import Self, override
 
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.context import Context
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
@@ -44,7 +45,7 @@ class ContextRetriever(BaseRetriever):
 
     For one call, `invoke(query, k=20, filter=...)` sets the number of chunks to retrieve and the filter. It holds in
     every channel, and for the neighbours of the hits. `retrieve(query)` gives the hits and how they came to their
-    places.
+    places, `context(query)` the context and the decision on each chunk.
     """
 
     index: SkipValidation[Index | AsyncIndex | None] = None
@@ -92,6 +93,16 @@ class ContextRetriever(BaseRetriever):
     async def aretrieve(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Retrieved:
         """The same as `retrieve`, awaited."""
         return await aretrieve(query, self._limited(k), filter=self._condition(filter), **self._given())
+
+    def context(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Context:
+        """The context that `invoke` would turn into documents, for a look at its decisions."""
+        given = self._input(self.retrieve(query, k=k, filter=filter), query)
+        return self._over_index(filter).as_context().invoke(given)
+
+    async def acontext(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Context:
+        """The same as `context`, awaited."""
+        given = self._input(await self.aretrieve(query, k=k, filter=filter), query)
+        return await self._over_index(filter).as_context().ainvoke(given)
 
     @override
     def _get_relevant_documents(
@@ -153,5 +164,6 @@ class ContextRetriever(BaseRetriever):
         assembler.knows_what_was_warned_of(self.assembler)
         return assembler
 
-    def _input(self, retrieved: Retrieved, query: str) -> dict[str, Any]:
-        return {"documents": retrieved, "supplement": supplement_for(query, self.supplement)}
+    def _input(self, retrieved: Retrieved, query: str | Question) -> dict[str, Any]:
+        text = query.text if isinstance(query, Question) else query
+        return {"documents": retrieved, "supplement": supplement_for(text, self.supplement)}

@@ -91,7 +91,17 @@ class StoreError(CtxAssemblyError):
 
 
 class SearchError(CtxAssemblyError):
-    """No channel of a retrieval answered; `__cause__` is the first one's own error."""
+    """No channel of a retrieval answered; `__cause__` is the first one's own error.
+
+    >>> from ctxassembly import RetrievalConfig, retrieve
+    >>> def unreachable(query, limit, filter):
+    ...     raise ConnectionError("no route to host")
+    >>> try:
+    ...     retrieve("ferritin", RetrievalConfig(strategy="keyword"), channels={"keyword": unreachable})
+    ... except SearchError as error:
+    ...     print(error)
+    no channel answered: ConnectionError: no route to host
+    """
 
 
 class VocabularyError(CtxAssemblyError):

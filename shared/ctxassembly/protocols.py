@@ -129,6 +129,17 @@ Reranker = (
 class Index(Protocol):
     """An index that retrieval searches. Each call is one round trip.
 
+    >>> from ctxassembly import Chunk, RetrievalConfig, Scored, Term, Vocabulary, retrieve
+    >>> class OneLeaflet:
+    ...     def find_terms(self, request):
+    ...         return Vocabulary(1, tuple(Term(word, 1) for word in request.text.split()))
+    ...
+    ...     def search(self, request):
+    ...         words = tuple(term.text for term in request.vocabulary.terms)
+    ...         return [Scored(Chunk("gastro#0", "gastro", "Drink water."), keyword_score=1.0, terms=words)]
+    >>> [hit.chunk.id for hit in retrieve("water", RetrievalConfig(strategy="keyword"), index=OneLeaflet()).hits]
+    ['gastro#0']
+
     It may be a store of neighbours, too. `holds_filter` and `finds_offsets` are then those of `Store`.
     """
 
@@ -140,7 +151,20 @@ class Index(Protocol):
 
 
 class AsyncIndex(Protocol):
-    """An `Index` that is awaited."""
+    """An `Index` that is awaited.
+
+    >>> import asyncio
+    >>> from ctxassembly import Chunk, RetrievalConfig, Scored, Term, Vocabulary, aretrieve
+    >>> class OneLeaflet:
+    ...     async def afind_terms(self, request):
+    ...         return Vocabulary(1, (Term("water", 1),))
+    ...
+    ...     async def asearch(self, request):
+    ...         return [Scored(Chunk("gastro#0", "gastro", "Drink water."), keyword_score=1.0, terms=("water",))]
+    >>> found = asyncio.run(aretrieve("water", RetrievalConfig(strategy="keyword"), index=OneLeaflet()))
+    >>> [hit.chunk.id for hit in found.hits]
+    ['gastro#0']
+    """
 
     def afind_terms(self, request: FindTerms) -> Awaitable[Vocabulary]:
         """The words of a query as the index knows them."""

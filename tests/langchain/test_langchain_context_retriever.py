@@ -25,6 +25,7 @@ from ctxassembly import (
     MemoryIndex,
     MemoryStore,
     Node,
+    Question,
     Relation,
     RetrievalConfig,
     Retrieved,
@@ -88,6 +89,36 @@ async def test_awaited_it_gives_the_same() -> None:
     retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings())
     assert [d.page_content for d in await retriever.ainvoke(QUERY)] == [d.page_content for d in retriever.invoke(QUERY)]
     assert (await retriever.aretrieve(QUERY)).hits == retriever.retrieve(QUERY).hits
+
+
+class TestContext:
+    """`context` gives what `invoke` turns into documents, under the same filter, number of chunks and supplement."""
+
+    def test_has_the_text_of_the_documents(self) -> None:
+        retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), supplement=lambda query: f"Asked: {query}")
+        text = retriever.context(QUERY).text
+        assert text == "\n\n".join(document.page_content for document in retriever.invoke(QUERY))
+        assert f"Asked: {QUERY}" in text
+
+    def test_holds_to_the_number_of_chunks_and_the_filter_of_the_call(self) -> None:
+        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings())
+        call: dict[str, Any] = {"k": 2, "filter": {"tenant": "x"}}
+        context = retriever.context(QUERY, **call)
+        assert context.text == "\n\n".join(document.page_content for document in retriever.invoke(QUERY, **call))
+        assert context.trace.hits == 2
+        assert {decision.document_id for decision in context.trace.decisions} <= {"A", "B"}
+
+    async def test_awaited_is_the_same(self) -> None:
+        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter={"tenant": "y"})
+        context = await retriever.acontext(QUERY, k=3)
+        assert context.text == "\n\n".join(document.page_content for document in await retriever.ainvoke(QUERY, k=3))
+        assert context.text == retriever.context(QUERY, k=3).text
+
+    def test_takes_a_question_that_was_rewritten(self) -> None:
+        retriever = ContextRetriever(index_of(CORPUS), WordEmbeddings(), k=1, supplement="Asked: {}".format)
+        context = retriever.context(Question("And in C?", rewritten="Where is the falcon in C?"))
+        assert "In C the" in context.text
+        assert "Asked: And in C?" in context.text
 
 
 def test_a_tool_of_an_agent_gives_the_context() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 from ctxassembly.data.chunks import Chunk, Hit
@@ -11,11 +12,26 @@ from ctxassembly.data.searched import Channel
 
 SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "none"]
 """The ways to search a query, by the names that production traces use."""
+_LEAVES = {"search": "found", "fuse": "fused", "rerank": "reranked", "affinity": "weighed", "boost": "boosted"}
+"""For each step before the limit, its chunks as a line for a reader calls them."""
+_BRINGS = {"entities": "from the taxonomy", "rescue": "rescued"}
+"""The same for steps that bring chunks to those kept."""
+SHOWN_WORDS = 8
+"""Most words in a line for a reader."""
+SHOWN_HITS = 20
+"""Most rows in a table for a reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A chunk on its way through retrieval: what found it, and what its score is made of."""
+    """A chunk on its way through retrieval: what found it, and what its score is made of.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> [found] = retrieve("When is ferritin measured?", RetrievalConfig(strategy="keyword"), index=index).found
+    >>> found.channels, found.terms, dict(found.ranks)
+    (('keyword',), ('is', 'ferritin', 'measured'), {'keyword': 0})
+    """
 
     chunk: Chunk
     score: float
@@ -43,7 +59,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of retrieval: how many chunks there were before and after it, which stood after it, and its time."""
+    """One step of retrieval: how many chunks there were before and after it, which stood after it, and its time.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+    >>> index = MemoryIndex([Chunk("a", "d", "Ferritin."), Chunk("b", "d", "Ferritin, and iron.")])
+    >>> one = RetrievalConfig(strategy="keyword", limit=1)
+    >>> [(step.name, step.ids) for step in retrieve("iron or ferritin", one, index=index).trace.steps][-2:]
+    [('fuse', ('b', 'a')), ('limit', ('b',))]
+    """
 
     name: str
     chunks_in: int
@@ -59,7 +82,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalTrace:
-    """Every decision between a query and its hits."""
+    """Every decision between a query and its hits.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+    >>> index = MemoryIndex([Chunk("a", "d", "Ferritin."), Chunk("b", "d", "Ferritin, and iron.")])
+    >>> one = RetrievalConfig(strategy="keyword", limit=1)
+    >>> print(retrieve("iron or ferritin", one, index=index).trace)
+    keyword_only for iron, or, ferritin: 2 found -> 2 fused -> 1 kept, evidence 0.33, 2 round trips
+    """
 
     search_method: SearchMethod
     steps: tuple[Step, ...] = ()
@@ -78,10 +108,46 @@ class RetrievalTrace:
     lowered: tuple[Found, ...] = ()
     """Chunks whose category doesn't go with the intent."""
 
+    @property
+    def summary(self) -> str:
+        """One line for a log: what was searched, the chunks after each step, evidence and round trips."""
+        words = [" ".join(word.split()) for word in self.terms]
+        more = [f"{len(words) - SHOWN_WORDS:,} more"] if len(words) > SHOWN_WORDS else []
+        searched = self.search_method + (f" for {', '.join(words[:SHOWN_WORDS] + more)}" if words else "")
+        parts = [
+            *self._counts(),
+            *([] if self.evidence is None else [f"evidence {self.evidence:.2f}"]),
+            f"{self.round_trips:,} round trip{'' if self.round_trips == 1 else 's'}",
+        ]
+        return f"{searched}: {', '.join(parts)}"
+
+    def _counts(self) -> list[str]:
+        """The chunks after each step up to the limit as one entry, and an entry for each step that brings others."""
+        counts = [f"{step.chunks_out:,} {_LEAVES[step.name]}" for step in self.steps if step.name in _LEAVES]
+        if any(step.name == "limit" for step in self.steps):
+            counts.append(f"{self.steps[-1].chunks_out:,} kept")
+        brought = [
+            f"{len(set(step.ids).difference(before.ids)):,} {_BRINGS[step.name]}"
+            for before, step in pairwise(self.steps)
+            if step.name in _BRINGS
+        ]
+        return [" -> ".join(counts), *brought] if counts else []
+
+    def __str__(self) -> str:
+        return "\n".join((self.summary, *self.notes))
+
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The hits for a query, best first, and their trace."""
+    """The hits for a query, best first, and their trace.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
+    >>> print(retrieve("iron or ferritin", RetrievalConfig(strategy="keyword"), index=index))
+    rank  score  channels  id
+       1  1.000  keyword   lab#1
+       2  0.208  keyword   lab#0
+    """
 
     query: str
     """The query of the vectors, for assembly: rewritten, with the names that it resolves to."""
@@ -96,6 +162,19 @@ class Retrieved:
     def hits(self) -> tuple[Hit, ...]:
         """The hits for assembly. A chunk's metadata say, besides, how it was found (`SCORE_KEYS`)."""
         return tuple(Hit(chunk_with_scores(found), found.score) for found in self.found)
+
+    def __str__(self) -> str:
+        if not self.found:
+            return "no hits"
+        shown = self.found[:SHOWN_HITS]
+        channels = ["+".join(found.channels) for found in shown]
+        width = max(map(len, ("channels", *channels)))
+        rows = [
+            f"{rank:4}  {found.score:5.3f}  {by:{width}}  {' '.join(found.chunk.id.split())}"
+            for rank, (found, by) in enumerate(zip(shown, channels, strict=True), 1)
+        ]
+        rest = len(self.found) - len(shown)
+        return "\n".join((f"rank  score  {'channels':{width}}  id", *rows, *([f"and {rest:,} more"] if rest else [])))
 
 
 SCORE_KEYS = ("search_method", "vector_similarity", "keyword_score", "fused_score", "vector_rank", "keyword_rank")

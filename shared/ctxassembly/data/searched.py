@@ -15,7 +15,14 @@ Channel = Literal["vector", "keyword", "entities", "list", "rescue"]
 
 
 class Term(NamedTuple):
-    """A word of a query, in the form in which an index keeps it."""
+    """A word of a query, in the form in which an index keeps it.
+
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> from ctxassembly.data.requests import FindTerms
+    >>> index = MemoryIndex([Chunk("a", "d", "Ferritin.")])
+    >>> index.find_terms(FindTerms("feritin", most=32, near=4)).terms
+    (Term(text='feritin', chunks=0, near=('ferritin',)),)
+    """
 
     text: str
     chunks: int
@@ -26,7 +33,12 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words of a query as an index knows them."""
+    """The words of a query as an index knows them.
+
+    >>> words = Vocabulary(100, (Term("the", 90), Term("ferritin", 2)))
+    >>> max(words.weights, key=words.weights.get)
+    'ferritin'
+    """
 
     chunks: int
     """The number of chunks in the index."""
@@ -54,7 +66,16 @@ def _idf(having: int, chunks: int) -> float:
 
 
 class Scored(NamedTuple):
-    """A chunk that a search found, with its score in each channel that searched, whichever of them found it."""
+    """A chunk that a search found, with its score in each channel that searched, whichever of them found it.
+
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> from ctxassembly.data.requests import FindTerms, SearchChunks
+    >>> index = MemoryIndex([Chunk("a", "d", "Ferritin."), Chunk("b", "d", "Iron.")], [[1.0, 0.0], [0.8, 0.6]])
+    >>> words = index.find_terms(FindTerms("ferritin", most=32, near=4))
+    >>> found = index.search(SearchChunks(10, vector=(1.0, 0.0), vocabulary=words, filter=None))
+    >>> [(one.chunk.id, round(one.similarity, 2), round(one.keyword_score, 3), one.terms) for one in found]
+    [('a', 1.0, 0.042, ('ferritin',)), ('b', 0.8, 0.0, ())]
+    """
 
     chunk: Chunk
     similarity: float | None = None

@@ -74,7 +74,15 @@ async def aexplain(
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
 ) -> Explained:
-    """The same as `explain`, awaited."""
+    """The same as `explain`, awaited.
+
+    >>> import asyncio
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
+    >>> one = RetrievalConfig(strategy="keyword", limit=1)
+    >>> asyncio.run(aexplain("ferritin", "lab#1", one, index=index)).lost_at
+    'limit'
+    """
     question, config = checked_question(query, filter), checked_config(config)
     asked = Asked.of(index, embed, channels, rerankers)
     flow = explain_flow(question, _checked(expect), config, asked.means(taxonomy, category_of), time.perf_counter)
@@ -127,7 +135,15 @@ async def atune(
     taxonomy: Taxonomy | None = None,
     channels: Mapping[Channel, SearchChannel] | None = None,
 ) -> Tuned:
-    """The same as `tune`, awaited."""
+    """The same as `tune`, awaited.
+
+    >>> import asyncio
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+    >>> index = MemoryIndex([Chunk("a", "d", "Iron."), Chunk("b", "d", "Ferritin.")], [[1.0, 0.0], [0.8, 0.6]])
+    >>> best_one = RetrievalConfig(limit=1, keyword_weight=0.1)
+    >>> asyncio.run(atune({"ferritin": "b"}, best_one, index=index, embed=lambda _: [1, 0])).config.keyword_weight
+    0.2
+    """
     config, asked = checked_config(config), Asked.of(index, embed, channels, ())
     flow = tune_flow(labelled, config, asked.means(taxonomy, None), time.perf_counter)
     return await asked.arun(flow, config.timeout_seconds)

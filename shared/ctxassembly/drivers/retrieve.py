@@ -74,7 +74,15 @@ async def aretrieve(
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
 ) -> Retrieved:
-    """The same as `retrieve`, awaited. Arguments that can only be called are called in threads."""
+    """The same as `retrieve`, awaited. Arguments that can only be called are called in threads.
+
+    >>> import asyncio
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> retrieved = asyncio.run(aretrieve("ferritin", RetrievalConfig(strategy="keyword"), index=index))
+    >>> [hit.chunk.id for hit in retrieved.hits]
+    ['lab#0']
+    """
     question, config = checked_question(query, filter), checked_config(config)
     asked = Asked.of(index, getattr(embed, "aembed_query", embed), channels, rerankers)
     flow = retrieve_flow(question, config, asked.means(taxonomy, category_of), time.perf_counter)

@@ -32,7 +32,14 @@ EXCLUDED = "the filter excludes it"
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The way of a chunk through a retrieval. It prints as a table of the steps."""
+    """The way of a chunk through a retrieval. It prints as a table of the steps.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, explain
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
+    >>> explained = explain("ferritin", "lab#1", RetrievalConfig(strategy="keyword", limit=1), index=index)
+    >>> explained.lost_at, explained.reason, explained.lost_to
+    ('limit', 'place 2 after fuse, where 1 are kept', ('lab#0',))
+    """
 
     query: str
     expect: str

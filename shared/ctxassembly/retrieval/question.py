@@ -12,7 +12,15 @@ from ctxassembly.shown import shown
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, in the caller's words and as others have put it."""
+    """A question, in the caller's words and as others have put it.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> followup = Question("And when?", rewritten="When is ferritin measured?")
+    >>> retrieved = retrieve(followup, RetrievalConfig(strategy="keyword"), index=index)
+    >>> [hit.chunk.id for hit in retrieved.hits], retrieved.query
+    (['lab#0'], 'When is ferritin measured?')
+    """
 
     text: str
     """The user's own words. Rescue looks for them; keyword search always asks for them."""

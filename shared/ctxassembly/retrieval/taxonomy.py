@@ -26,7 +26,12 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A thing with a name: a department, a condition, a doctor."""
+    """A thing with a name: a department, a condition, a doctor.
+
+    >>> skin = Node("derm", "department", "Dermatologie", ("huidarts",))
+    >>> Taxonomy([skin]).resolve("Is de huidarts er?").names
+    ('Dermatologie',)
+    """
 
     id: str
     type: str
@@ -47,7 +52,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A typed relation: a department HANDLES a condition, a doctor WORKS_IN a department."""
+    """A typed relation: a department HANDLES a condition, a doctor WORKS_IN a department.
+
+    >>> nodes = [Node("card", "department", "Cardiologie"), Node("hf", "condition", "Hartfalen")]
+    >>> taxonomy = Taxonomy(nodes, [Relation("card", "HANDLES", "hf")])
+    >>> [(relation.type, other.name) for relation, other in taxonomy.related(nodes[0])]
+    [('HANDLES', 'Hartfalen')]
+    """
 
     source_id: str
     type: str
@@ -70,7 +81,20 @@ UNRESOLVED = Resolution((), (), MappingProxyType({}))
 
 @dataclass(frozen=True, slots=True)
 class ListRule:
-    """When the full list of what belongs to an entity is injected: intent, phrase and entity have to come together."""
+    """When the full list of what belongs to an entity is injected: intent, phrase and entity have to come together.
+
+    >>> from ctxassembly import Question, RetrievalConfig, retrieve
+    >>> doctors = [Node("a", "doctor", "Dr. Abel"), Node("b", "doctor", "Dr. Bo")]
+    >>> nodes = [Node("card", "department", "Cardiology"), *doctors]
+    >>> work_there = [Relation(doctor.id, "WORKS_IN", "card") for doctor in doctors]
+    >>> taxonomy = Taxonomy(nodes, work_there, lists=ListRule(intents=("doctors",), types=("doctor",)))
+    >>> question = Question("All doctors of cardiology?", intent="doctors")
+    >>> for hit in retrieve(question, RetrievalConfig(strategy="graph"), taxonomy=taxonomy).hits:
+    ...     print(hit.chunk.text)
+    Cardiology (2):
+    - Dr. Abel
+    - Dr. Bo
+    """
 
     intents: tuple[str, ...] = ("list",)
     """The labels of your own classifier that mean a list."""

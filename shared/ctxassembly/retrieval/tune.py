@@ -39,7 +39,15 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The config with the weight that finds most, and all that were tried. It prints as a table."""
+    """The config with the weight that finds most, and all that were tried. It prints as a table.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, tune
+    >>> index = MemoryIndex([Chunk("a", "d", "Iron."), Chunk("b", "d", "Ferritin.")], [[1.0, 0.0], [0.8, 0.6]])
+    >>> config = RetrievalConfig(limit=1, keyword_weight=0.1)
+    >>> tuned = tune({"ferritin": "b"}, config, index=index, embed=lambda _: [1, 0])
+    >>> [(one.keyword_weight, one.recall) for one in tuned.tried if one.keyword_weight in (0.1, 0.2)]
+    [(0.1, 0.0), (0.2, 1.0)]
+    """
 
     config: RetrievalConfig
     tried: tuple[Tried, ...]
