@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor, Document
 
-from ctxassembly.adapting.cross_encoder import cross_encoder
+from ctxassembly.adapting.cross_encoder import reranker_of
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.errors import ConfigError
-from ctxassembly.protocols import Ranked
+from ctxassembly.protocols import Ranked, Reranker
 
 PLACE = "ctxassembly_place"
 """The metadata key by which a compressor's documents are known again, whatever it does with ids."""
 SCORES = ("relevance_score", "rerank_score", "score")
 
 
-def as_reranker(given: Any) -> Callable[[str, Sequence[Chunk]], Any]:
+def as_reranker(given: Any) -> Reranker:
     """The reranking of `given`: a compressor, a cross-encoder with `score` or `predict`, or a function as it is.
 
     Raises:
@@ -26,10 +25,7 @@ def as_reranker(given: Any) -> Callable[[str, Sequence[Chunk]], Any]:
     """
     if isinstance(given, BaseDocumentCompressor):
         return partial(_compressed, given)
-    reranker = cross_encoder(given) or given
-    if not callable(reranker):
-        raise ConfigError("rerankers", "compressors, cross-encoders or functions", given)
-    return reranker
+    return reranker_of(given, "compressors, cross-encoders or functions")
 
 
 def _compressed(compressor: BaseDocumentCompressor, query: str, chunks: Sequence[Chunk]) -> list[Ranked]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from ctxassembly.adapting.cross_encoder import cross_encoder
+from ctxassembly.adapting.cross_encoder import reranker_of
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.errors import ConfigError
-from ctxassembly.protocols import Ranked
+from ctxassembly.protocols import Ranked, Reranker
 
 
-def as_reranker(given: Any) -> Callable[[str, Sequence[Chunk]], Any]:
+def as_reranker(given: Any) -> Reranker:
     """The reranking of `given`: a postprocessor, a cross-encoder with `predict`, or a function as it is.
 
     Raises:
@@ -23,10 +22,7 @@ def as_reranker(given: Any) -> Callable[[str, Sequence[Chunk]], Any]:
     """
     if isinstance(given, BaseNodePostprocessor):
         return partial(_postprocessed, given)
-    reranker = cross_encoder(given) or given
-    if not callable(reranker):
-        raise ConfigError("rerankers", "node postprocessors, cross-encoders or functions", given)
-    return reranker
+    return reranker_of(given, "node postprocessors, cross-encoders or functions")
 
 
 def _postprocessed(postprocessor: BaseNodePostprocessor, query: str, chunks: Sequence[Chunk]) -> list[Ranked]:

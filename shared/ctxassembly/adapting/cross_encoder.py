@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import Ranked, Reranker
 
 Score = Callable[[list[tuple[str, str]]], Iterable[Any]]
@@ -27,6 +28,18 @@ def cross_encoder(model: object) -> Reranker | None:
     """
     score = next((getattr(model, name) for name in _METHODS if callable(getattr(model, name, None))), None)
     return None if score is None else partial(_reranked, score)
+
+
+def reranker_of(given: Any, allowed: str) -> Reranker:
+    """A cross-encoder as `cross_encoder` reads it, or a function as it is.
+
+    Raises:
+        ConfigError: `given` is neither; the message says what is `allowed`.
+    """
+    reranker = cross_encoder(given) or given
+    if not callable(reranker):
+        raise ConfigError("rerankers", allowed, given)
+    return reranker
 
 
 def _reranked(score: Score, query: str, chunks: Sequence[Chunk]) -> list[Ranked]:
