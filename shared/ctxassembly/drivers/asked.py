@@ -52,6 +52,8 @@ class Asked:
 
     index: Any
     embed: Ask | None
+    aembed: Ask | None
+    """The function that embeds for awaited callers: the embeddings' own async one, if they have one."""
     channels: Mapping[Channel, Ask]
     rerankers: Sequence[Ask]
 
@@ -72,7 +74,11 @@ class Asked:
         for name in ("find_terms", "search"):
             if index is not None and not (hasattr(index, name) or hasattr(index, f"a{name}")):
                 raise InputError(f"index has no {name}(request): {type(index).__name__} is no index")
-        return cls(index, _embedding(embed), channels or {}, rerankers)
+        called, awaited = (
+            _embedding(embed, "embed_query", "aembed_query"),
+            _embedding(embed, "aembed_query", "embed_query"),
+        )
+        return cls(index, called, awaited, channels or {}, rerankers)
 
     def means(self, taxonomy: Taxonomy | None, category_of: Classifier | None) -> Means:
         """The facts that a flow has to know of them.
@@ -122,6 +128,8 @@ class Asked:
             if method and hasattr(self.index, method):
                 return await getattr(self.index, method)(request)
             function = None if method else self._function(request)
+            if isinstance(request, EmbedTexts):
+                function = self.aembed
             if function is not None and is_async(function):
                 return _read(request, await function(*_arguments(request)))
             return await in_thread(self._reply)(request)
@@ -144,9 +152,9 @@ class Asked:
         return self.channels[request.channel]  # type: ignore[union-attr]
 
 
-def _embedding(embed: object) -> Ask | None:
-    """The function that embeds one text."""
-    function = getattr(embed, "embed_query", embed)
+def _embedding(embed: object, *methods: str) -> Ask | None:
+    """The function that embeds one text: the first of `methods` that `embed` has, else itself."""
+    function = next((getattr(embed, method) for method in methods if hasattr(embed, method)), embed)
     if not (function is None or callable(function)):
         raise InputError(f"embed must be a function from a text to its vector, or have embed_query, got {shown(embed)}")
     return function

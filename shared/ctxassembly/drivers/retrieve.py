@@ -84,6 +84,6 @@ async def aretrieve(
     ['lab#0']
     """
     question, config = checked_question(query, filter), checked_config(config)
-    asked = Asked.of(index, getattr(embed, "aembed_query", embed), channels, rerankers)
+    asked = Asked.of(index, embed, channels, rerankers)
     flow = retrieve_flow(question, config, asked.means(taxonomy, category_of), time.perf_counter)
     return await asked.arun(flow, config.timeout_seconds)

@@ -24,7 +24,9 @@ from ctxassembly import (
     Retrieved,
     SearchError,
     Taxonomy,
+    aexplain,
     aretrieve,
+    atune,
     retrieve,
 )
 from ctxassembly.data.requests import FindTerms, SearchChunks
@@ -535,6 +537,20 @@ async def test_what_can_only_be_awaited_needs_aretrieve(index: MemoryIndex):
     with pytest.raises(InputError, match=r"needs aretrieve\(\)"):
         retrieve("garage", index=index, embed=aembed)
     assert await aretrieve("garage", index=index, embed=aembed) == retrieve("garage", index=index, embed=embed)
+
+
+async def test_embeddings_that_can_only_be_awaited_serve_all_awaited_calls(index: MemoryIndex):
+    class Awaited:
+        async def aembed_query(self, text: str) -> Sequence[float]:
+            return embed(text)
+
+    model: Any = Awaited()
+    plain = retrieve("garage", index=index, embed=embed)
+    assert await aretrieve("garage", index=index, embed=model) == plain
+    assert (await aexplain("garage", plain.found[0].chunk.id, index=index, embed=model)).lost_at is None
+    assert (await atune({"garage": plain.found[0].chunk.id}, index=index, embed=model)).config.strategy == "hybrid"
+    with pytest.raises(InputError, match="needs aretrieve"):
+        retrieve("garage", index=index, embed=model)
 
 
 def test_hits_carry_their_scores_as_plain_numbers(index: MemoryIndex):
