@@ -14,13 +14,14 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.convert.documents import hit_from
 from langchain_ctxassembly.searches.scored import ScoredRetriever
+from langchain_ctxassembly.stores.kinds import both, is_filter
 
 
 def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
     """The search of `given`: a function stays as it is, a retriever is asked by `invoke`.
 
-    A vector store's retriever takes the number of chunks and the filter of the call. Any other retriever gives as many
-    as it was set up for, and is refused a filter: it would not apply it.
+    A vector store's retriever takes the number of chunks and the filter of the call, beside a filter of its own. Any
+    other retriever gives as many as it was set up for, and is refused a filter: it would not apply it.
 
     Raises:
         ConfigError: `given` is neither.
@@ -37,8 +38,20 @@ def _searched(
 ) -> list[Hit]:
     options: dict[str, Any] = {}
     if isinstance(retriever, (VectorStoreRetriever, ScoredRetriever)):
-        options = {"k": limit} if condition is None else {"k": limit, "filter": condition}
+        own = retriever.search_kwargs.get("filter")
+        options = {"k": limit} if condition is None else {"k": limit, "filter": _together(channel, own, condition)}
     elif condition is not None:
         allowed = f"one whose search takes a filter, where a call has one; {type(retriever).__name__} would ignore it"
         raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
     return [hit_from(document, keys) for document in retriever.invoke(query, **options)][:limit]
+
+
+def _together(channel: str, own: Any, condition: Any) -> Any:
+    """The filter of a call beside the retriever's own, which LangChain would put it in the place of."""
+    if not is_filter(own):
+        return condition
+    if callable(own) and callable(condition):
+        return lambda document: own(document) and condition(document)
+    if (found := both(own, condition)) is None:
+        raise ConfigError(f"channels[{channel!r}]", "without a filter of its own, where a call has another one", own)
+    return found

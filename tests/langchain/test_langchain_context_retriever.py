@@ -174,6 +174,17 @@ class TestFilters:
         found = by_function.retrieve(QUERY, filter=lambda document: document.metadata["tenant"] == "x")
         assert {hit.chunk.metadata["tenant"] for hit in found.hits} == {"x"}
 
+    def test_stands_beside_the_filter_of_a_channel_not_in_its_place(self) -> None:
+        def of_x(document: Document) -> bool:
+            return bool(document.metadata["tenant"] == "x")
+
+        vectors = vector_store(TENANTS).as_retriever(search_kwargs={"filter": of_x})
+        retriever = ContextRetriever(channels={"vector": vectors}, config=RetrievalConfig(strategy="vector"))
+        found = retriever.retrieve(QUERY, filter=lambda document: document.metadata["document_id"] in ("A", "C")).hits
+        assert {hit.chunk.document_id for hit in found} == {"A"}
+        with pytest.raises(ConfigError, match="without a filter of its own, where a call has another one"):
+            retriever.retrieve(QUERY, filter={"document_id": "A"})
+
     def test_is_refused_where_a_channel_would_ignore_it(self) -> None:
         class Elsewhere(BaseRetriever):
             def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
