@@ -26,6 +26,7 @@ from ctxassembly import (
     Taxonomy,
     aexplain,
     aretrieve,
+    assemble,
     atune,
     retrieve,
 )
@@ -562,3 +563,17 @@ def test_hits_carry_their_scores_as_plain_numbers(index: MemoryIndex):
     assert type(metadata["keyword_score"]) is float
     assert metadata["category"] == "practical"
     assert "search_method" not in CHUNKS[2].metadata
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "vector", "keyword"])
+def test_hits_are_joined_with_their_neighbours_in_the_index_that_found_them(strategy: Any):
+    """Their scores, which neighbours have not, are no reason to take these for somebody else's."""
+    texts = [f"Sentence {at} speaks of topic{at}." for at in range(5)]
+    chunks = [Chunk(f"a#{at}", "a", text, at, metadata={"source": "a.pdf"}) for at, text in enumerate(texts)]
+    index = MemoryIndex(chunks, [[1.0, float(at)] for at in range(5)])
+    config = RetrievalConfig(strategy=strategy, limit=1)
+    found = retrieve("topic3", config, index=index, embed=lambda _: [1.0, 3.0])
+    context = assemble(found.hits, store=index, query=found.query)
+    assert len(found.hits) == 1
+    assert len(context.citations[0].chunk_ids) == 3
+    assert context.trace.unscoped == ()

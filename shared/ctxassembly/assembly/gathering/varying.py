@@ -37,7 +37,7 @@ _NUMBERS = rf"""
     |(start|end)_(index|idx|pos|char|char_idx|offset|line|page|row|seconds)
     |(.+_)?(word|char|token|sentence)_count
     |category_depth|heading_level|coordinates|points|bbox|layout_width|layout_height
-    |score|(rerank|reranker|relevance|retrieval)_score|similarity|distance|detection_class_prob
+    |score|(rerank|reranker|relevance|retrieval|fused|keyword)_score|(vector|keyword)_rank|similarity|distance|detection_class_prob
 """
 _FREE = r"""
     id|pk|uuid|(chunk|node|element|point|split)_(id|hash)|content_hash
