@@ -5,6 +5,7 @@ CtxAssemblyError
 ├── InputError (TypeError)         hits, a store, embeddings or an llm have the wrong type
 ├── StoreError                     a store or embeddings failed, and on_store_error="raise"
 ├── SearchError                    no channel of a retrieval answered, or one failed and on_search_error="raise"
+├── AnswerError                    the model of an answer chain failed, or said nothing
 ├── VocabularyError                the tokenizer's vocabulary is neither here nor can it be downloaded
 ├── EmbeddedServerError            the embedded PostgreSQL can't be created, started or stopped
 └── MissingExtraError (ImportError)   an optional dependency is not installed
@@ -20,6 +21,7 @@ from collections.abc import Collection
 from ctxassembly.shown import shown
 
 __all__ = [
+    "AnswerError",
     "ConfigError",
     "CtxAssemblyError",
     "EmbeddedServerError",
@@ -102,6 +104,28 @@ class SearchError(CtxAssemblyError):
     ...     print(error)
     no channel answered: ConnectionError: no route to host
     """
+
+
+class AnswerError(CtxAssemblyError):
+    """The model of an answer chain failed, or said nothing; `__cause__` is its own error.
+
+    `partial` has what a stream had given on by then. It is no answer.
+
+    >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> def overloaded(request):
+    ...     raise ConnectionError("429")
+    >>> chain = AnswerChain.over(index, overloaded, RetrievalConfig(strategy="keyword"))
+    >>> try:
+    ...     chain.answer("When is ferritin measured?")
+    ... except AnswerError as error:
+    ...     print(error)
+    the model failed: ConnectionError: 429
+    """
+
+    def __init__(self, message: str, partial: str) -> None:
+        super().__init__(message)
+        self.partial = partial
 
 
 class VocabularyError(CtxAssemblyError):

@@ -178,6 +178,11 @@ class AnswerReader:
         )
 
     @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The markers so far, in order."""
+        return tuple(self._marks)
+
+    @property
     def code(self) -> tuple[Span, ...]:
         """Spans of code, in the answer as it was given."""
         return tuple(self._code)

@@ -36,6 +36,7 @@ LANGUAGE = Language(
         "Die ergänzenden Informationen vervollständigen die Dokumente und haben kein Label: Verwenden Sie sie, "
         "ohne darauf zu verweisen. Widersprechen sich die beiden, gelten die Dokumente."
     ),
+    unanswered="Dazu konnte nichts nachgeschlagen werden: {}",
     concise="Fassen Sie sich kurz.",
     function_words=(
         "aber alle allem allen aller alles als also am an ander andere anderem anderen anderer anderes anderm andern "

@@ -35,6 +35,7 @@ LANGUAGE = Language(
         "The supplementary information completes the documents and has no label: use it without citing it. "
         "Where the two differ, the documents are right."
     ),
+    unanswered="Nothing could be looked up for: {}",
     concise="Be concise.",
     function_words=(
         "a about above after again against ain all am an and any are aren as at be because been before being below "

@@ -34,6 +34,7 @@ LANGUAGE = Language(
         "La información complementaria completa los documentos y no tiene etiqueta: utilícela sin citarla. "
         "En caso de contradicción, prevalecen los documentos."
     ),
+    unanswered="No se ha podido buscar nada sobre: {}",
     concise="Responda de forma concisa.",
     function_words=(
         "a al algo algunas algunos ante antes como con contra cual cuando de del desde donde durante e el ella ellas "

@@ -34,6 +34,7 @@ LANGUAGE = Language(
         "Les informations complémentaires s'ajoutent aux documents et n'ont pas d'étiquette : utilisez-les sans les "
         "citer. En cas de contradiction, ce sont les documents qui font foi."
     ),
+    unanswered="Aucune recherche n'a pu être faite pour : {}",
     concise="Répondez de façon concise.",
     function_words=(
         "ai aie aient aies ait as au aura aurai auraient aurais aurait auras aurez auriez aurions aurons auront aux "

@@ -34,6 +34,7 @@ LANGUAGE = Language(
         "De aanvullende informatie vult de documenten aan en heeft geen label: gebruik ze zonder verwijzing. "
         "Spreken ze elkaar tegen, dan gelden de documenten."
     ),
+    unanswered="Hiervoor kon niets worden opgezocht: {}",
     concise="Wees beknopt.",
     function_words=(
         "aan al alles als altijd andere ben bij daar dan dat de der deze die dit doch doen door dus een eens en er ge "

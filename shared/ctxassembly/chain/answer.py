@@ -1,0 +1,130 @@
+"""An answer with all that it rests on, and the events of one that is streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ctxassembly.answers.answer import Resolved
+from ctxassembly.answers.quotes import Quote
+from ctxassembly.answers.references import Reference
+from ctxassembly.chain.quality import Quality
+from ctxassembly.chain.requests import Exchange
+from ctxassembly.context import Context
+from ctxassembly.data.assembled import Citation
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.data.understood import Understanding
+from ctxassembly.saving.plain import plain
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStep:
+    """One step of an answer chain and its cost.
+
+    >>> AnswerStep("understand", "practical", 3.2, 210, 14).name
+    'understand'
+    """
+
+    name: str
+    """"understand", "retrieve", "assemble" or "answer"."""
+    outcome: str
+    """One line for a reader."""
+    elapsed_ms: float = field(default=0.0, compare=False)
+    tokens_in: int | None = None
+    """Tokens that the model read; None if it doesn't say, or wasn't asked."""
+    tokens_out: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, its citations, and every decision that led to it.
+
+    >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> chain = AnswerChain.over(index, lambda request: "In the morning [1].", RetrievalConfig(strategy="keyword"))
+    >>> answer = chain.answer("When is ferritin measured?")
+    >>> print(answer, [citation.document_id for citation in answer.citations], answer.quality.labelled)
+    In the morning [1]. ['lab'] 1.0
+    """
+
+    question: str
+    """The question as it was asked."""
+    text: str
+    """The answer; for a voice without labels."""
+    mode: str
+    understanding: Understanding
+    context: Context | None = None
+    """The context that the model read; None if it wasn't asked."""
+    resolved: Resolved | None = None
+    """The citations that the text uses, and its markers; None if the model wasn't asked."""
+    quotes: tuple[Quote, ...] = ()
+    """The quotes of the text, each looked up in its source."""
+    quality: Quality | None = None
+    hits: tuple[Hit, ...] = ()
+    """The chunks before assembly, best first."""
+    retrieved: Mapping[str, Retrieved] = field(default_factory=dict, hash=False)
+    """The outcome of each search, by its name."""
+    abstained: str | None = None
+    """The reason that the model wasn't asked; None if it was."""
+    unanswered: tuple[str, ...] = ()
+    """Sub-questions that couldn't be searched for."""
+    finish: str | None = None
+    """The reason that the model ended by, in the provider's words; "length" means that the text was cut."""
+    steps: tuple[AnswerStep, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Fallbacks taken."""
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """The citations that the text uses, in order of first use."""
+        return self.resolved.citations if self.resolved else ()
+
+    @property
+    def sources(self) -> tuple[Reference, ...]:
+        """The documents that the model read, for a voice to name."""
+        return self.context.sources() if self.context else ()
+
+    @property
+    def exchange(self) -> Exchange:
+        """This question and answer, for the history of the next one, with the chunks that it cited."""
+        cited = {chunk_id for citation in self.citations for chunk_id in citation.chunk_ids}
+        return Exchange(self.question, self.text, tuple(hit for hit in self.hits if hit.chunk.id in cited))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer and its trace as dicts, lists, strings and numbers: for JSON, a log, a table."""
+        return {
+            "question": self.question,
+            "answer": self.text,
+            "mode": self.mode,
+            "understanding": plain(self.understanding),
+            "context": self.context.to_dict() if self.context else None,
+            "citations": [plain(citation) for citation in self.citations],
+            "unknown_labels": list(self.resolved.unknown) if self.resolved else [],
+            "quotes": [plain(quote) for quote in self.quotes],
+            "quality": plain(self.quality) if self.quality else None,
+            "hits": [{"chunk_id": hit.chunk.id, "score": hit.score} for hit in self.hits],
+            "retrieval": {name: plain(found.trace) for name, found in self.retrieved.items()},
+            "abstained": self.abstained,
+            "unanswered": list(self.unanswered),
+            "finish": self.finish,
+            "steps": [plain(step) for step in self.steps],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPiece:
+    """A piece of an answer that no later piece changes.
+
+    >>> AnswerPiece("Until two hours before [1].", ("1",)).labels
+    ('1',)
+    """
+
+    text: str
+    labels: tuple[str, ...] = ()
+    """The labels of the context in it."""

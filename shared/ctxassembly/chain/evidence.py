@@ -1,0 +1,106 @@
+"""The searches of a question, and their hits as one list."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ctxassembly.assembly.choosing.supplement import Supplement, supplement_of
+from ctxassembly.chain.call import Call
+from ctxassembly.chain.log import Log
+from ctxassembly.chain.merge import Ranking, merged
+from ctxassembly.chain.requests import Search, SearchAll
+from ctxassembly.chain.searches import ORIGINAL, searches_for
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.data.understood import Understanding
+from ctxassembly.errors import ConfigError, SearchError
+from ctxassembly.settings.answering import Mode
+from ctxassembly.shown import failure
+
+THIN = "evidence: "
+"""The beginning of retrieval's note that nothing it found speaks for an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The outcome of all searches."""
+
+    hits: tuple[Hit, ...] = ()
+    retrieved: Mapping[str, Retrieved] = field(default_factory=dict)
+    unanswered: tuple[str, ...] = ()
+    """Sub-questions whose search failed."""
+
+    @property
+    def supplement(self) -> Supplement | None:
+        """The facts of all searches as one supplement."""
+        found = list(self.retrieved.values())
+        if not found:
+            return None
+        facts = tuple(dict.fromkeys(fact for one in found for fact in one.facts))
+        chunks = tuple(chunk for one in found for chunk in one.found)
+        return supplement_of(replace(found[0], facts=facts, found=chunks))
+
+    @property
+    def lack(self) -> str:
+        """The reason that there are no hits."""
+        notes = (note for one in self.retrieved.values() for note in one.trace.notes)
+        return next((note for note in notes if note.startswith(THIN)), "retrieval: nothing usable was found")
+
+
+def evidence_flow(
+    call: Call, understood: Understanding, mode: Mode, log: Log
+) -> Generator[SearchAll, list[Retrieved | Exception], Evidence]:
+    """The evidence for a question; a model's own filter is given up if nothing passes it.
+
+    Raises:
+        SearchError: no search answered.
+    """
+    searches = searches_for(call.question, understood, call.history, mode, call.filter)
+    evidence = yield from _evidence(searches, call, understood, log)
+    if understood.filter and not evidence.hits:
+        log.notes.append(f"filter: nothing passes the model's own, {dict(understood.filter)!r}; searched without it")
+        evidence = yield from _evidence([replace(one, narrowed={}) for one in searches], call, understood, log)
+    log.step("retrieve", f"{len(searches):,} searched, {len(evidence.hits):,} hits")
+    return evidence
+
+
+def _evidence(
+    searches: Sequence[Search], call: Call, understood: Understanding, log: Log
+) -> Generator[SearchAll, list[Retrieved | Exception], Evidence]:
+    replies = yield SearchAll(tuple(searches))
+    rankings: list[Ranking] = []
+    retrieved: dict[str, Retrieved] = {}
+    unanswered: list[str] = []
+    for search, reply in zip(searches, replies, strict=True):
+        is_part = search.name in understood.sub_questions
+        if isinstance(reply, Exception):
+            log.notes.append(f"retrieve: {search.name} failed ({failure(reply)})")
+            unanswered += [search.name] if is_part else []
+            continue
+        retrieved[search.name] = reply
+        rankings.append(Ranking(search.name, reply.hits, search.weight, is_part))
+    if not retrieved:
+        first = next(reply for reply in replies if isinstance(reply, Exception))
+        if isinstance(first, ConfigError):  # a fault of the settings, which the caller can mend
+            raise first
+        raise SearchError(f"no search answered: {failure(first)}") from first
+    carried = _carried(call, understood, log)
+    if carried and any(ranking.hits for ranking in rankings):
+        rankings.append(Ranking("cited last", carried, ORIGINAL))
+    most = searches[0].mode.kept or max((len(ranking.hits) for ranking in rankings), default=0)
+    return Evidence(merged(rankings, most), retrieved, tuple(unanswered))
+
+
+def _carried(call: Call, understood: Understanding, log: Log) -> tuple[Hit, ...]:
+    """The chunks cited last, for a question that leans on the conversation, as far as they pass the caller's filter."""
+    if not (understood.rewritten and call.history and (cited := call.history[-1].cited)):
+        return ()
+    try:
+        passes = as_predicate(call.filter)
+    except ConfigError:
+        log.notes.append("cited last: left out, since this form of filter can't be applied to them")
+        return ()
+    return tuple(hit for hit in cited if passes(hit.chunk))

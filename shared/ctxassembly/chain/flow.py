@@ -1,0 +1,124 @@
+"""An answer as a generator: understand -> search -> assemble -> ask -> resolve.
+
+It yields requests and is sent replies, as the flows of assembly and retrieval do. Between them it yields `AnswerPiece`s,
+which nobody answers: the driver hands them to whoever reads the stream. Its value is the `Answer`.
+
+A fault has one of three ends. Without understanding, or without one of several searches, the chain goes on, and the
+answer says so. Where nothing usable was found it abstains, and no model is asked. Where no search answers, or the model
+fails, the error is raised: half an answer is never presented as whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from ctxassembly.chain.answer import Answer, AnswerPiece
+from ctxassembly.chain.call import Call
+from ctxassembly.chain.evidence import Evidence, evidence_flow
+from ctxassembly.chain.log import Log
+from ctxassembly.chain.prompt import missing, prompt_for
+from ctxassembly.chain.quality import quality_of
+from ctxassembly.chain.requests import AskModel, Assemble
+from ctxassembly.chain.telling import telling
+from ctxassembly.chain.understand import understand_flow
+from ctxassembly.context import Context
+from ctxassembly.data.understood import Understanding
+from ctxassembly.settings.answering import AnswerConfig
+
+Flow = Generator[Any, Any, Answer]
+
+
+def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) -> Flow:
+    """The answer to a question.
+
+    Raises:
+        ConfigError: the mode is unknown.
+        SearchError: no search answered.
+        AnswerError: the model failed.
+    """
+    mode, log = config.mode(call.mode), Log(clock)
+    understood = yield from _understand(call, config, log)
+    ending = next((one.answer for one in config.intents if one.label == understood.intent), None)
+    if ending is not None:
+        return (yield from _abstain(ending, f"intent: {understood.intent} ends the chain", call, understood, log))
+    if not call.question.strip():
+        reason = "question: there are no words to search for"
+        return (yield from _abstain(config.no_content, reason, call, understood, log))
+
+    evidence = yield from evidence_flow(call, understood, mode, log)
+    context: Context | None = None
+    if evidence.hits:
+        context = yield Assemble(evidence.hits, understood.rewritten or call.question, evidence.supplement)
+        log.step("assemble", context.trace.summary)
+    if context is None or not context.text:
+        return (yield from _abstain(config.no_content, evidence.lack, call, understood, log, evidence))
+    return (yield from _answer(context, evidence, call, understood, config, log))
+
+
+def _understand(call: Call, config: AnswerConfig, log: Log) -> Generator[Any, Any, Understanding]:
+    understood, reply = yield from understand_flow(call.question, call.history, config, call.today)
+    log.notes += understood.notes
+    if reply or understood.notes:
+        said = (understood.intent, understood.rewritten, *understood.keywords, *understood.sub_questions)
+        log.step("understand", "; ".join(one for one in said if one) or "as it is", reply)
+    return understood
+
+
+def _abstain(
+    text: str, reason: str, call: Call, understood: Understanding, log: Log, evidence: Evidence | None = None
+) -> Flow:
+    """An answer that no model gave."""
+    yield AnswerPiece(text)
+    evidence = evidence or Evidence()
+    return Answer(
+        call.question,
+        text,
+        call.mode,
+        understood,
+        hits=evidence.hits,
+        retrieved=evidence.retrieved,
+        abstained=reason,
+        unanswered=evidence.unanswered,
+        steps=tuple(log.steps),
+        notes=tuple(log.notes),
+    )
+
+
+def _answer(
+    context: Context, evidence: Evidence, call: Call, understood: Understanding, config: AnswerConfig, log: Log
+) -> Flow:
+    """The model's answer, with its citations."""
+    prompt = prompt_for(call.question, context, call.history, evidence.unanswered, config)
+    if prompt.left_out:
+        log.notes.append(f"history: {prompt.left_out:,} messages left out, more than {config.history_tokens:,} tokens")
+    request = AskModel(
+        "answer",
+        prompt.messages,
+        config.answer_seconds,
+        max_tokens=config.mode(call.mode).answer_tokens,
+        mode=call.mode,
+        streamed=call.streamed,
+    )
+    reader = context.reader("remove" if config.voice else "keep")
+    told = yield from telling(request, reader, missing(context, evidence.unanswered))
+    quotes = context.check_quotes(told.written)
+    quality = quality_of(told.written, told.resolved, quotes)
+    cited = f"{len(told.resolved.citations):,} of {len(context.citations):,} labels used"
+    log.step("answer", cited, told.reply)
+    return Answer(
+        call.question,
+        told.text,
+        call.mode,
+        understood,
+        context=context,
+        resolved=told.resolved,
+        quotes=quotes,
+        quality=quality,
+        hits=evidence.hits,
+        retrieved=evidence.retrieved,
+        unanswered=evidence.unanswered,
+        finish=told.reply.finish,
+        steps=tuple(log.steps),
+        notes=tuple(log.notes),
+    )

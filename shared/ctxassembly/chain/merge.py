@@ -1,0 +1,57 @@
+"""The hits of several searches as one list, by reciprocal rank fusion.
+
+Scores of different questions have no common scale, ranks have: a chunk gets weight / (60 + rank), ranks from 0, from
+each list that has it. A chunk that several parts of a question found rises above one that a single part did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ctxassembly.data.chunks import Hit
+
+RRF_K = 60
+FOUND_FOR = "sub_questions"
+"""The metadata key that names the sub-questions that found a chunk."""
+
+
+class Ranking(NamedTuple):
+    """The hits of one search."""
+
+    name: str
+    hits: Sequence[Hit]
+    weight: float
+    is_part: bool = False
+    """True for a sub-question: its hits name it."""
+
+
+def merged(rankings: Sequence[Ranking], most: int | None) -> tuple[Hit, ...]:
+    """The best `most` hits of all, the best one with score 1. A single ranking keeps its scores.
+
+    >>> from ctxassembly import Chunk
+    >>> a, b = (Hit(Chunk(name, name, name)) for name in "ab")
+    >>> [hit.chunk.id for hit in merged([Ranking("one", [a, b], 1.0), Ranking("two", [b], 1.0)], None)]
+    ['b', 'a']
+    """
+    if len(rankings) == 1:
+        return tuple(rankings[0].hits[:most])
+    hits: dict[tuple[str, str], Hit] = {}
+    scores: dict[tuple[str, str], float] = {}
+    parts: dict[tuple[str, str], list[str]] = {}
+    for ranking in rankings:
+        for rank, hit in enumerate(ranking.hits):
+            key = (hit.chunk.document_id, hit.chunk.id)
+            hits.setdefault(key, hit)
+            scores[key] = scores.get(key, 0.0) + ranking.weight / (RRF_K + rank)
+            if ranking.is_part:
+                parts.setdefault(key, []).append(ranking.name)
+    order = sorted(scores, key=lambda key: -scores[key])[:most]
+    return tuple(_named(hits[key], scores[key] / scores[order[0]], parts.get(key)) for key in order)
+
+
+def _named(hit: Hit, score: float, parts: list[str] | None) -> Hit:
+    if not parts:
+        return replace(hit, score=score)
+    return Hit(replace(hit.chunk, metadata={**hit.chunk.metadata, FOUND_FOR: parts}), score)

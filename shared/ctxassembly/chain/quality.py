@@ -1,0 +1,57 @@
+"""An answer's quality as far as text tells, without a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ctxassembly.answers.answer import Resolved
+from ctxassembly.answers.quotes import Quote
+from ctxassembly.data.chunks import Span
+from ctxassembly.text.sentences import sentence_ends
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Counts over an answer and its citations.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> context = assemble([Hit(Chunk(name, name, f"Ask the {name}.")) for name in ("nurse", "surgeon")])
+    >>> said = "Ask the nurse [1]. Or anybody [7]. It helps."
+    >>> quality_of(said, context.resolve(said, mode="keep"), context.check_quotes(said))
+    Quality(sentences=3, labelled=0.3333333333333333, unknown_labels=1, quotes=0, quotes_not_found=0, unused=1)
+    """
+
+    sentences: int
+    labelled: float | None
+    """Share of the sentences with a label that the context has; None without sentences."""
+    unknown_labels: int
+    quotes: int
+    quotes_not_found: int
+    unused: int
+    """Citations of the context that the answer doesn't use."""
+
+
+def quality_of(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Quality:
+    """The quality of `text`, the answer as the model wrote it."""
+    ends = [*sentence_ends(text), len(text)]
+    sentences = [(begin, end) for begin, end in pairwise([0, *ends]) if text[begin:end].strip()]
+    marked = {_place(mark.span[0], text, sentences) for mark in resolved.marks if mark.labels}
+    return Quality(
+        sentences=len(sentences),
+        labelled=len(marked) / len(sentences) if sentences else None,
+        unknown_labels=len(resolved.unknown),
+        quotes=len(quotes),
+        quotes_not_found=sum(not quote.found for quote in quotes),
+        unused=len(resolved.unused),
+    )
+
+
+def _place(at: int, text: str, sentences: Sequence[Span]) -> int:
+    """The number of the sentence that the marker at `at` speaks for. One after the full stop is the sentence before's,
+    unless the answer puts its markers first: "[1] says ... [2] says ...".
+    """
+    place = next(number for number, (_, end) in enumerate(sentences) if at < end)
+    stands_first = not text[sentences[place][0] : at].strip()
+    return place - 1 if place and stands_first and text.lstrip()[:1] != "[" else place

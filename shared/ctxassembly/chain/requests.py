@@ -1,0 +1,90 @@
+"""Requests that an answer chain yields to its driver, and the replies that it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ctxassembly.assembly.choosing.supplement import Supplement
+from ctxassembly.data.chunks import Hit
+from ctxassembly.retrieval.question import Question
+from ctxassembly.settings.answering import Mode
+
+Purpose = Literal["understand", "answer", "enrich"]
+Message = Mapping[str, str]
+"""A message with `role` ("system", "user" or "assistant") and `content`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question of the conversation so far, and its answer."""
+
+    question: str
+    answer: str
+    cited: tuple[Hit, ...] = ()
+    """The chunks that the answer cited: they are candidates for the next question."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Answered with a `ModelReply`; if `streamed`, with None, and the answer is asked for by `NextPiece`."""
+
+    purpose: Purpose
+    messages: tuple[Message, ...]
+    timeout_seconds: float
+    schema: Mapping[str, Any] | None = None
+    """The JSON schema of the reply, for models that can be held to one. The prompt asks for it all the same."""
+    max_tokens: int | None = None
+    mode: str = "normal"
+    """The mode of the call, by which a caller may choose the model."""
+    streamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NextPiece:
+    """Answered with the next `ModelReply` of the stream that was asked for last; with None at its end."""
+
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """Text of a model: all of it, or the next piece."""
+
+    text: str
+    finish: str | None = None
+    """The reason that it ended by, in the provider's words ("stop", "length"); None if it doesn't say."""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One search for a question of the chain."""
+
+    name: str
+    """"rewritten", "original", "keywords", or the sub-question."""
+    question: Question
+    mode: Mode
+    weight: float
+    narrowed: Mapping[str, Any]
+    """Conditions beside the caller's filter: both hold."""
+    by_words: bool = False
+    """True for a search by keywords alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAll:
+    """Answered with a `Retrieved` for each of `searches`, in their order, or the exception that it raised."""
+
+    searches: tuple[Search, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assemble:
+    """Answered with a `Context`."""
+
+    hits: Sequence[Hit]
+    query: str
+    supplement: Supplement | None

@@ -1,0 +1,57 @@
+"""Which words of a question go to which search, and with what weight.
+
+| search | vectors | keywords | rescue | weight |
+|---|---|---|---|---|
+| the question, rewritten where it was | rewritten, with resolved names | rewritten, with the names of the original | terms of both | 1.3 |
+| the original, where it was rewritten | original | original | original | .5 |
+| each keyword query | - | its words | its words | 1 |
+| each sub-question | its words | its words | its words | 1 |
+
+The first row's columns are those of `Question`. The weights are Onyx's for a rewritten question, keyword queries and
+the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ctxassembly.chain.requests import Exchange, Search
+from ctxassembly.data.understood import Understanding
+from ctxassembly.retrieval.question import Question
+from ctxassembly.settings.answering import Mode
+from ctxassembly.settings.retrieval import Boost
+
+MEANT, ORIGINAL, OTHERS = 1.3, 0.5, 1.0
+CONTINUITY = 1.25
+"""The published factor for documents of the conversation."""
+
+
+def searches_for(
+    question: str, understood: Understanding, history: Sequence[Exchange], mode: Mode, filter: Any
+) -> list[Search]:
+    """The searches for a question, the one that is meant first."""
+
+    def search(name: str, asked: Question, weight: float, *, by_words: bool = False) -> Search:
+        return Search(name, asked, mode, weight, understood.filter, by_words)
+
+    boosts = _continuity(understood, history)
+    meant = Question(question, understood.rewritten, understood.intent, boosts, filter)
+    searches = [search("question", meant, MEANT)]
+    if understood.rewritten:
+        searches.append(search("original", Question(question, intent=understood.intent, filter=filter), ORIGINAL))
+    for words in understood.keywords:
+        asked = Question(words, intent=understood.intent, filter=filter)
+        searches.append(search(f"keywords: {words}", asked, OTHERS, by_words=True))
+    for part in understood.sub_questions:
+        searches.append(search(part, Question(part, intent=understood.intent, filter=filter), OTHERS))
+    return searches
+
+
+def _continuity(understood: Understanding, history: Sequence[Exchange]) -> tuple[Boost, ...]:
+    """A boost for the documents cited last, if the question leans on the conversation."""
+    if not (understood.rewritten and history):
+        return ()
+    documents = sorted({hit.chunk.document_id for hit in history[-1].cited})
+    where: Mapping[str, Any] = {"document_id": documents}
+    return (Boost("conversation", CONTINUITY, where),) if documents else ()

@@ -1,0 +1,55 @@
+"""Structured answers of a model: the JSON object in its text, and the fields in it, each checked by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from json import JSONDecoder
+from typing import Any
+
+from ctxassembly.shown import shown
+
+_DECODER = JSONDecoder()
+
+
+def parsed(text: str) -> Mapping[str, Any] | None:
+    """The first JSON object in `text`, whatever stands around it; None if there is none.
+
+    Models put theirs into a fence, or a sentence before it.
+
+    >>> parsed('Sure! {"intent": "practical"} Anything else?'), parsed("practical")
+    ({'intent': 'practical'}, None)
+    """
+    at = text.find("{")
+    while at >= 0:
+        try:
+            value, _ = _DECODER.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        return value if isinstance(value, dict) else None
+    return None
+
+
+def strings(value: Any, most: int) -> tuple[str, ...] | None:
+    """A list of strings without blanks and repeats, at most `most`; None if `value` is something else.
+
+    >>> strings([" parking ", "", "parking"], 4), strings("parking", 4)
+    (('parking',), None)
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        return None
+    return tuple(dict.fromkeys(text for one in value if (text := " ".join(one.split()))))[:most]
+
+
+def number(value: Any) -> float | None:
+    """`value` as a number from 0 to 1; None if it is something else."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= 1 else None
+
+
+def malformed(name: str, value: Any) -> str:
+    """A note on a field of the wrong form."""
+    return f"understand: {name} is malformed, {shown(value, 80)}"

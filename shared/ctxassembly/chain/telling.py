@@ -1,0 +1,71 @@
+"""The model's answer, read as it comes: labels resolved, quotes looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ctxassembly.answers.answer import AnswerReader, Resolved
+from ctxassembly.chain.answer import AnswerPiece
+from ctxassembly.chain.requests import AskModel, ModelReply, NextPiece
+from ctxassembly.errors import AnswerError
+from ctxassembly.shown import failure
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer of a model, to its end."""
+
+    written: str
+    """As the model wrote it."""
+    text: str
+    """As it is given on: for a voice without labels."""
+    resolved: Resolved
+    reply: ModelReply
+    """The last reply, with the tokens of all."""
+
+
+def telling(
+    request: AskModel, reader: AnswerReader, endings: Sequence[str]
+) -> Generator[AskModel | NextPiece | AnswerPiece, Any, Told]:
+    """The answer to `request`, and after it `endings`, a paragraph each.
+
+    Raises:
+        AnswerError: the model failed, at its beginning or on the way, or said nothing.
+    """
+    replies: list[ModelReply] = []
+    given: list[str] = []
+    told = 0
+    try:
+        reply = yield request
+        if request.streamed:
+            reply = yield NextPiece(request.timeout_seconds)
+        while reply is not None:
+            replies.append(reply)
+            if text := reader.feed(reply.text):
+                given.append(text)
+                marks = reader.marks
+                yield AnswerPiece(text, tuple(label for mark in marks[told:] for label in mark.labels))
+                told = len(marks)
+            reply = (yield NextPiece(request.timeout_seconds)) if request.streamed else None
+    except Exception as error:
+        raise AnswerError(f"the model failed: {failure(error)}", "".join(given)) from error
+    written, last = "".join(reply.text for reply in replies), _summed(replies)
+    if not written.strip():
+        raise AnswerError(f"the model answered with nothing, and ended by {last.finish!r}", "")
+    rest = reader.close()
+    labels = tuple(label for mark in reader.marks[told:] for label in mark.labels)
+    for piece in (AnswerPiece(rest, labels), *(AnswerPiece(f"\n\n{ending}") for ending in endings)):
+        if piece.text:
+            given.append(piece.text)
+            yield piece
+    return Told(written, "".join(given), reader.resolved, last)
+
+
+def _summed(replies: Sequence[ModelReply]) -> ModelReply:
+    """The last finish that was told, and the tokens of all replies."""
+    finish = next((reply.finish for reply in reversed(replies) if reply.finish), None)
+    read = [reply.tokens_in for reply in replies if reply.tokens_in is not None]
+    said = [reply.tokens_out for reply in replies if reply.tokens_out is not None]
+    return ModelReply("", finish, sum(read) if read else None, sum(said) if said else None)

@@ -1,0 +1,185 @@
+"""`AnswerChain`: a question in a conversation in, an answer with its citations out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ctxassembly.chain.answer import Answer, AnswerPiece
+from ctxassembly.chain.call import Call
+from ctxassembly.chain.flow import Flow, answer_flow
+from ctxassembly.chain.requests import Exchange
+from ctxassembly.chain.understand import understand_flow
+from ctxassembly.conversations.labels import Labels
+from ctxassembly.data.understood import Understanding
+from ctxassembly.drivers.answering import Answering, ChatModel
+from ctxassembly.drivers.run import arun, astream_run, run, stream_run
+from ctxassembly.drivers.source import EvidenceSource, IndexSource
+from ctxassembly.errors import InputError
+from ctxassembly.settings.answering import AnswerConfig
+from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.settings.retrieval import RetrievalConfig
+from ctxassembly.shown import shown
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChain:
+    """Answers questions from what `source` finds, in the words of `model`. It keeps nothing between calls.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> def model(request):
+    ...     return "In the morning [1]."
+    >>> chain = AnswerChain.over(index, model, RetrievalConfig(strategy="keyword"))
+    >>> first = chain.answer("When is ferritin measured?")
+    >>> first.text, first.citations[0].document_id, first.finish
+    ('In the morning [1].', 'lab', None)
+    >>> [type(event).__name__ for event in chain.stream("When is ferritin measured?")]
+    ['AnswerPiece', 'Answer']
+    >>> chain.answer("asdkjh qwe zzzz").abstained
+    'retrieval: nothing usable was found'
+
+    Any number of conversations may use it at the same time.
+    """
+
+    model: ChatModel
+    """A function from a request to its reply, or an object as `ChatModel` describes it."""
+    source: EvidenceSource
+    """What searches and assembles."""
+    config: AnswerConfig = field(default_factory=AnswerConfig)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.config, AnswerConfig):
+            raise InputError(f"config must be an AnswerConfig, got {shown(self.config)}")
+
+    @classmethod
+    def over(
+        cls,
+        index: Any,
+        model: ChatModel,
+        retrieval: RetrievalConfig | None = None,
+        assembly: AssemblyConfig | None = None,
+        config: AnswerConfig | None = None,
+        *,
+        labels: Labels | None = None,
+        **given: Any,
+    ) -> AnswerChain:
+        """The chain over `index`. `given` is what `retrieve` takes besides: `embed`, `taxonomy`, `rerankers` and so on.
+
+        `labels` are those of one conversation, so that no label of it means two sources.
+        """
+        source = IndexSource(index, retrieval or RetrievalConfig(), assembly or AssemblyConfig(), labels, given)
+        return cls(model, source, config or AnswerConfig())
+
+    def answer(
+        self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
+    ) -> Answer:
+        """The answer to `question`.
+
+        Args:
+            question: the user's question.
+            history: the conversation so far, oldest first; `Answer.exchange` is the next one.
+            mode: "normal", "full", "escalated", or another of `config.modes`.
+            filter: what chunks have to satisfy, as the index reads it. It holds in every search and for neighbours.
+
+        Raises:
+            AnswerError: the model failed, or said nothing.
+            ConfigError: the mode is unknown, or retrieval lacks what its strategy needs.
+            InputError: an argument has the wrong type, or can only be awaited.
+            SearchError: no search answered.
+        """
+        return run(self._flow(question, history, mode, filter), Answering(self.model, self.source, self.config).ask)
+
+    async def aanswer(
+        self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
+    ) -> Answer:
+        """The same as `answer`, awaited."""
+        asking = Answering(self.model, self.source, self.config)
+        return await arun(self._flow(question, history, mode, filter), asking.aask)
+
+    def stream(
+        self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
+    ) -> Iterator[AnswerPiece | Answer]:
+        """The pieces of the answer as they settle, then the answer itself. Arguments and errors as with `answer`.
+
+        An error after the first piece means that there is no answer: the pieces given on are half of one.
+        """
+        asking = Answering(self.model, self.source, self.config)
+        flow = self._flow(question, history, mode, filter, streamed=True)
+        with asking:
+            yield from stream_run(flow, asking.ask, AnswerPiece)
+
+    async def astream(
+        self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
+    ) -> AsyncIterator[AnswerPiece | Answer]:
+        """The same as `stream`, awaited."""
+        asking = Answering(self.model, self.source, self.config)
+        flow = self._flow(question, history, mode, filter, streamed=True)
+        async with asking:
+            async for event in astream_run(flow, asking.aask, AnswerPiece):
+                yield event
+
+    def _flow(
+        self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, streamed: bool = False
+    ) -> Flow:
+        call = Call(checked(question), checked_history(history), mode, filter, today(), streamed)
+        return answer_flow(call, self.config, time.perf_counter)
+
+
+def understand(
+    question: str, config: AnswerConfig | None = None, *, model: ChatModel, history: Sequence[Exchange] = ()
+) -> Understanding:
+    """The step before retrieval alone: intent, rewriting, filters and sub-questions, as far as `config` asks for them.
+
+    >>> from ctxassembly import AnswerConfig, Intent
+    >>> config = AnswerConfig(intents=(Intent("practical", "Parking."), Intent("care", "Treatments.")))
+    >>> understand("Is parking free?", config, model=lambda request: '{"intent": "practical", "confidence": 0.9}').intent
+    'practical'
+    """
+    config = config or AnswerConfig()
+    flow = understand_flow(checked(question), checked_history(history), config, today())
+    return run(flow, Answering(model, None, config).ask)[0]
+
+
+async def aunderstand(
+    question: str, config: AnswerConfig | None = None, *, model: ChatModel, history: Sequence[Exchange] = ()
+) -> Understanding:
+    """The same as `understand`, awaited.
+
+    >>> import asyncio
+    >>> asyncio.run(aunderstand("Is parking free?", model=None))
+    Understanding(intent=None, confidence=None, rewritten=None, keywords=(), filter={}, sub_questions=(), notes=())
+    """
+    config = config or AnswerConfig()
+    flow = understand_flow(checked(question), checked_history(history), config, today())
+    return (await arun(flow, Answering(model, None, config).aask))[0]
+
+
+def today() -> str:
+    """The date, for words like "this year" in a question."""
+    return datetime.now().astimezone().date().isoformat()
+
+
+def checked(question: Any) -> str:
+    """`question`, if it is a text.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not isinstance(question, str):
+        raise InputError(f"question must be a string, got {shown(question)}")
+    return question
+
+
+def checked_history(history: Any) -> tuple[Exchange, ...]:
+    """`history` as a tuple.
+
+    Raises:
+        InputError: there is something else than an Exchange in it.
+    """
+    if not isinstance(history, (list, tuple)) or not all(isinstance(one, Exchange) for one in history):
+        raise InputError(f"history must be a sequence of Exchange, got {shown(history)}")
+    return tuple(history)

@@ -1,0 +1,90 @@
+"""Where an answer chain gets its evidence: an index that is searched, and the assembly of what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from ctxassembly.chain.requests import Assemble, Search
+from ctxassembly.context import Context
+from ctxassembly.conversations.labels import Labels
+from ctxassembly.data.conditions import both
+from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.drivers.assemble import aassemble, assemble
+from ctxassembly.drivers.retrieve import aretrieve, retrieve
+from ctxassembly.retrieval.question import Question
+from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.settings.retrieval import RetrievalConfig
+
+
+class EvidenceSource(Protocol):
+    """What an answer chain searches with and assembles by. It may have `asearch` and `aassemble`, too."""
+
+    def search(self, request: Search) -> Retrieved:
+        """The hits for one search."""
+
+    def assemble(self, request: Assemble) -> Context:
+        """The context of the hits of all searches."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSource:
+    """An `EvidenceSource` over an index."""
+
+    index: Any
+    retrieval: RetrievalConfig
+    assembly: AssemblyConfig
+    labels: Labels | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The other arguments of `retrieve`."""
+
+    def search(self, request: Search) -> Retrieved:
+        """The hits for one search."""
+        return retrieve(narrowed(request), in_mode(self.retrieval, request), index=self.index, **self._given(request))
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same, awaited."""
+        given = self._given(request)
+        return await aretrieve(narrowed(request), in_mode(self.retrieval, request), index=self.index, **given)
+
+    def assemble(self, request: Assemble) -> Context:
+        """The context, with neighbours from the index if it has them, held to the filter."""
+        return assemble(request.hits, self.assembly, store=self._store(request), **self._assembled(request))
+
+    async def aassemble(self, request: Assemble) -> Context:
+        """The same, awaited."""
+        store = self._store(request)
+        return await aassemble(request.hits, self.assembly, store=store, **self._assembled(request))
+
+    def _given(self, request: Search) -> dict[str, Any]:
+        return {**self.given, **({} if request.mode.rerank else {"rerankers": ()})}
+
+    def _store(self, request: Assemble) -> Any:
+        if not (hasattr(self.index, "fetch") or hasattr(self.index, "afetch")):
+            return None
+        return self.index.under(request.filter) if hasattr(self.index, "under") else self.index
+
+    def _assembled(self, request: Assemble) -> dict[str, Any]:
+        return {"query": request.query, "supplement": request.supplement, "labels": self.labels}
+
+
+def narrowed(request: Search) -> Question:
+    """The question of a search, its filter narrowed by what the model inferred."""
+    question = request.question
+    return replace(question, filter=both(question.filter, request.narrowed)) if request.narrowed else question
+
+
+def in_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
+    """The settings of retrieval for one search: those of the mode in the place of its own."""
+    mode = request.mode
+    limit = mode.kept or config.limit
+    candidates = mode.candidates or config.candidates
+    similarity = config.min_similarity if mode.min_similarity is None else mode.min_similarity
+    return replace(
+        config,
+        limit=limit,
+        candidates=None if candidates is None else max(candidates, limit),
+        min_similarity=similarity,
+        strategy="keyword" if request.by_words and config.strategy == "hybrid" else config.strategy,
+    )
