@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ctxassembly.answers.quotes import Quote
     from ctxassembly.answers.references import Reference
     from ctxassembly.assembly.choosing.supplement import Supplement
+    from ctxassembly.chain.answer import Answer, AnswerPiece, AnswerStep
+    from ctxassembly.chain.quality import Quality
+    from ctxassembly.chain.requests import AskModel, Exchange, ModelReply
     from ctxassembly.comparing.compared import Compared
     from ctxassembly.comparing.comparison import Comparison, compare
     from ctxassembly.context import Context
@@ -26,10 +29,13 @@ if TYPE_CHECKING:
     from ctxassembly.data.retrieved import Found, RetrievalTrace, Retrieved, Step
     from ctxassembly.data.searched import Scored, Term, Vocabulary
     from ctxassembly.data.trace import Decision, Stage, Trace
+    from ctxassembly.data.understood import Understanding
+    from ctxassembly.drivers.answer import AnswerChain, aunderstand, understand
     from ctxassembly.drivers.assemble import aassemble, assemble
     from ctxassembly.drivers.examine import aexplain, atune, explain, tune
     from ctxassembly.drivers.retrieve import aretrieve, retrieve
     from ctxassembly.errors import (
+        AnswerError,
         ConfigError,
         CtxAssemblyError,
         EmbeddedServerError,
@@ -47,6 +53,7 @@ if TYPE_CHECKING:
         AsyncLanguageModel,
         AsyncOnFetched,
         AsyncStore,
+        ChatModel,
         Embeddings,
         Index,
         LanguageModel,
@@ -57,6 +64,7 @@ if TYPE_CHECKING:
     from ctxassembly.retrieval.question import Question
     from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
     from ctxassembly.retrieval.tune import Tuned
+    from ctxassembly.settings.answering import AnswerConfig, Intent, Mode
     from ctxassembly.settings.config import AssemblyConfig
     from ctxassembly.settings.retrieval import Boost, RetrievalConfig
     from ctxassembly.testing.index import MemoryIndex
@@ -66,7 +74,14 @@ if TYPE_CHECKING:
     from ctxassembly.wording.formats import Heading
 
 __all__ = [
+    "Answer",
+    "AnswerChain",
+    "AnswerConfig",
+    "AnswerError",
+    "AnswerPiece",
     "AnswerReader",
+    "AnswerStep",
+    "AskModel",
     "AssemblyConfig",
     "AsyncEmbeddings",
     "AsyncIndex",
@@ -76,6 +91,7 @@ __all__ = [
     "Beside",
     "Block",
     "Boost",
+    "ChatModel",
     "Chunk",
     "ChunkRef",
     "Citation",
@@ -87,6 +103,7 @@ __all__ = [
     "Decision",
     "EmbeddedServerError",
     "Embeddings",
+    "Exchange",
     "Explained",
     "FilterNotSeenWarning",
     "Found",
@@ -95,6 +112,7 @@ __all__ = [
     "Hit",
     "Index",
     "InputError",
+    "Intent",
     "Labels",
     "LanguageModel",
     "ListRule",
@@ -102,11 +120,14 @@ __all__ = [
     "MemoryStore",
     "MetadataKeys",
     "MissingExtraError",
+    "Mode",
+    "ModelReply",
     "Node",
     "NothingToJoinWarning",
     "OnFetched",
     "Origin",
     "Passage",
+    "Quality",
     "Question",
     "Quote",
     "Reference",
@@ -128,6 +149,7 @@ __all__ = [
     "TokenBudget",
     "Trace",
     "Tuned",
+    "Understanding",
     "Vocabulary",
     "VocabularyError",
     "aassemble",
@@ -135,6 +157,7 @@ __all__ = [
     "aretrieve",
     "assemble",
     "atune",
+    "aunderstand",
     "compare",
     "explain",
     "number_chunks",
@@ -143,11 +166,19 @@ __all__ = [
     "retrieve",
     "trim_history",
     "tune",
+    "understand",
     "uuid_of",
 ]
 
 _HOMES = {
+    "Answer": "chain.answer",
+    "AnswerChain": "drivers.answer",
+    "AnswerConfig": "settings.answering",
+    "AnswerError": "errors",
+    "AnswerPiece": "chain.answer",
     "AnswerReader": "answers.answer",
+    "AnswerStep": "chain.answer",
+    "AskModel": "chain.requests",
     "AssemblyConfig": "settings.config",
     "AsyncEmbeddings": "protocols",
     "AsyncIndex": "protocols",
@@ -157,6 +188,7 @@ _HOMES = {
     "Beside": "data.chunks",
     "Block": "data.assembled",
     "Boost": "settings.retrieval",
+    "ChatModel": "protocols",
     "Chunk": "data.chunks",
     "ChunkRef": "data.chunks",
     "Citation": "data.assembled",
@@ -168,6 +200,7 @@ _HOMES = {
     "Decision": "data.trace",
     "EmbeddedServerError": "errors",
     "Embeddings": "protocols",
+    "Exchange": "chain.requests",
     "Explained": "retrieval.explain",
     "FilterNotSeenWarning": "errors",
     "Found": "data.retrieved",
@@ -176,6 +209,7 @@ _HOMES = {
     "Hit": "data.chunks",
     "Index": "protocols",
     "InputError": "errors",
+    "Intent": "settings.answering",
     "Labels": "conversations.labels",
     "LanguageModel": "protocols",
     "ListRule": "retrieval.taxonomy",
@@ -183,11 +217,14 @@ _HOMES = {
     "MemoryStore": "testing.store",
     "MetadataKeys": "data.keys",
     "MissingExtraError": "errors",
+    "Mode": "settings.answering",
+    "ModelReply": "chain.requests",
     "Node": "retrieval.taxonomy",
     "NothingToJoinWarning": "errors",
     "OnFetched": "protocols",
     "Origin": "data.chunks",
     "Passage": "data.assembled",
+    "Quality": "chain.quality",
     "Question": "retrieval.question",
     "Quote": "answers.quotes",
     "Reference": "answers.references",
@@ -209,6 +246,7 @@ _HOMES = {
     "TokenBudget": "tokens.budget",
     "Trace": "data.trace",
     "Tuned": "retrieval.tune",
+    "Understanding": "data.understood",
     "Vocabulary": "data.searched",
     "VocabularyError": "errors",
     "aassemble": "drivers.assemble",
@@ -216,6 +254,7 @@ _HOMES = {
     "aretrieve": "drivers.retrieve",
     "assemble": "drivers.assemble",
     "atune": "drivers.examine",
+    "aunderstand": "drivers.answer",
     "compare": "comparing.comparison",
     "explain": "drivers.examine",
     "number_chunks": "adapting.numbering",
@@ -223,6 +262,7 @@ _HOMES = {
     "retrieve": "drivers.retrieve",
     "trim_history": "tokens.history",
     "tune": "drivers.examine",
+    "understand": "drivers.answer",
     "uuid_of": "adapting.numbering",
 }
 

@@ -171,3 +171,11 @@ class AsyncIndex(Protocol):
 
     def asearch(self, request: SearchChunks) -> Awaitable[Sequence[Scored]]:
         """The best chunks of each channel, each with its scores in all channels that search."""
+
+
+ChatModel = Any
+"""A function from an `AskModel` to a `ModelReply` or a text, called or awaited.
+
+Or an object with `ask(request)` and `aask(request)`, and for streams `stream(request)` and `astream(request)`, which
+give the replies piece by piece. What it lacks is made of what it has.
+"""

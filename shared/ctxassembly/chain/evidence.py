@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ctxassembly.assembly.choosing.supplement import Supplement, supplement_of
 from ctxassembly.chain.call import Call
@@ -32,6 +31,12 @@ class Evidence:
     retrieved: Mapping[str, Retrieved] = field(default_factory=dict)
     unanswered: tuple[str, ...] = ()
     """Sub-questions whose search failed."""
+
+    @property
+    def query(self) -> str | None:
+        """The query for assembly: that of the question's own search, with the names that it resolved to."""
+        meant = self.retrieved.get("question")
+        return meant.query if meant else None
 
     @property
     def supplement(self) -> Supplement | None:

@@ -1,7 +1,7 @@
 """An answer as a generator: understand -> search -> assemble -> ask -> resolve.
 
-It yields requests and is sent replies, as the flows of assembly and retrieval do. Between them it yields `AnswerPiece`s,
-which nobody answers: the driver hands them to whoever reads the stream. Its value is the `Answer`.
+It yields requests and is sent replies, as the flows of assembly and retrieval do. Between them it yields pieces of the
+answer, which nobody answers: the driver hands them to whoever reads the stream. Its value is the `Answer`.
 
 A fault has one of three ends. Without understanding, or without one of several searches, the chain goes on, and the
 answer says so. Where nothing usable was found it abstains, and no model is asked. Where no search answers, or the model
@@ -49,7 +49,8 @@ def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) ->
     evidence = yield from evidence_flow(call, understood, mode, log)
     context: Context | None = None
     if evidence.hits:
-        context = yield Assemble(evidence.hits, understood.rewritten or call.question, evidence.supplement)
+        meant = understood.rewritten or call.question
+        context = yield Assemble(evidence.hits, evidence.query or meant, evidence.supplement, call.filter)
         log.step("assemble", context.trace.summary)
     if context is None or not context.text:
         return (yield from _abstain(config.no_content, evidence.lack, call, understood, log, evidence))

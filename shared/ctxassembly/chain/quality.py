@@ -49,8 +49,9 @@ def quality_of(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Qualit
 
 
 def _place(at: int, text: str, sentences: Sequence[Span]) -> int:
-    """The number of the sentence that the marker at `at` speaks for. One after the full stop is the sentence before's,
-    unless the answer puts its markers first: "[1] says ... [2] says ...".
+    """The number of the sentence that the marker at `at` speaks for.
+
+    One after a full stop speaks for the sentence before, unless the answer puts markers first: "[1] says ... [2] says".
     """
     place = next(number for number, (_, end) in enumerate(sentences) if at < end)
     stands_first = not text[sentences[place][0] : at].strip()

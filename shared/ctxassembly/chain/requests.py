@@ -88,3 +88,5 @@ class Assemble:
     hits: Sequence[Hit]
     query: str
     supplement: Supplement | None
+    filter: Any
+    """The caller's filter, which neighbours have to pass, too."""

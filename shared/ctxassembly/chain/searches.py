@@ -2,8 +2,8 @@
 
 | search | vectors | keywords | rescue | weight |
 |---|---|---|---|---|
-| the question, rewritten where it was | rewritten, with resolved names | rewritten, with the names of the original | terms of both | 1.3 |
-| the original, where it was rewritten | original | original | original | .5 |
+| the question, rewritten if it was | rewritten, with names | the same, with names of both | terms of both | 1.3 |
+| the original, if it was rewritten | original | original | original | .5 |
 | each keyword query | - | its words | its words | 1 |
 | each sub-question | its words | its words | its words | 1 |
 
@@ -43,9 +43,8 @@ def searches_for(
     for words in understood.keywords:
         asked = Question(words, intent=understood.intent, filter=filter)
         searches.append(search(f"keywords: {words}", asked, OTHERS, by_words=True))
-    for part in understood.sub_questions:
-        searches.append(search(part, Question(part, intent=understood.intent, filter=filter), OTHERS))
-    return searches
+    parts = [(part, Question(part, intent=understood.intent, filter=filter)) for part in understood.sub_questions]
+    return [*searches, *(search(part, asked, OTHERS) for part, asked in parts)]
 
 
 def _continuity(understood: Understanding, history: Sequence[Exchange]) -> tuple[Boost, ...]:

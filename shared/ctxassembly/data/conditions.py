@@ -50,6 +50,23 @@ def as_predicate(condition: Any, kind: str = "Chunk") -> Callable[[Tested], bool
     return lambda tested: test(tested.metadata)
 
 
+def both(one: Any, other: Any) -> Any:
+    """The filter that lets pass what two filters do: two mappings as one, two functions as one.
+
+    >>> both({"tenant": "a"}, {"year": 2024}), both(None, {"year": 2024})
+    ({'$and': [{'tenant': 'a'}, {'year': 2024}]}, {'year': 2024})
+
+    Raises:
+        ConfigError: one of them has another form.
+    """
+    if one is None or other is None:
+        return other if one is None else one
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return {"$and": [one, other]}
+    first, second = as_predicate(one), as_predicate(other)
+    return lambda tested: first(tested) and second(tested)
+
+
 def _mapping(condition: Any, forms: str) -> Test:
     if not isinstance(condition, Mapping):
         raise ConfigError("filter", forms, condition)

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.call import Call
@@ -15,10 +15,11 @@ from ctxassembly.chain.requests import Exchange
 from ctxassembly.chain.understand import understand_flow
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.understood import Understanding
-from ctxassembly.drivers.answering import Answering, ChatModel
+from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import arun, astream_run, run, stream_run
 from ctxassembly.drivers.source import EvidenceSource, IndexSource
 from ctxassembly.errors import InputError
+from ctxassembly.protocols import ChatModel
 from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.retrieval import RetrievalConfig
@@ -91,14 +92,17 @@ class AnswerChain:
             InputError: an argument has the wrong type, or can only be awaited.
             SearchError: no search answered.
         """
-        return run(self._flow(question, history, mode, filter), Answering(self.model, self.source, self.config).ask)
+        *_, answer = self._events(question, history, mode, filter)
+        return cast(Answer, answer)
 
     async def aanswer(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> Answer:
         """The same as `answer`, awaited."""
-        asking = Answering(self.model, self.source, self.config)
-        return await arun(self._flow(question, history, mode, filter), asking.aask)
+        answer: Any = None
+        async for answer in self._awaited_events(question, history, mode, filter):  # noqa: B007 - the last one counts
+            pass
+        return cast(Answer, answer)
 
     def stream(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
@@ -107,24 +111,24 @@ class AnswerChain:
 
         An error after the first piece means that there is no answer: the pieces given on are half of one.
         """
-        asking = Answering(self.model, self.source, self.config)
-        flow = self._flow(question, history, mode, filter, streamed=True)
-        with asking:
-            yield from stream_run(flow, asking.ask, AnswerPiece)
+        return self._events(question, history, mode, filter, streamed=True)
 
-    async def astream(
+    def astream(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
     ) -> AsyncIterator[AnswerPiece | Answer]:
         """The same as `stream`, awaited."""
-        asking = Answering(self.model, self.source, self.config)
-        flow = self._flow(question, history, mode, filter, streamed=True)
-        async with asking:
-            async for event in astream_run(flow, asking.aask, AnswerPiece):
+        return self._awaited_events(question, history, mode, filter, streamed=True)
+
+    def _events(self, *call: Any, streamed: bool = False) -> Iterator[AnswerPiece | Answer]:
+        with Answering(self.model, self.source, self.config) as asking:
+            yield from stream_run(self._flow(*call, streamed=streamed), asking.ask, AnswerPiece)
+
+    async def _awaited_events(self, *call: Any, streamed: bool = False) -> AsyncIterator[AnswerPiece | Answer]:
+        async with Answering(self.model, self.source, self.config) as asking:
+            async for event in astream_run(self._flow(*call, streamed=streamed), asking.aask, AnswerPiece):
                 yield event
 
-    def _flow(
-        self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, streamed: bool = False
-    ) -> Flow:
+    def _flow(self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, streamed: bool) -> Flow:
         call = Call(checked(question), checked_history(history), mode, filter, today(), streamed)
         return answer_flow(call, self.config, time.perf_counter)
 
@@ -136,7 +140,9 @@ def understand(
 
     >>> from ctxassembly import AnswerConfig, Intent
     >>> config = AnswerConfig(intents=(Intent("practical", "Parking."), Intent("care", "Treatments.")))
-    >>> understand("Is parking free?", config, model=lambda request: '{"intent": "practical", "confidence": 0.9}').intent
+    >>> def model(request):
+    ...     return '{"intent": "practical", "confidence": 0.9}'
+    >>> understand("Is parking free?", config, model=model).intent
     'practical'
     """
     config = config or AnswerConfig()

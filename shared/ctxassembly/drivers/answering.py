@@ -3,40 +3,150 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast
+
+from typing_extensions import Self
 
 from ctxassembly.calls import await_all, awaited_within, call_all, in_background, in_thread, is_async, within
-from ctxassembly.chain.requests import Assemble, AskModel, ModelReply, NextPiece, SearchAll
-from ctxassembly.drivers.source import EvidenceSource
+from ctxassembly.chain.requests import AskModel, Assemble, ModelReply, NextPiece, SearchAll
 from ctxassembly.errors import InputError
 from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.shown import shown
 
-ChatModel = Any
-"""A function from an `AskModel` to a `ModelReply` or a text, called or awaited.
-
-Or an object with `ask(request)`, `aask(request)`, and for streams `stream(request)` and `astream(request)`, which give
-the replies piece by piece; what it lacks is made of what it has.
-"""
+Ask = Callable[[Any], Any]
 
 
 class Answering:
-    """The objects that one call asks, and the stream that it has open."""
+    """The objects that one call asks, and the stream that it has open.
 
-    def __init__(self, model: ChatModel, source: EvidenceSource | None, config: AnswerConfig) -> None:
-        self._model, self._source, self._config = model, source, config
-        self._stream: Iterator[Any] | AsyncIterator[Any] | None = None
+    It is a context manager, sync and async. Leaving it closes the stream: a reader who goes away stops the model.
+    """
+
+    def __init__(self, model: Any, source: Any, config: AnswerConfig) -> None:
+        """Check that `model` can be asked.
+
+        Raises:
+            InputError: it is neither a function nor an object with `ask` or `aask`.
+        """
+        if model is not None and not (callable(model) or hasattr(model, "ask") or hasattr(model, "aask")):
+            raise InputError(
+                f"model must be a function from a request to a reply, or have ask(request), got {shown(model)}"
+            )
+        self._model, self._source, self._seconds = model, source, config.search_seconds
+        self._stream: Any = None
 
     def ask(self, request: Any) -> Any:
         """The reply to `request`."""
         if isinstance(request, AskModel):
-            return self._ask(request)
+            if request.streamed:
+                self._stream = self._opened(request)
+                return None
+            return _reply(call_all(self._called(), (request,), request.timeout_seconds))
         if isinstance(request, NextPiece):
-            piece = within(request.timeout_seconds, in_background(lambda: next(self._stream, None)))  # type: ignore[call-overload]
-            return None if piece is None else reply_of(piece)
+            return _piece(within(request.timeout_seconds, in_background(lambda: next(self._stream, None))))
         if isinstance(request, SearchAll):
-            return call_all(self._source.search, request.searches, self._config.search_seconds)
-        return self._source.assemble(request)
+            return call_all(_sync(self._source, "search"), request.searches, self._seconds)
+        return _sync(self._source, "assemble")(cast(Assemble, request))
 
     async def aask(self, request: Any) -> Any:
         """The same, awaited."""
+        if isinstance(request, AskModel):
+            if request.streamed:
+                self._stream = self._awaitably_opened(request)
+                return None
+            return _reply(await await_all(self._awaited(), (request,), request.timeout_seconds))
+        if isinstance(request, NextPiece):
+            if isinstance(self._stream, AsyncIterator):
+                return _piece(await awaited_within(request.timeout_seconds, anext_or_none(self._stream)))
+            future = in_background(lambda: next(self._stream, None))
+            return _piece(await awaited_within(request.timeout_seconds, future))
+        if isinstance(request, SearchAll):
+            return await await_all(_async(self._source, "search"), request.searches, self._seconds)
+        return await _async(self._source, "assemble")(cast(Assemble, request))
+
+    def _called(self) -> Ask:
+        function = getattr(self._model, "ask", self._model)
+        if not callable(function) or is_async(function):
+            raise InputError("a model that can only be awaited needs aanswer(), or the adapter's async methods")
+        return cast(Ask, function)
+
+    def _awaited(self) -> Ask:
+        function = getattr(self._model, "aask", None) or getattr(self._model, "ask", self._model)
+        return cast(Ask, function)
+
+    def _opened(self, request: AskModel) -> Iterator[Any]:
+        """The pieces of the answer: one, if the model doesn't stream."""
+        if hasattr(self._model, "stream"):
+            return iter(self._model.stream(request))
+        called = self._called()
+        return (called(request) for _ in range(1))
+
+    def _awaitably_opened(self, request: AskModel) -> Iterator[Any] | AsyncIterator[Any]:
+        if hasattr(self._model, "astream"):
+            return cast(AsyncIterator[Any], aiter(self._model.astream(request)))
+        if hasattr(self._model, "stream") or not is_async(self._awaited()):
+            return self._opened(request)
+        awaited = self._awaited()
+
+        async def once() -> AsyncIterator[Any]:
+            yield await awaited(request)
+
+        return once()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if hasattr(self._stream, "close"):
+            with suppress(ValueError):  # a piece that came too late is still being read, in a thread of its own
+                self._stream.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if hasattr(self._stream, "aclose"):
+            with suppress(RuntimeError):  # the same, in a task
+                await self._stream.aclose()
+        self.__exit__()
+
+
+async def anext_or_none(stream: AsyncIterator[Any]) -> Any:
+    """The next item; None at the end."""
+    return await anext(stream, None)
+
+
+def _sync(source: Any, name: str) -> Ask:
+    method = getattr(source, name, None)
+    if method is None or is_async(method):
+        raise InputError(f"{type(source).__name__} has no {name}(request); what can only be awaited needs aanswer()")
+    return cast(Ask, method)
+
+
+def _async(source: Any, name: str) -> Ask:
+    method = getattr(source, f"a{name}", None) or getattr(source, name, None)
+    if method is None:
+        raise InputError(f"{type(source).__name__} has neither {name}(request) nor a{name}(request)")
+    return cast(Ask, method) if is_async(method) else in_thread(method)
+
+
+def _reply(replies: list[Any]) -> ModelReply:
+    """The one reply of a batch.
+
+    Raises:
+        Exception: the model's own.
+    """
+    (reply,) = replies
+    if isinstance(reply, Exception):
+        raise reply
+    return cast(ModelReply, _piece(reply, last=False))
+
+
+def _piece(reply: Any, *, last: bool = True) -> ModelReply | None:
+    """A reply of the model: a text is one by itself; None, where it may be the `last`, ends a stream."""
+    if isinstance(reply, str):
+        return ModelReply(reply)
+    if isinstance(reply, ModelReply) or (reply is None and last):
+        return reply
+    raise InputError(f"a model must answer with a string or a ModelReply, got {shown(reply, 80)}")

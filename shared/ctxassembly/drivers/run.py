@@ -7,7 +7,7 @@ thrown into the flow, which decides what the failure means.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -16,6 +16,7 @@ from ctxassembly.calls import in_turn
 
 Asked = TypeVar("Asked")
 Result = TypeVar("Result")
+Event = TypeVar("Event")
 
 
 def run(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Any]) -> Result:
@@ -49,6 +50,59 @@ async def arun(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Await
         else:
             step = await in_turn(partial(_resumed, flow.send, reply))
     return cast(Result, step.result)
+
+
+def stream_run(
+    flow: Generator[Any, Any, Result], ask: Callable[[Any], Any], event: type[Event]
+) -> Iterator[Event | Result]:
+    """Run `flow` to its end: what it yields of the type `event`, and then its result.
+
+    >>> def counting():
+    ...     said = yield "how far?"
+    ...     for number in range(said):
+    ...         yield number
+    ...     return "done"
+    >>> list(stream_run(counting(), {"how far?": 2}.__getitem__, int))
+    [0, 1, 'done']
+    """
+    try:
+        step = _resumed(flow.send, None)
+        while not isinstance(step, _Ended):
+            if isinstance(step, event):
+                yield step
+                step = _resumed(flow.send, None)
+                continue
+            try:
+                reply = ask(step)
+            except Exception as error:  # noqa: BLE001 - see above
+                step = _resumed(flow.throw, error)
+            else:
+                step = _resumed(flow.send, reply)
+        yield cast(Result, step.result)
+    finally:
+        flow.close()
+
+
+async def astream_run(
+    flow: Generator[Any, Any, Result], ask: Callable[[Any], Awaitable[Any]], event: type[Event]
+) -> AsyncIterator[Event | Result]:
+    """The same, awaited. The flow's own work runs on the event loop: it has to be light."""
+    try:
+        step = _resumed(flow.send, None)
+        while not isinstance(step, _Ended):
+            if isinstance(step, event):
+                yield step
+                step = _resumed(flow.send, None)
+                continue
+            try:
+                reply = await ask(step)
+            except Exception as error:  # noqa: BLE001 - see above
+                step = _resumed(flow.throw, error)
+            else:
+                step = _resumed(flow.send, reply)
+        yield cast(Result, step.result)
+    finally:
+        flow.close()
 
 
 @dataclass(frozen=True)

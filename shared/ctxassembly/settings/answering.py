@@ -23,7 +23,7 @@ MOST_SUB_QUESTIONS = 4
 class Intent:
     """A label for what a user may want.
 
-    >>> Intent("off_topic", "Anything that isn't about the hospital.", answer="I can only speak of the hospital.").blocked
+    >>> Intent("off_topic", "Anything but the hospital.", answer="I can only speak of the hospital.").blocked
     True
     """
 
@@ -83,7 +83,7 @@ PUBLISHED_MODES: Mapping[str, Mode] = {
     "full": Mode(candidates=50, kept=15, answer_tokens=1_500),
     "escalated": Mode(candidates=100, kept=20, min_similarity=0.35, answer_tokens=3_000),
 }
-"""The modes of `AnswerConfig`. In the published system "full" reranks 20 candidates to 15; 50 leave it more to choose."""
+"""The modes of `AnswerConfig`. The published "full" reranks 20 candidates to 15; 50 leave it more to choose from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +121,7 @@ class AnswerConfig:
 
     Deadlines, in seconds, above 0:
 
+    search_seconds: for all searches of a question together.
     understand_seconds: for the call before retrieval. Late, the question goes on as it is.
     answer_seconds: for the answer, and in a stream for each of its pieces.
     """
@@ -142,6 +143,7 @@ class AnswerConfig:
     history_tokens: int = 8_000
     no_content: str = NO_CONTENT
     voice: bool = False
+    search_seconds: float = 30.0
     understand_seconds: float = 10.0
     answer_seconds: float = 60.0
 
@@ -161,7 +163,7 @@ class AnswerConfig:
         check_int("exchanges", self.exchanges, 0)
         check_int("max_sub_questions", self.max_sub_questions, 1, MOST_SUB_QUESTIONS)
         check_int("history_tokens", self.history_tokens, 0)
-        for name in ("understand_seconds", "answer_seconds"):
+        for name in ("search_seconds", "understand_seconds", "answer_seconds"):
             check_number(name, getattr(self, name), above=0)
         _check_mapping("filter_fields", self.filter_fields, str)
         _check_mapping("modes", self.modes, Mode)
