@@ -173,9 +173,23 @@ class AsyncIndex(Protocol):
         """The best chunks of each channel, each with its scores in all channels that search."""
 
 
-ChatModel = Any
-"""A function from an `AskModel` to a `ModelReply` or a text, called or awaited.
+class AsksModel(Protocol):
+    """A model that answers the requests of an answer chain; a function from the request to a reply is one by itself.
 
-Or an object with `ask(request)` and `aask(request)`, and for streams `stream(request)` and `astream(request)`, which
-give the replies piece by piece. What it lacks is made of what it has.
-"""
+    >>> from ctxassembly import AnswerConfig, Exchange, understand
+    >>> class Echo:
+    ...     def ask(self, request):
+    ...         return request.messages[-1]["content"]
+    >>> understand("And eat?", AnswerConfig(), model=Echo(), history=[Exchange("May I drink?", "Yes [1].")]).notes
+    ()
+
+    It may have `aask(request)`, awaited, and for streams `stream(request)` and `astream(request)`, which give the
+    replies piece by piece. What it lacks is made of what it has.
+    """
+
+    def ask(self, request: Any) -> Any:
+        """The `ModelReply` to an `AskModel`; a text will do."""
+
+
+ChatModel = AsksModel | Callable[[Any], Any]
+"""A model, or a function from an `AskModel` to a `ModelReply` or a text, called or awaited."""

@@ -156,7 +156,7 @@ async def aunderstand(
     """The same as `understand`, awaited.
 
     >>> import asyncio
-    >>> asyncio.run(aunderstand("Is parking free?", model=None))
+    >>> asyncio.run(aunderstand("Is parking free?", model=lambda request: "{}"))
     Understanding(intent=None, confidence=None, rewritten=None, keywords=(), filter={}, sub_questions=(), notes=())
     """
     config = config or AnswerConfig()
