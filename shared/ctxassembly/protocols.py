@@ -193,3 +193,28 @@ class AsksModel(Protocol):
 
 ChatModel = AsksModel | Callable[[Any], Any]
 """A model, or a function from an `AskModel` to a `ModelReply` or a text, called or awaited."""
+
+
+class AnswerCache(Protocol):
+    """A cache of answers, for an `AnswerChain`. Entries are JSON, keys are hexadecimal digits.
+
+    The key is made of the question as it was rewritten, the filters, the mode and the settings: not of the documents.
+    So an entry has to expire once the index says something else.
+
+    >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
+    >>> class Shelf(dict):
+    ...     def set(self, key, entry):
+    ...         self[key] = entry
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> model = iter(["In the morning [1]."]).__next__
+    >>> words = RetrievalConfig(strategy="keyword")
+    >>> chain = AnswerChain.over(index, lambda request: model(), words, cache=Shelf())
+    >>> [chain.answer(asked).text for asked in ("When is ferritin measured?", "when is  ferritin measured?")]
+    ['In the morning [1].', 'In the morning [1].']
+    """
+
+    def get(self, key: str) -> str | None:
+        """The entry under `key`; None if there is none."""
+
+    def set(self, key: str, entry: str) -> None:
+        """Keep `entry` under `key`."""

@@ -98,6 +98,21 @@ class SearchAll:
 
 
 @dataclass(frozen=True, slots=True)
+class Recall:
+    """Answered with the entry that a cache has under `key`; with None if it has none, or there is no cache."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A request to a cache to keep `entry` under `key`."""
+
+    key: str
+    entry: str
+
+
+@dataclass(frozen=True, slots=True)
 class Assemble:
     """Answered with a `Context`."""
 
