@@ -12,10 +12,20 @@ from ctxassembly.data.searched import Channel
 
 SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "none"]
 """The ways to search a query, by the names that production traces use."""
-_LEAVES = {"search": "found", "fuse": "fused", "rerank": "reranked", "affinity": "weighed", "boost": "boosted"}
-"""For each step before the limit, its chunks as a line for a reader calls them."""
-_BRINGS = {"entities": "from the taxonomy", "rescue": "rescued"}
-"""The same for steps that bring chunks to those kept."""
+StepName = Literal["resolve", "search", "fuse", "boost", "rerank", "affinity", "limit", "entities", "rescue"]
+"""The steps of retrieval, in their order."""
+_LEAVES: Mapping[StepName, str] = {
+    "search": "found",
+    "fuse": "fused",
+    "boost": "boosted",
+    "rerank": "reranked",
+    "affinity": "weighed",
+}
+"""For each step before the limit that has chunks, what a line for a reader calls them."""
+_BRINGS: Mapping[StepName, str] = {"entities": "from the taxonomy", "rescue": "rescued"}
+"""The same for steps that bring chunks to those kept. "resolve" has none, and "limit" ends the line."""
+AFFINITY = "affinity:"
+"""Before the category, in the name of a factor of affinity."""
 SHOWN_WORDS = 8
 """Most words in a line for a reader."""
 SHOWN_HITS = 20
@@ -68,7 +78,7 @@ class Step:
     [('fuse', ('b', 'a')), ('limit', ('b',))]
     """
 
-    name: str
+    name: StepName
     chunks_in: int
     ids: tuple[str, ...]
     """Best first."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
+import pytest
+
 from ctxassembly import Chunk, Found, MemoryIndex, RetrievalConfig, RetrievalTrace, Retrieved, Step, retrieve
+from ctxassembly.data.retrieved import StepName
 
 KEYWORD = RetrievalConfig(strategy="keyword")
 
 
-def step(name: str, *ids: str) -> Step:
+def step(name: StepName, *ids: str) -> Step:
     return Step(name, 0, ids)
 
 
@@ -36,6 +41,13 @@ class TestTrace:
             "vector_only: 3 found -> 3 fused -> 3 boosted -> 3 reranked -> 3 weighed -> 3 kept, 2 from the taxonomy, "
             "1 rescued, 0 round trips"
         )
+
+    @pytest.mark.parametrize("name", sorted({*get_args(StepName)} - {"resolve", "limit"}))
+    def test_tells_of_every_step_that_has_chunks(self, name: StepName):
+        """A step that isn't entered where the line is made would be missing from it, and nobody would see."""
+        steps = (step("search", "a"), step("limit", "a"))
+        shorter, longer = (RetrievalTrace("vector_only", some).summary for some in (steps, (*steps, step(name, "b"))))
+        assert len(longer) > len(shorter)
 
     def test_of_a_retrieval_counts_the_hits_with_those_that_were_rescued(self):
         texts = ("Iron and iron, iron.", "Iron, copper.", "Iron, copper.", "Zinc, and many words: no value.")
