@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from ctxassembly.conversations.resolve import resolve
     from ctxassembly.data.assembled import Block, Citation, Passage, Source
     from ctxassembly.data.chunks import Beside, Chunk, ChunkRef, Hit, Origin
+    from ctxassembly.data.explained import Explained
+    from ctxassembly.data.found import Found
     from ctxassembly.data.keys import MetadataKeys
-    from ctxassembly.data.retrieved import Found, RetrievalTrace, Retrieved, Step
+    from ctxassembly.data.retrieved import RetrievalTrace, Retrieved, Step
     from ctxassembly.data.searched import Scored, Term, Vocabulary
     from ctxassembly.data.trace import Decision, Stage, Trace
     from ctxassembly.drivers.assemble import aassemble, assemble
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
         OnFetched,
         Store,
     )
-    from ctxassembly.retrieval.explain import Explained
     from ctxassembly.retrieval.question import Question
     from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
     from ctxassembly.retrieval.tune import Tuned
@@ -168,9 +169,9 @@ _HOMES = {
     "Decision": "data.trace",
     "EmbeddedServerError": "errors",
     "Embeddings": "protocols",
-    "Explained": "retrieval.explain",
+    "Explained": "data.explained",
     "FilterNotSeenWarning": "errors",
-    "Found": "data.retrieved",
+    "Found": "data.found",
     "Heading": "wording.formats",
     "History": "tokens.history",
     "Hit": "data.chunks",

@@ -7,8 +7,8 @@ from typing import Any
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.found import AFFINITY, Found
 from ctxassembly.data.keys import look_up
-from ctxassembly.data.retrieved import AFFINITY, Found
 from ctxassembly.retrieval.fuse import in_order, multiplied
 from ctxassembly.settings.retrieval import Boost
 

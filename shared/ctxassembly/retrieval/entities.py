@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.retrieved import Found
+from ctxassembly.data.found import Found
 from ctxassembly.data.searched import Channel
 from ctxassembly.retrieval.taxonomy import Node, Resolution, Taxonomy, is_narrowing, node_test
 from ctxassembly.text.words import unaccented, words

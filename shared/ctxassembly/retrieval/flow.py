@@ -11,8 +11,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.found import Found
 from ctxassembly.data.requests import RerankChunks, SearchChunks, Together
-from ctxassembly.data.retrieved import Found, Retrieved, SearchMethod
+from ctxassembly.data.retrieved import Retrieved, SearchMethod
 from ctxassembly.data.searched import Channel, Vocabulary
 from ctxassembly.retrieval.boost import attuned, boosted, by_key
 from ctxassembly.retrieval.entities import Entities, entities

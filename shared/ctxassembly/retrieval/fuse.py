@@ -26,7 +26,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.retrieved import Found
+from ctxassembly.data.found import Found
 from ctxassembly.data.searched import ONCE, Channel, Scored
 from ctxassembly.settings.retrieval import RetrievalConfig
 

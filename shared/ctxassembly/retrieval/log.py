@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ctxassembly.data.retrieved import Found, RetrievalTrace, SearchMethod, Step, StepName
+from ctxassembly.data.found import Found
+from ctxassembly.data.retrieved import RetrievalTrace, SearchMethod, Step, StepName
 from ctxassembly.data.searched import Channel
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ctxassembly.data.retrieved import Found
+from ctxassembly.data.found import Found
 from ctxassembly.protocols import Ranked
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ctxassembly.data.found import Found
 from ctxassembly.data.requests import Together
-from ctxassembly.data.retrieved import Found
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.fuse import fuse
 from ctxassembly.retrieval.question import Question
