@@ -146,7 +146,8 @@ class Retrieved:
         True
 
         `score` is the one with the factor, `place` that among the hits, from 0, and None for a chunk that isn't one.
-        The order is that before affinity. Chunks that a rescue left out for their category aren't among them.
+        The order is that before affinity. Chunks that a rescue left out for their category aren't among them. pandas
+        makes a DataFrame of the list, and SQLAlchemy inserts it: `connection.execute(insert(table), rows)`.
         """
         places = {found.chunk.id: place for place, found in enumerate(self.found)}
         return [

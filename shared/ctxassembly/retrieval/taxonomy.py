@@ -131,6 +131,9 @@ class Taxonomy:
     >>> taxonomy = Taxonomy([skin, heart, failure], [Relation("card", "HANDLES", "hf")])
     >>> taxonomy.resolve("Heeft de Huidarts spreekuur?").names, taxonomy.resolve("hartfalen").names
     (('Dermatologie',), ('Cardiologie',))
+
+    It may come out of plain data (`from_dict`), a file (`from_file`), or two tables of PostgreSQL
+    (`ctxassembly.stores.postgres.read_taxonomy`).
     """
 
     def __init__(
@@ -185,7 +188,7 @@ class Taxonomy:
             ConfigError: something is missing or of another kind.
         """
         try:
-            nodes = [Node(**{**entry, "aliases": tuple(entry.get("aliases", ()))}) for entry in given["nodes"]]
+            nodes = [Node(**entry) for entry in given["nodes"]]
             relations = [
                 Relation(relation["source"], relation["type"], relation["target"])
                 for relation in given.get("relations", ())

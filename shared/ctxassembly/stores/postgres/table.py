@@ -82,8 +82,7 @@ class IndexedTable:
 
     def __post_init__(self) -> None:
         for name in (self.name, self.schema, self.key, self.id, self.content, self.embedding, *self.columns):
-            if not isinstance(name, str) or not name or not is_storable(name) or len(name.encode()) > 63:
-                raise ConfigError("table", "made of names of 1 to 63 bytes without NUL", name)
+            checked_name("table", name)
 
     @property
     def lexemes(self) -> str:
@@ -133,6 +132,17 @@ class IndexedTable:
         for step in path:
             found = found.op("->", return_type=JSONB())(bindparam(None, step, Text))
         return func.nullif(found, cast(literal("null", Text), JSONB), type_=JSONB()) if path else found
+
+
+def checked_name(parameter: str, name: str) -> str:
+    """`name`, which PostgreSQL can hold.
+
+    Raises:
+        ConfigError: it can't.
+    """
+    if not isinstance(name, str) or not name or not is_storable(name) or len(name.encode()) > 63:
+        raise ConfigError(parameter, "a name of 1 to 63 bytes without NUL", name)
+    return name
 
 
 def shortened(table: str, ending: str) -> str:
