@@ -176,17 +176,12 @@ class Retrieved:
         >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
         >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
         >>> retrieved = retrieve("ferritin", RetrievalConfig(strategy="keyword", limit=1), index=index)
-        >>> print(retrieved.explain("lab#1"))
-        lab#1: place 2 after fuse, where 1 are kept
-        <BLANKLINE>
-        step    place  of
-        search      2   2
-        fuse        2   2
-        limit       -   1
-        In its stead: lab#0
+        >>> explained = retrieved.explain("lab#1")
+        >>> explained.lost_at, explained.reason, dict(explained.ranks)
+        ('limit', 'place 2 after fuse, where 1 are kept', {'search': 1, 'fuse': 1, 'limit': None})
 
-        A trace has no chunks that no channel brought: of one of those, or of a text, `ctxassembly.explain` tells more,
-        which searches again.
+        A chunk that no channel brought is in no trace. `ctxassembly.explain` searches again, and so tells of such a
+        one, too, and of a chunk that is named by a part of its text.
         """
         steps = [step for step in self.trace.steps if step.name != "resolve"]
         ranks: dict[str, int | None] = {
@@ -209,7 +204,7 @@ class Retrieved:
         )
 
     def _told(self, place: int) -> str:
-        """What brought a hit, and the factors on its score."""
+        """The place of a hit, the channels that found it, and the factors on its score."""
         found = self.found[place]
         factors = "".join(f", {name} x {factor:g}" for name, factor in found.factors)
         return f"hit {place + 1} of {len(self.found)}, by {' and '.join(found.channels)}{factors}"
