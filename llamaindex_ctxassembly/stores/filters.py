@@ -14,10 +14,8 @@ from typing import Any
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.conditions import Verdict, any_of, negated
 from ctxassembly.errors import ConfigError
-
-Verdict = bool | None
-"""True, False, or None where stores differ or fail. Like NULL in SQL, None lets nothing pass, not even under NOT."""
 
 
 def conditions(filters: MetadataFilters | None) -> MetadataFilters | None:
@@ -62,18 +60,10 @@ def _group(filters: MetadataFilters, metadata: Mapping[str, Any]) -> Verdict:
         for inner in filters.filters
     ]
     if filters.condition is FilterCondition.OR:
-        return _any(verdicts)
+        return any_of(verdicts)
     if filters.condition is FilterCondition.NOT:
-        return _not(_any(verdicts))
-    return _not(_any([_not(verdict) for verdict in verdicts]))  # AND
-
-
-def _any(verdicts: Collection[Verdict]) -> Verdict:
-    return True if True in verdicts else None if None in verdicts else False
-
-
-def _not(verdict: Verdict) -> Verdict:
-    return None if verdict is None else not verdict
+        return negated(any_of(verdicts))
+    return negated(any_of([negated(verdict) for verdict in verdicts]))  # AND
 
 
 def _one(condition: MetadataFilter, found: Any) -> Verdict:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ctxassembly.data.checks import MOST, check_int
+from ctxassembly.data.checks import MOST, check_int, check_number
 from ctxassembly.data.conditions import as_predicate
 from ctxassembly.errors import ConfigError
 
@@ -171,20 +171,6 @@ _NUMBERS = (
     ("min_evidence", 0.0, 2.0),
 )
 _OPTIONAL = frozenset({"candidates", "rescue_min_letters", "min_similarity", "min_evidence"})
-
-
-def check_number(
-    parameter: str, value: Any, least: float = -math.inf, most: float = math.inf, *, above: float | None = None
-) -> None:
-    """Nothing, if `value` is a finite number from `least` to `most`, or one `above` something.
-
-    Raises:
-        ConfigError: it is not.
-    """
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or not least <= value <= most or (above is not None and value <= above):
-        allowed = f"a number from {least:g} to {most:g}" if most < math.inf else f"a number of at least {least:g}"
-        raise ConfigError(parameter, allowed if above is None else f"a number above {above:g}", value)
 
 
 def checked_boosts(boosts: Any) -> tuple[Boost, ...]:
