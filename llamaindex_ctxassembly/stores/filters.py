@@ -13,6 +13,7 @@ from typing import Any
 
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
+from ctxassembly.data import filters as mappings
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.conditions import Verdict, any_of, negated
 from ctxassembly.errors import ConfigError
@@ -47,6 +48,19 @@ def allowed(filters: MetadataFilters | None, chunks: Iterable[Chunk]) -> list[Ch
     """
     kept = conditions(filters)
     return list(chunks) if kept is None else [chunk for chunk in chunks if _group(kept, _metadata(chunk)) is True]
+
+
+def both(first: Any, second: Any) -> Any:
+    """One filter that means both `first` and `second`; None if their forms have no AND known here."""
+    if isinstance(first, MetadataFilters) and isinstance(second, MetadataFilters):
+        # Not every vector store reads groups in a group.
+        return MetadataFilters(filters=[part for group in (first, second) for part in _all_of(group)])
+    return mappings.both(first, second)
+
+
+def _all_of(group: MetadataFilters) -> list[MetadataFilter | MetadataFilters]:
+    """Conditions that all have to hold for `group` to hold."""
+    return list(group.filters) if group.condition in (FilterCondition.AND, None) else [group]
 
 
 def _metadata(chunk: Chunk) -> Mapping[str, Any]:
