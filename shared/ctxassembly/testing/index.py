@@ -70,8 +70,8 @@ class MemoryIndex(MemoryStore):
         check_weights(field_weights, length_weight)
         fields = dict(zip((title, questions), field_weights, strict=True))
         self._corpus = _Corpus(chunks, vectors, words, fields, length_weight)
-        self.filters: tuple[Callable[[Chunk], bool], ...] | None = None
-        """The tests that every chunk has to pass. None: nobody has said what the caller's filter is."""
+        self.filters: tuple[Any, ...] | None = None
+        """The filters that every chunk has to pass. None: nobody has said what the caller's is. See `under`."""
 
     def under(self, filter: Any) -> MemoryIndex:
         """The same index for those chunks alone that pass `filter`, as a store of neighbours, too. None: there is none.
@@ -84,7 +84,8 @@ class MemoryIndex(MemoryStore):
             ConfigError: it has another form.
         """
         narrowed = copy(self)
-        narrowed.filters = (*(self.filters or ()), *(() if filter is None else (_test(filter),)))
+        narrowed.filters = (*(self.filters or ()), *(() if filter is None else (filter,)))
+        _tests(narrowed.filters)
         return narrowed
 
     @property
@@ -94,7 +95,8 @@ class MemoryIndex(MemoryStore):
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The chunks that exist among `refs` and pass the filter, each once."""
-        return [chunk for chunk in super().fetch(refs) if all(test(chunk) for test in self.filters or ())]
+        tests = _tests(self.filters)
+        return [chunk for chunk in super().fetch(refs) if all(test(chunk) for test in tests)]
 
     def find_terms(self, request: FindTerms) -> Vocabulary:
         """The words of a query, and how many chunks have each, whatever the filter."""
@@ -107,7 +109,7 @@ class MemoryIndex(MemoryStore):
             ConfigError: the filter has a form that can't be read.
             InputError: there are no vectors to search, or the query's has another length.
         """
-        return self._corpus.search(request, self.under(request.filter).filters or ())
+        return self._corpus.search(request, _tests((*(self.filters or ()), request.filter)))
 
     async def afind_terms(self, request: FindTerms) -> Vocabulary:
         """The same as `find_terms`, in a thread."""
@@ -219,6 +221,11 @@ class _Row(NamedTuple):
     """A chunk as a filter reads it."""
 
     metadata: Mapping[str, Any]
+
+
+def _tests(filters: Iterable[Any] | None) -> list[Callable[[Chunk], bool]]:
+    """The tests of `filters`, of which None excludes nothing."""
+    return [_test(condition) for condition in filters or () if condition is not None]
 
 
 def _test(condition: Any) -> Callable[[Chunk], bool]:
