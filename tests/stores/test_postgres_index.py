@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, RetrievalConfig, aretrieve, retrieve
+from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, Hit, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Term, Vocabulary
 from ctxassembly.stores.postgres import PostgresIndex
@@ -28,6 +29,10 @@ def index(database_url: str) -> PostgresIndex:
 def by_words(index: PostgresIndex, text: str, limit: int = 10, condition: Any = None) -> list[Scored]:
     found = index.search(SearchChunks(limit, None, index.find_terms(FindTerms(text, 32, 4)), condition))
     return sorted(found, key=lambda one: -(one.keyword_score or 0.0))
+
+
+def ids_of(hits: Sequence[Hit]) -> list[str]:
+    return [hit.chunk.id for hit in hits]
 
 
 def ids(found: list[Scored]) -> list[str]:
@@ -133,6 +138,25 @@ def test_a_limit_beyond_ef_search_is_reached(database_url: str):
         ).all()
         assert any("hnsw" in line for (line,) in plan)
     assert len(index.search(request)) == 100
+
+
+@pytest.mark.parametrize("strategy", ["vector", "hybrid"])
+def test_a_hundred_candidates_reach_the_reranker_and_twenty_are_kept(database_url: str, strategy: Any):
+    by_hnsw = make_url(database_url).update_query_dict({"options": "-cenable_seqscan=off -cenable_sort=off"})
+    url = by_hnsw.render_as_string(hide_password=False)
+    index = PostgresIndex.create(url, dimensions=8, ef_search=40)
+    index.add(chunks([f"text {at}" for at in range(400)]), vectors(400, 8), progress=False)
+    reranked: list[str] = []
+
+    def reranker(_: str, given: Sequence[Chunk]) -> list[tuple[int, float]]:
+        reranked.extend(chunk.id for chunk in given)
+        return [(place, float(place)) for place in reversed(range(len(given)))]
+
+    config = RetrievalConfig(strategy=strategy, limit=20, rerank_candidates=100, rescue="off")
+    embed_asked = vectors(1, 8, seed=1)[0]
+    found = retrieve("text 7", config, index=index, embed=lambda _: embed_asked, rerankers=[reranker]).hits
+    assert len(set(reranked)) == 100
+    assert ids_of(found) == reranked[:-21:-1]
 
 
 def test_a_narrow_filter_loses_no_vector_hits(database_url: str):

@@ -17,9 +17,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.filters import is_filter
 from ctxassembly.data.found import Found
 from ctxassembly.data.searched import Channel
-from ctxassembly.retrieval.taxonomy import Node, Resolution, Taxonomy, is_narrowing, node_test
+from ctxassembly.retrieval.taxonomy import Node, Resolution, Taxonomy, node_test
 from ctxassembly.text.words import unaccented, words
 
 PUBLISHED_TYPED, PUBLISHED_LED, PUBLISHED_LIST = 0.95, 0.90, 0.90
@@ -69,7 +70,7 @@ def entities(
         found = [one for anchor, members in own for one in _listed(taxonomy, anchor, members, passes)]
     named = [*resolution.nodes, *(node for _, members in groups for node, _ in members)]
     facts = [fact for node in named if passes(node) and (fact := _fact(taxonomy, node, passes))]
-    bare = {node.id for _, members in asked if is_narrowing(filter) for node, _ in members if not node.metadata}
+    bare = {node.id for _, members in asked if is_filter(filter) for node, _ in members if not node.metadata}
     notes = (f"taxonomy: {len(bare)} of its nodes have no metadata to test the filter on, and are left out",)
     return Entities(tuple(found), tuple(dict.fromkeys(facts)), notes if bare else ())
 

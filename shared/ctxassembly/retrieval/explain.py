@@ -16,6 +16,7 @@ from ctxassembly.data.requests import FindTerms, SearchChunks, Together
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
 from ctxassembly.retrieval.flow import retrieve_flow
+from ctxassembly.retrieval.fuse import rankings
 from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.search import Means, ask, begun, search
@@ -83,10 +84,10 @@ def _widely(
     question: Question, config: RetrievalConfig, means: Means, clock: Callable[[], float]
 ) -> Generator[Together, Any, tuple[list[Scored], Mapping[Channel, Sequence[str]]]]:
     """The best `WIDE` chunks of each channel, and how it ranks them."""
-    wide = replace(config, candidates=max(WIDE, config.per_channel), min_similarity=None)
+    wide = replace(config, candidates=max(WIDE, config.per_channel))
     log, _ = begun(question, means, clock)
-    scored, ranked, _ = yield from search(question, wide, means, log)
-    return scored, ranked
+    scored, _ = yield from search(question, wide, means, log)
+    return scored, rankings(scored, wide.per_channel, None)
 
 
 def _by_its_words(

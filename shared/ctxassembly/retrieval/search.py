@@ -14,7 +14,7 @@ from ctxassembly.data.requests import EmbedTexts, FindTerms, SearchChunks, Searc
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
 from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.retrieval.boost import Classifier
-from ctxassembly.retrieval.fuse import fuse, merged, rankings, scored_by
+from ctxassembly.retrieval.fuse import merged, scored_by
 from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
@@ -73,8 +73,8 @@ def begun(question: Question, means: Means, clock: Callable[[], float]) -> tuple
 
 def search(
     question: Question, config: RetrievalConfig, means: Means, log: Log
-) -> Generator[Together, Any, tuple[list[Scored], dict[Channel, list[str]], Vocabulary | None]]:
-    """The union of what the channels find, the ids that each of them ranks, and the words searched."""
+) -> Generator[Together, Any, tuple[list[Scored], Vocabulary | None]]:
+    """The union of what the channels find, and the words searched."""
     channels = CHANNELS[config.strategy]
     here = channels - means.elsewhere
     prepare: dict[Channel, SearchRequest] = {}
@@ -99,11 +99,7 @@ def search(
     answers = yield from ask(requests, config, log)
     if channels and not answers:
         raise SearchError(f"no channel answered: {'; '.join(map(failure, log.failures))}") from log.failures[0]
-    scored = merged([_read(requests.get(channel), answer) for channel, answer in answers.items()])
-    every = rankings(scored, config.per_channel, None)
-    log.step("search", 0, fuse(scored, every, config, log.terms))
-    ranked = every if config.min_similarity is None else rankings(scored, config.per_channel, config.min_similarity)
-    return scored, ranked, vocabulary
+    return merged([_read(requests.get(channel), answer) for channel, answer in answers.items()]), vocabulary
 
 
 def ask(

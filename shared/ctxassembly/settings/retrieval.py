@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ctxassembly.data.checks import MOST, check_int
+from ctxassembly.data.checks import MOST, check_int, check_number
 from ctxassembly.data.conditions import as_predicate
 from ctxassembly.errors import ConfigError
 
@@ -56,7 +56,8 @@ class RetrievalConfig:
     strategy: "hybrid" searches vectors, words and the taxonomy; "vector", "keyword" and "graph" one of them alone.
     limit: the number of hits, from 1. Published is 7, with nothing chosen after it. Assembly chooses, and finds most
         with 20.
-    candidates: how many chunks each channel gives to fusion, at least `limit`. None gives 4 x `limit`.
+    candidates: how many chunks each channel gives to fusion, at least `limit`. None gives 4 x `limit`, or
+        `rerank_candidates` if that is more.
     min_similarity: vector hits with a lower cosine are left out, -1 to 1; None keeps all. The published .40 costs up to
         .23 of the evidence with a small embedder.
     query_prefix: text before the query where it is embedded, as some models want it.
@@ -78,6 +79,8 @@ class RetrievalConfig:
     boosts: factors for chunks with certain metadata, multiplied.
     affinity: for each intent a factor for each category of content. What it doesn't name has factor 1.
     category_key: the metadata key that has a chunk's category of content.
+    rerank_candidates: how many of the chunks, best first, a reranker gets, from 1; `limit` is how many of all are kept.
+        The others stay behind those, in their order. None gives it all of them, up to `candidates` a channel.
 
     What is brought in besides:
 
@@ -106,6 +109,7 @@ class RetrievalConfig:
     boosts: tuple[Boost, ...] = ()
     affinity: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
     category_key: str = "category"
+    rerank_candidates: int | None = None
     rescue: Rescue = "last"
     rescue_terms: int = 2
     rescue_max_chunks: int = 1
@@ -133,7 +137,7 @@ class RetrievalConfig:
     @property
     def per_channel(self) -> int:
         """The number of chunks that each channel gives to fusion."""
-        return 4 * self.limit if self.candidates is None else self.candidates
+        return max(4 * self.limit, self.rerank_candidates or 0) if self.candidates is None else self.candidates
 
     @classmethod
     def published(cls) -> RetrievalConfig:
@@ -159,6 +163,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 _INTEGERS = (
     ("candidates", 1, MOST),
+    ("rerank_candidates", 1, MOST),
     ("max_terms", 1, 200),
     ("rescue_terms", 0, MOST),
     ("rescue_max_chunks", 0, MOST),
@@ -170,21 +175,7 @@ _NUMBERS = (
     ("rrf_k", 1.0, math.inf),
     ("min_evidence", 0.0, 2.0),
 )
-_OPTIONAL = frozenset({"candidates", "rescue_min_letters", "min_similarity", "min_evidence"})
-
-
-def check_number(
-    parameter: str, value: Any, least: float = -math.inf, most: float = math.inf, *, above: float | None = None
-) -> None:
-    """Nothing, if `value` is a finite number from `least` to `most`, or one `above` something.
-
-    Raises:
-        ConfigError: it is not.
-    """
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or not least <= value <= most or (above is not None and value <= above):
-        allowed = f"a number from {least:g} to {most:g}" if most < math.inf else f"a number of at least {least:g}"
-        raise ConfigError(parameter, allowed if above is None else f"a number above {above:g}", value)
+_OPTIONAL = frozenset({"candidates", "rerank_candidates", "rescue_min_letters", "min_similarity", "min_evidence"})
 
 
 def checked_boosts(boosts: Any) -> tuple[Boost, ...]:

@@ -487,6 +487,35 @@ def test_a_failing_reranker_falls_to_the_next(index: MemoryIndex, failing: Any):
     assert ids(none_left) == before
 
 
+@pytest.mark.parametrize("scores", [(3.0, -2.0), (0.9, 0.2), (None, None)])
+def test_the_reranker_gets_the_best_and_the_others_stay_behind_in_their_order(index: MemoryIndex, scores: Any):
+    config = RetrievalConfig(rescue="off", limit=5, rerank_candidates=2)
+    before = retrieve("de garage", config, index=index, embed=embed)
+    handed: list[str] = []
+
+    def reranker(_: str, chunks: Sequence[Chunk]) -> list[tuple[int, float | None]]:
+        handed.extend(chunk.id for chunk in chunks)
+        return list(zip((1, 0), scores, strict=True))
+
+    after = retrieve("de garage", config, index=index, embed=embed, rerankers=[reranker])
+    assert handed == ids(before)[:2]
+    assert ids(after) == [*ids(before)[1::-1], *ids(before)[2:]]
+    given = [found.score for found in after.found]
+    assert given == sorted(given, reverse=True)
+    assert [found.rerank_score is None for found in after.found] == [scores[0] is None] * 2 + [True] * 3
+    assert "rerank: the best 2 of 6 chunks; the others stay behind them" in notes(after)
+    rerank = next(step for step in after.trace.steps if step.name == "rerank")
+    assert (rerank.chunks_in, rerank.chunks_out) == (6, 6)
+
+
+def test_a_reranker_gets_all_of_them_unless_told_otherwise(index: MemoryIndex):
+    for most in (None, 6, 100):
+        config = RetrievalConfig(rescue="off", rerank_candidates=most)
+        retrieved = retrieve("de garage", config, index=index, embed=embed, rerankers=[backwards])
+        assert all(found.rerank_score is not None for found in retrieved.found)
+        assert "rerank" not in notes(retrieved)
+
+
 def test_affinity_comes_after_reranking_and_boosts_before(index: MemoryIndex):
     config = RetrievalConfig(affinity=AFFINITY, boosts=(Boost("t", 1.2, {"tenant": "noord"}),))
     question = Question("hoofdingang", intent="navigate")

@@ -35,6 +35,7 @@ FACTORS = "a mapping of intents to mappings of categories to factors"
         ("affinity", FACTORS, [None, [], {"navigate": 0.5}, {"navigate": None}]),
         ("affinity", "a number above 0", [{"navigate": {"a": 0}}, {"navigate": {"a": "x"}}]),
         ("category_key", "a string", [None, 3]),
+        ("rerank_candidates", "an integer of at least 1", [0, 50.0, "50", True]),
         ("rescue", "one of 'last', 'first', 'off'", [True, None]),
         ("rescue_terms", "an integer of at least 0", [-1, 2.0, None]),
         ("rescue_max_chunks", "an integer of at least 0", [-1, 0.05, None]),
@@ -146,3 +147,9 @@ def test_published_numbers(rule: str, number, expected: Any):
 def test_a_wrong_question_is_an_error(given: dict[str, Any], message: str):
     with pytest.raises((TypeError, ValueError), match=message):
         Question(**given)
+
+
+def test_the_channels_give_as_many_as_are_reranked():
+    assert RetrievalConfig(limit=20, rerank_candidates=100).per_channel == 100
+    assert RetrievalConfig(limit=20, rerank_candidates=50).per_channel == 80
+    assert RetrievalConfig(limit=20, candidates=60, rerank_candidates=100).per_channel == 60

@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 
 from sqlalchemy import Row, Select
 
+from ctxassembly.data.checks import check_weights
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
@@ -64,10 +65,7 @@ class PostgresIndex:
     def __post_init__(self) -> None:
         if not 0 < self.timeout_seconds < math.inf:
             raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
-        if not 0 <= self.length_weight <= 1:
-            raise ConfigError("length_weight", "a number from 0 to 1", self.length_weight)
-        if len(self.field_weights) != 2 or not all(0 <= weight <= 1 for weight in self.field_weights):
-            raise ConfigError("field_weights", "two numbers from 0 to 1, for title and questions", self.field_weights)
+        check_weights(self.field_weights, self.length_weight)
         condition_of(self.home, *(self.filters or ()))
 
     @classmethod
