@@ -125,7 +125,7 @@ def test_a_limit_beyond_ef_search_is_reached(database_url: str):
     with engine_of(index.server).connect() as connection:
         connection.exec_driver_sql("SET enable_seqscan = off")
         connection.exec_driver_sql("SET enable_sort = off")
-        made = index._search(request)
+        made = index._asking.for_search(request)
         assert made is not None
         assert len(connection.execute(*made).all()) == 100
         plan = connection.exec_driver_sql(
