@@ -118,17 +118,21 @@ class PostgresIndex(KeptTable):
         language: str = "simple",
         title: str | None = "title",
         questions: str | None = "questions",
-        hnsw: bool = False,
+        hnsw: bool = True,
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
         **settings: Any,
     ) -> PostgresIndex | Plan:
         """An index over the table of a PGVectorStore, LangChain's or LlamaIndex's, which gets what is missing.
 
-        That is a generated column of words and its index, the index on document and place, statistics, and a table of
-        the words that there are. The first rewrites the table, and nobody reads or writes it meanwhile; all else is
-        made while it is in use. A second run changes nothing. After the vector store has added many chunks, `refresh`
-        learns their words: until then those are counted one by one, and aren't found as near ones.
+        That is a generated column of words and its index, the index on document and place, an HNSW index of the
+        vectors, statistics, and a table of the words that there are, which whoever may read the chunks may read. The
+        first rewrites the table, and nobody reads or writes it meanwhile; all else is made while it is in use, HNSW the
+        longest. A second run changes nothing. After the vector store has added many chunks, `refresh` learns their
+        words: until then those are counted one by one, and aren't found as near ones.
+
+        The table's owner attaches first; then a user who may only read it can. With row-level security the words stay
+        with the owner, since they are those of all rows: others find no near ones.
 
         Args:
             vectorstore: of langchain-postgres or llama-index-vector-stores-postgres. Connections are the index's own.
@@ -136,7 +140,7 @@ class PostgresIndex(KeptTable):
             language: the text search configuration by which texts become words. "simple" keeps each as it is.
             title: the metadata key of a title that is searched with the text; None for none.
             questions: that of questions that the chunk answers.
-            hnsw: make an HNSW index if there is none.
+            hnsw: make an HNSW index if there is none. Without one all vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.
             keys: under which the metadata have document id, index and offset.
             settings: `field_weights`, `length_weight`, `timeout_seconds`, `chunk_of`.

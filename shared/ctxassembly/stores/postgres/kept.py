@@ -52,6 +52,7 @@ class KeptTable:
         Raises:
             ConfigError: the table is a framework's, which writes to it itself; vectors of another length.
             InputError: a chunk with what PostgreSQL can't hold.
+            StoreError: another run wrote other chunks of the same document at the same time; one run's stand whole.
         """
         if not self.home.is_own:
             raise ConfigError(
