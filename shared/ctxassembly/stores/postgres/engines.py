@@ -27,6 +27,8 @@ _SETTINGS = {
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",
 }
+CONNECT_SECONDS = 10
+"""For a connection, where its URL doesn't say. The driver's own 130 s would hold a thread of ours for as long."""
 _OF_ASYNCPG = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
 """Parameters of a URL that psycopg doesn't know."""
 
@@ -104,6 +106,8 @@ def unpooled(server: Server) -> Engine:
 
 
 def _made(server: Server, **options: Any) -> Engine:
+    if not ("connect_timeout" in make_url(server.url).query or "PGCONNECT_TIMEOUT" in os.environ):
+        options["connect_args"] = {"connect_timeout": CONNECT_SECONDS}
     try:
         engine = create_engine(server.url, **options)
     except ModuleNotFoundError as error:
