@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ctxassembly.data.assembled import Block, Citation, Passage, Source
     from ctxassembly.data.chunks import Beside, Chunk, ChunkRef, Hit, Origin
     from ctxassembly.data.keys import MetadataKeys
+    from ctxassembly.data.requests import FindTerms, SearchChunks
     from ctxassembly.data.retrieved import Found, RetrievalTrace, Retrieved, Step
     from ctxassembly.data.searched import Scored, Term, Vocabulary
     from ctxassembly.data.trace import Decision, Stage, Trace
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from ctxassembly.retrieval.tune import Tuned
     from ctxassembly.settings.config import AssemblyConfig
     from ctxassembly.settings.retrieval import Boost, RetrievalConfig
+    from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.testing.index import MemoryIndex
     from ctxassembly.testing.store import MemoryStore
     from ctxassembly.tokens.budget import TokenBudget
@@ -89,6 +91,7 @@ __all__ = [
     "Embeddings",
     "Explained",
     "FilterNotSeenWarning",
+    "FindTerms",
     "Found",
     "Heading",
     "History",
@@ -116,6 +119,7 @@ __all__ = [
     "RetrievalTrace",
     "Retrieved",
     "Scored",
+    "SearchChunks",
     "SearchError",
     "Source",
     "Stage",
@@ -146,6 +150,8 @@ __all__ = [
     "uuid_of",
 ]
 
+# Not among them is PostgresIndex, which needs an extra: `from ctxassembly import *` has to work without it.
+
 _HOMES = {
     "AnswerReader": "answers.answer",
     "AssemblyConfig": "settings.config",
@@ -170,6 +176,7 @@ _HOMES = {
     "Embeddings": "protocols",
     "Explained": "retrieval.explain",
     "FilterNotSeenWarning": "errors",
+    "FindTerms": "data.requests",
     "Found": "data.retrieved",
     "Heading": "wording.formats",
     "History": "tokens.history",
@@ -188,6 +195,7 @@ _HOMES = {
     "OnFetched": "protocols",
     "Origin": "data.chunks",
     "Passage": "data.assembled",
+    "PostgresIndex": "stores.postgres",
     "Question": "retrieval.question",
     "Quote": "answers.quotes",
     "Reference": "answers.references",
@@ -197,6 +205,7 @@ _HOMES = {
     "RetrievalTrace": "data.retrieved",
     "Retrieved": "data.retrieved",
     "Scored": "data.searched",
+    "SearchChunks": "data.requests",
     "SearchError": "errors",
     "Source": "data.assembled",
     "Stage": "data.trace",
@@ -236,4 +245,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*globals(), *__all__, *_HOMES]

@@ -98,9 +98,9 @@ def connected(server: Server) -> Iterator[Connection[Any]]:
     Raises:
         ConfigError: the user may not do what is done inside.
     """
-    from psycopg.errors import InsufficientPrivilege
-
     proxied = unpooled(server).raw_connection()
+    from psycopg.errors import InsufficientPrivilege  # there by now, or the engine has said what is missing
+
     try:
         connection: Any = proxied.driver_connection
         connection.autocommit = True
