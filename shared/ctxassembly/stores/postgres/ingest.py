@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from ctxassembly.calls import is_async
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.shown import shown
@@ -57,9 +58,13 @@ def embedding(embed: Any) -> Embed | None:
     """The function from texts to vectors.
 
     Raises:
-        InputError: it is none.
+        InputError: it is none, or has to be awaited.
     """
     function: Embed | None = getattr(embed, "embed_documents", embed)
+    if is_async(function):
+        raise InputError(
+            f"embed is called in a thread and can't be awaited: give the sync function, got {shown(embed)}"
+        )
     if not (function is None or callable(function)):
         raise InputError(f"embed must be a function from texts to vectors, or have embed_documents, got {shown(embed)}")
     return function
