@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable
@@ -217,7 +218,15 @@ async def test_a_search_that_is_cancelled_leaves_no_broken_connection(index: Pos
         assert all(len(found) == 5 for found in await asyncio.gather(*(index.asearch(request) for _ in range(8))))
 
 
-# Forks
+# Other processes
+
+
+def test_an_index_that_was_used_is_sent_to_another_process(index: PostgresIndex):
+    assert asked_in_a_loop(index) == [["lab#3"]] * 5
+    assert names(index.fetch([ChunkRef("lab", 0)])) == ["lab#0"]
+    sent = pickle.loads(pickle.dumps(index))
+    assert sent == index
+    assert asked_in_a_loop(sent) == [["lab#3"]] * 5
 
 
 def asked_in_fork(index: PostgresIndex, queue: Any) -> None:

@@ -44,6 +44,13 @@ class Asking:
     def __post_init__(self) -> None:
         condition_of(self.home, *self.filters)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process makes the statements anew: some hold functions, which can't be sent to it."""
+        return Asking, (
+            *(self.home, self.filters, self.keys, self.chunk_of),
+            *(self.field_weights, self.length_weight),
+        )
+
     def for_terms(self, request: FindTerms, language: str) -> Asked:
         """The statement for the words of a query; `terms.vocabulary` reads its rows."""
         return terms.statement(self.home, request, language), {}
