@@ -86,7 +86,7 @@ def in_a_loop(*given: Any, **named: Any) -> Retrieved:
 @pytest.mark.parametrize("ask", [retrieve, in_a_loop])
 def test_a_frozen_server_costs_its_channel(server: Server, index: PostgresIndex, ask: Callable[..., Retrieved]):
     hurried = replace(index, timeout_seconds=TIMEOUT)
-    assert ask("wheelchair", CONFIG, index=hurried, embed=embed_query).hits
+    assert ask("wheelchair", CONFIG, index=index, embed=embed_query).hits
     with server.frozen():
         began = time.perf_counter()
         left = ask("wheelchair", CONFIG, index=hurried, embed=embed_query, channels={"keyword": elsewhere})
