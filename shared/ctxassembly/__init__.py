@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ctxassembly.data.explained import Explained
     from ctxassembly.data.found import Found
     from ctxassembly.data.keys import MetadataKeys
+    from ctxassembly.data.requests import FindTerms, SearchChunks
     from ctxassembly.data.retrieved import RetrievalTrace, Retrieved, Step
     from ctxassembly.data.searched import Scored, Term, Vocabulary
     from ctxassembly.data.trace import Decision, Stage, Trace
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from ctxassembly.retrieval.tune import Tuned
     from ctxassembly.settings.config import AssemblyConfig
     from ctxassembly.settings.retrieval import Boost, RetrievalConfig
+    from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.testing.index import MemoryIndex
     from ctxassembly.testing.store import MemoryStore
     from ctxassembly.tokens.budget import TokenBudget
@@ -90,6 +92,7 @@ __all__ = [
     "Embeddings",
     "Explained",
     "FilterNotSeenWarning",
+    "FindTerms",
     "Found",
     "Heading",
     "History",
@@ -117,6 +120,7 @@ __all__ = [
     "RetrievalTrace",
     "Retrieved",
     "Scored",
+    "SearchChunks",
     "SearchError",
     "Source",
     "Stage",
@@ -147,6 +151,8 @@ __all__ = [
     "uuid_of",
 ]
 
+# Not among them is PostgresIndex, which needs an extra: `from ctxassembly import *` has to work without it.
+
 _HOMES = {
     "AnswerReader": "answers.answer",
     "AssemblyConfig": "settings.config",
@@ -171,6 +177,7 @@ _HOMES = {
     "Embeddings": "protocols",
     "Explained": "data.explained",
     "FilterNotSeenWarning": "errors",
+    "FindTerms": "data.requests",
     "Found": "data.found",
     "Heading": "wording.formats",
     "History": "tokens.history",
@@ -189,6 +196,7 @@ _HOMES = {
     "OnFetched": "protocols",
     "Origin": "data.chunks",
     "Passage": "data.assembled",
+    "PostgresIndex": "stores.postgres",
     "Question": "retrieval.question",
     "Quote": "answers.quotes",
     "Reference": "answers.references",
@@ -198,6 +206,7 @@ _HOMES = {
     "RetrievalTrace": "data.retrieved",
     "Retrieved": "data.retrieved",
     "Scored": "data.searched",
+    "SearchChunks": "data.requests",
     "SearchError": "errors",
     "Source": "data.assembled",
     "Stage": "data.trace",
@@ -237,4 +246,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*globals(), *__all__, *_HOMES]

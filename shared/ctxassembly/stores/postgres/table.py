@@ -77,6 +77,8 @@ class IndexedTable:
     dialect: Dialect = "mapping"
     has_trigrams: bool = True
     """False if there is no pg_trgm, so that nobody knows of near words."""
+    reads_lexemes: bool = True
+    """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
     """True if the index made it."""
 
@@ -116,6 +118,11 @@ class IndexedTable:
     def is_halved(self) -> bool:
         """True if HNSW takes so many dimensions only in half precision, which the column hasn't."""
         return self.vector_type == "vector" and (self.dimensions or 0) > MOST_INDEXED["vector"]
+
+    @property
+    def can_have_hnsw(self) -> bool:
+        """True if HNSW takes the embeddings: of one length, and not too long."""
+        return 0 < (self.dimensions or 0) <= MOST_INDEXED["halfvec"]
 
     def distance(self) -> ColumnElement[Any]:
         """The cosine distance of the embedding to the parameter `vector`, written as the index on it is."""
