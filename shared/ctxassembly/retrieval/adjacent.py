@@ -11,9 +11,9 @@ German paragraphs  .978 .985 .993   +.000 ±.000   +.001 ±.001   +.002 ±.002
 Dutch standards    .623 .698 .771   +.014 ±.007   +.014 ±.008   +.016 ±.005
 Papers on COVID    .784 .840 .890   -.003 ±.002   +.001 ±.001   +.003 ±.002
 
-The evidence of the standards is whole sections, and they go on gaining up to .5, where the English texts lose .010 ±.009
-at 5 chunks. Raising all chunks of the best one's document adds more to the standards (+.04 at 20), but it fills the list
-with one document. Assembly reads the neighbours of hits anyway: in its contexts nothing changes by more than chance.
+The evidence of the standards is whole sections, and they go on gaining up to .5, where the English texts lose .010
+±.009 at 5 chunks. Raising all chunks of the best one's document adds more to the standards (+.04 at 20), but may fill
+the list with one document. Assembly reads the neighbours of hits anyway: its contexts change by no more than chance.
 """
 
 from __future__ import annotations
