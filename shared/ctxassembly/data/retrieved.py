@@ -49,6 +49,8 @@ class Found:
     """None for a chunk that came by another way than fusion."""
     ranks: Mapping[Channel, int] = field(default_factory=dict, hash=False)
     """Its rank from 0 in each channel that found it."""
+    raised_by: str | None = None
+    """The id of the better chunk beside it, which raised its fused score."""
     factors: tuple[tuple[str, float], ...] = ()
     """Name and factor of each boost, of reranking and of affinity, in the order of their multiplication."""
     because_of: tuple[str, ...] = ()

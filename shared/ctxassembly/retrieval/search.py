@@ -20,6 +20,7 @@ from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
 from ctxassembly.settings.retrieval import RetrievalConfig, Strategy
 from ctxassembly.shown import failure
+from ctxassembly.wording.function_words import function_words
 
 NEAR_WORDS = 4
 """Words of the index looked up for a word that no chunk has."""
@@ -84,7 +85,7 @@ def search(
         prepare["keyword"] = FindTerms(log.queries["keyword"], config.max_terms, NEAR_WORDS)
     ready = yield from ask(prepare, config, log)
     vector = ready["vector"][0] if "vector" in ready else None
-    vocabulary: Vocabulary | None = ready.get("keyword")
+    vocabulary = _weighed(ready["keyword"], config.function_word_weight) if "keyword" in ready else None
     log.terms = vocabulary.weights if vocabulary else {}
 
     requests: dict[Channel, SearchRequest] = {
@@ -155,6 +156,15 @@ def _queries(question: Question, resolved: Resolution, own: Resolution) -> dict[
         "keyword": " ".join((*texts, *dict.fromkeys((*resolved.names, *own.names)))),
         "rescue": " ".join(texts),
     }
+
+
+def _weighed(vocabulary: Vocabulary, function_word_weight: float) -> Vocabulary:
+    """The words of a query, of which function words keep that part of their weight, if the index said nothing of them.
+
+    "What" and "explain" are rare in documents, so by rareness alone they would say much.
+    """
+    lesser = function_words({term.text for term in vocabulary.terms})
+    return replace(vocabulary, factors={**dict.fromkeys(sorted(lesser), function_word_weight), **vocabulary.factors})
 
 
 def _read(request: SearchRequest | None, answer: Any) -> list[Scored]:

@@ -61,6 +61,9 @@ class RetrievalConfig:
         .23 of the evidence with a small embedder.
     query_prefix: text before the query where it is embedded, as some models want it.
     max_terms: the most words of a query that are searched, the rarest ones, 1 to 200.
+    function_word_weight: the part of its weight that a function word of the query ("what", "explain", "waarom") keeps
+        where words are searched, 0 to 1. 1 (published) goes by rareness alone: of questions on papers that finds .005
+        to .009 less of the evidence, with a standard error of .003. Assembly has its own, `function_words`.
     on_search_error: "degrade" goes on without a channel that failed, and says so in the trace; all failing is an error.
         "raise" raises at the first.
     timeout_seconds: the time for each request to the channels, above 0. A channel that is late counts as failed.
@@ -72,6 +75,8 @@ class RetrievalConfig:
         proportion; the trace says where that puts all chunks of one channel before those of the other.
     keyword_weight: the part of the words, 0 to 1. `tune` fits it on questions of your own. Published: .5.
     rrf_k: from 1 on. 60 is published. The larger, the more two lukewarm agreements outweigh one best hit.
+    adjacency: how far a chunk's score is raised towards that of a better chunk beside it in its document, 0 (published)
+        to 1: answers tend to go on there. Only "hybrid" does it: one channel alone keeps its order.
 
     What changes the order after that:
 
@@ -98,11 +103,13 @@ class RetrievalConfig:
     min_similarity: float | None = None
     query_prefix: str = ""
     max_terms: int = 32
+    function_word_weight: float = 0.75
     on_search_error: OnSearchError = "degrade"
     timeout_seconds: float = 10.0
     fusion: Fusion = "convex"
     keyword_weight: float = 0.6
     rrf_k: float = 60.0
+    adjacency: float = 0.15
     boosts: tuple[Boost, ...] = ()
     affinity: Mapping[str, Mapping[str, float]] = field(default_factory=dict, hash=False)
     category_key: str = "category"
@@ -147,6 +154,8 @@ class RetrievalConfig:
             min_similarity=0.40,
             fusion="rrf",
             keyword_weight=0.5,
+            adjacency=0.0,
+            function_word_weight=1.0,
             rescue_min_letters=6,
         )
 
@@ -168,6 +177,8 @@ _NUMBERS = (
     ("min_similarity", -1.0, 1.0),
     ("keyword_weight", 0.0, 1.0),
     ("rrf_k", 1.0, math.inf),
+    ("adjacency", 0.0, 1.0),
+    ("function_word_weight", 0.0, 1.0),
     ("min_evidence", 0.0, 2.0),
 )
 _OPTIONAL = frozenset({"candidates", "rescue_min_letters", "min_similarity", "min_evidence"})

@@ -1,8 +1,8 @@
 """Hybrid retrieval of other libraries, at its defaults but for the number of chunks: 20 of each half, 20 in all.
 
-All get the vectors and the text that ours get. Haystack and langchain-postgres search it in their own way. The BM25
-retrievers of LangChain and LlamaIndex need packages of their own (rank-bm25, llama-index-retrievers-bm25); in their
-place stands exact BM25, so that what is measured of these two is their fusion.
+All get the vectors and the text that ours get, and search the words in their own way. The BM25 retrievers of LangChain
+and LlamaIndex know neither small letters from capitals (LangChain's) nor a language but English (LlamaIndex's) unless
+they are told; so both libraries' fusion is measured with exact BM25 in their place, too.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ JOINS = ("concatenate", "reciprocal_rank_fusion", "distribution_based_rank_fusio
 """Of Haystack, its default first."""
 FUSIONS = ("simple", "relative_score", "reciprocal_rerank")
 """Of LlamaIndex, its default first."""
+WITH_EXACT = ", exact BM25"
 PEERS = (
     "langchain-postgres, hybrid",
-    "LangChain, EnsembleRetriever",
-    *(f"LlamaIndex, {fusion}" for fusion in FUSIONS),
+    *(f"LangChain, EnsembleRetriever{words}" for words in ("", WITH_EXACT)),
+    *(f"LlamaIndex, {fusion}{words}" for words in ("", WITH_EXACT) for fusion in FUSIONS),
     *(f"Haystack, {join}" for join in JOINS),
 )
 _TABLE = "chunks"
@@ -38,12 +39,12 @@ def peers(questions: QuestionSet, vectors: Vectors, most: int = MOST) -> Iterato
     Each takes `most` chunks of each half, and gives as many.
     """
     chunks = list(questions.chunks.values())
-    halves = (by_words(chunks, most), by_vectors(chunks, vectors, most))
+    words, meaning = by_words(chunks, most), by_vectors(chunks, vectors, most)
     with _langchain_postgres(chunks, vectors, most) as hybrid:
         made = [
             hybrid,
-            _ensemble(chunks, halves, most),
-            *(_query_fusion(chunks, halves, mode, most) for mode in FUSIONS),
+            *(_ensemble(chunks, meaning, exact, most) for exact in (None, words)),
+            *(_query_fusion(chunks, meaning, exact, mode, most) for exact in (None, words) for mode in FUSIONS),
             *_joined(chunks, vectors, most),
         ]
         yield dict(zip(PEERS, made, strict=True))
@@ -83,33 +84,40 @@ def _langchain_postgres(chunks: Sequence[Chunk], vectors: Vectors, most: int) ->
             asyncio.run(engine.close())
 
 
-def _ensemble(chunks: Sequence[Chunk], halves: Sequence[Scorer], most: int) -> System:
-    """LangChain's EnsembleRetriever: reciprocal ranks, both halves alike."""
+def _ensemble(chunks: Sequence[Chunk], meaning: Scorer, exact: Scorer | None, most: int) -> System:
+    """LangChain's EnsembleRetriever, reciprocal ranks, both halves alike; of words its BM25Retriever or `exact`."""
     from langchain_classic.retrievers import EnsembleRetriever
+    from langchain_community.retrievers import BM25Retriever
     from langchain_core.documents import Document
     from langchain_core.runnables import RunnableLambda
 
-    documents = {chunk.id: Document(chunk.text, id=chunk.id) for chunk in chunks}
+    documents = {chunk.id: Document(searched(chunk), id=chunk.id) for chunk in chunks}
+    words = BM25Retriever.from_documents(documents.values(), k=most)
 
     def ask(question: str, vector: Sequence[float]) -> list[str]:
         def half(scorer: Scorer) -> RunnableLambda[str, list[Document]]:
             return RunnableLambda(lambda text: [documents[id_] for id_, _ in scorer(text, vector)])
 
-        fused = EnsembleRetriever(retrievers=[half(each) for each in halves], weights=[0.5, 0.5]).invoke(question)
+        halves = [words if exact is None else half(exact), half(meaning)]
+        fused = EnsembleRetriever(retrievers=halves, weights=[0.5, 0.5]).invoke(question)
         return [str(document.id) for document in fused[:most]]  # it cuts nothing itself
 
     return ask
 
 
-def _query_fusion(chunks: Sequence[Chunk], halves: Sequence[Scorer], mode: str, most: int) -> System:
-    """LlamaIndex's QueryFusionRetriever without a language model, so for the question alone."""
+def _query_fusion(chunks: Sequence[Chunk], meaning: Scorer, exact: Scorer | None, mode: str, most: int) -> System:
+    """LlamaIndex's QueryFusionRetriever without a language model, so for the question alone.
+
+    Words are searched by its BM25Retriever or by `exact`.
+    """
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.llms import MockLLM
     from llama_index.core.retrievers import QueryFusionRetriever
     from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+    from llama_index.retrievers.bm25 import BM25Retriever
 
-    nodes = {chunk.id: TextNode(id_=chunk.id, text=chunk.text) for chunk in chunks}
+    nodes = {chunk.id: TextNode(id_=chunk.id, text=searched(chunk)) for chunk in chunks}
 
     class Half(BaseRetriever):
         def __init__(self, scorer: Scorer) -> None:
@@ -120,8 +128,9 @@ def _query_fusion(chunks: Sequence[Chunk], halves: Sequence[Scorer], mode: str, 
             found = self._scorer(query_bundle.query_str, query_bundle.embedding or ())
             return [NodeWithScore(node=nodes[id_], score=score) for id_, score in found]
 
+    own = BM25Retriever(list(nodes.values()), similarity_top_k=min(most, len(nodes))) if exact is None else Half(exact)
     fused = QueryFusionRetriever(
-        [Half(scorer) for scorer in halves],
+        [own, Half(meaning)],
         llm=MockLLM(),
         mode=FUSION_MODES(mode),
         similarity_top_k=most,

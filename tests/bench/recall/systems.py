@@ -16,7 +16,8 @@ OURS: Mapping[str, RetrievalConfig] = {
     "keyword": RetrievalConfig(strategy="keyword", rescue="off"),
     "fused": RetrievalConfig(rescue="off"),
     "fused + rescue": RetrievalConfig(),
-    "fused, RRF 60": RetrievalConfig(rescue="off", fusion="rrf", keyword_weight=0.5, candidates=MOST),
+    "fused, without adjacency": RetrievalConfig(rescue="off", adjacency=0.0),
+    "fused, RRF 60": RetrievalConfig(rescue="off", fusion="rrf", keyword_weight=0.5, candidates=MOST, adjacency=0.0),
     "published, 20 hits": replace(RetrievalConfig.published(), limit=MOST),
 }
 EXACT = "exact BM25"

@@ -24,6 +24,7 @@ from ctxassembly import (
     Retrieved,
     SearchError,
     Taxonomy,
+    Vocabulary,
     aexplain,
     aretrieve,
     assemble,
@@ -577,3 +578,43 @@ def test_hits_are_joined_with_their_neighbours_in_the_index_that_found_them(stra
     assert len(found.hits) == 1
     assert len(context.citations[0].chunk_ids) == 3
     assert context.trace.unscoped == ()
+
+
+def test_function_words_say_less_than_words_as_rare():
+    """Both chunks have a word that no other has: one is asked with, the other is asked for."""
+    chunks = [
+        Chunk("a", "a", "Explain why."),
+        Chunk("b", "b", "The ferritin."),
+        *(Chunk(f"{n}", "c", "The") for n in range(9)),
+    ]
+    index = MemoryIndex(chunks)
+
+    def best(config: RetrievalConfig) -> Retrieved:
+        return retrieve("explain the ferritin", config, index=index)
+
+    alike = best(replace(KEYWORD, function_word_weight=1.0, limit=2))
+    assert alike.trace.terms["explain"] == alike.trace.terms["ferritin"]
+    weights = best(replace(KEYWORD, limit=2)).trace.terms
+    assert weights["explain"] == 0.75 * weights["ferritin"]
+    assert weights["the"] == 0.75 * alike.trace.terms["the"]
+    assert weights["ferritin"] == alike.trace.terms["ferritin"]
+
+    # One that repeats what it is asked with stands before what is asked for, if all words weigh alike.
+    twice = [Chunk("a", "a", "Explain, explain."), Chunk("b", "b", "Ferritin."), *chunks[2:]]
+    orders = {
+        weight: ids(
+            retrieve("explain ferritin", replace(KEYWORD, function_word_weight=weight), index=MemoryIndex(twice))
+        )
+        for weight in (1.0, 0.75)
+    }
+    assert orders == {1.0: ["a", "b"], 0.75: ["b", "a"]}
+
+
+def test_an_index_may_weigh_words_itself():
+    class Weighing(MemoryIndex):
+        def find_terms(self, request: FindTerms) -> Vocabulary:
+            return replace(super().find_terms(request), factors={"explain": 2.0})
+
+    index = Weighing([Chunk("a", "a", "Explain."), Chunk("b", "b", "Ferritin.")])
+    weights = retrieve("explain ferritin", KEYWORD, index=index).trace.terms
+    assert weights["explain"] == 2 * weights["ferritin"]
