@@ -11,13 +11,15 @@ from recall.exact import MOST, Scorer, Vectors, by_words
 
 System = Callable[[str, Sequence[float]], list[str]]
 
+PLAIN = RetrievalConfig(rescue="off", adjacency=0.0, function_word_weight=1.0)
 OURS: Mapping[str, RetrievalConfig] = {
     "vector": RetrievalConfig(strategy="vector"),
     "keyword": RetrievalConfig(strategy="keyword", rescue="off"),
     "fused": RetrievalConfig(rescue="off"),
     "fused + rescue": RetrievalConfig(),
     "fused, without adjacency": RetrievalConfig(rescue="off", adjacency=0.0),
-    "fused, RRF 60": RetrievalConfig(rescue="off", fusion="rrf", keyword_weight=0.5, candidates=MOST, adjacency=0.0),
+    "fused, scores alone": PLAIN,
+    "fused, RRF 60": replace(PLAIN, fusion="rrf", keyword_weight=0.5, candidates=MOST),
     "published, 20 hits": replace(RetrievalConfig.published(), limit=MOST),
 }
 EXACT = "exact BM25"

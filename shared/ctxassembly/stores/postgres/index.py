@@ -51,7 +51,12 @@ class PostgresIndex:
     caller's filter is. See `under`."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     field_weights: tuple[float, float] = (1.0, 1.0)
-    """The weight of an occurrence in the title and in the questions, beside 1 in the text, 0 to 1."""
+    """The weight of an occurrence in the title and in the questions, beside 1 in the text, 0 to 1.
+
+    Of Dutch standards, whose titles are headings, the best 5 / 10 / 20 chunks have .637 .712 .787 of the evidence with
+    titles at 1; at .5 .015 .012 .015 less, without titles .064 .065 .051 less (standard errors .008 and .015), and at
+    2 .034 less at 5. Where titles are names of files or of persons, nothing changes by more than .002. No set has
+    questions for its chunks: what they are worth isn't measured."""
     length_weight: float = 0.0
     """The share by which the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6
     for those of very different ones, such as paragraphs."""
