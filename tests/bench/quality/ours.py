@@ -40,7 +40,7 @@ def ours(config: AssemblyConfig) -> Callable[[QuestionSet], Strategy]:
                     query=case.question.text,
                     store=store,
                 )
-                return answer_of(context, questions)
+                return answer(context, questions)
 
             return fill
 
@@ -49,8 +49,8 @@ def ours(config: AssemblyConfig) -> Callable[[QuestionSet], Strategy]:
     return make
 
 
-def answer_of(context: Context, questions: QuestionSet) -> Answer:
-    """A context of chunks of a set, as it is measured."""
+def answer(context: Context, questions: QuestionSet) -> Answer:
+    """A context of chunks of the set, with where its text comes from."""
     runs = []
     for source in context.provenance:
         # By the chunk's own offset: the engine gives none where it couldn't verify it.

@@ -20,7 +20,7 @@ from ctxassembly.protocols import Reranker
 from quality import minilm
 from quality.data import DataError, QuestionSet, read
 from quality.metrics import Meter
-from quality.ours import answer_of
+from quality.ours import answer
 from recall.exact import Vectors
 from recall.measure import DEPTHS, Row, embedded, measured, table
 from recall.rerankers import by_sentence_vectors, by_sentence_words
@@ -85,7 +85,7 @@ def assembled(questions: QuestionSet, asked: Vectors, system: System) -> Row:
             plain = assemble(hits, AssemblyConfig(window=0, granularity="chunk", max_tokens=100_000))
             budget = max(plain.token_count, 1)
             context = assemble(hits, AssemblyConfig(max_tokens=budget), query=question.text, store=store)
-            answer = answer_of(context, questions)
+            answer = answer(context, questions)
             found[-1].append(meter.score(question, answer, context.token_count, budget).recall)
     recall = tuple(float(mean) for mean in np.mean(found, axis=0))
     return Row("with assembly, in as many tokens", recall, 0.0)
