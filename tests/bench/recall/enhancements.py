@@ -85,8 +85,8 @@ def assembled(questions: QuestionSet, asked: Vectors, system: System) -> Row:
             plain = assemble(hits, AssemblyConfig(window=0, granularity="chunk", max_tokens=100_000))
             budget = max(plain.token_count, 1)
             context = assemble(hits, AssemblyConfig(max_tokens=budget), query=question.text, store=store)
-            answer = answer(context, questions)
-            found[-1].append(meter.score(question, answer, context.token_count, budget).recall)
+            read = answer(context, questions)
+            found[-1].append(meter.score(question, read, context.token_count, budget).recall)
     recall = tuple(float(mean) for mean in np.mean(found, axis=0))
     return Row("with assembly, in as many tokens", recall, 0.0)
 
