@@ -45,6 +45,14 @@ def test_a_query_takes_two_round_trips(index: PostgresIndex):
     assert retrieved.hits[0].chunk.metadata["search_method"] == "vector+keyword"
 
 
+def test_a_statement_used_often_is_not_prepared(index: PostgresIndex):
+    # Preparing would be a round trip of its own, and a pooler between would lose what is prepared.
+    for _ in range(7):
+        by_words(index, "ferritin")
+    with engine_of(index.server).connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM pg_prepared_statements").scalar() == 0
+
+
 async def test_awaited_it_finds_the_same(index: PostgresIndex):
     for strategy in ("hybrid", "vector", "keyword"):
         config = RetrievalConfig(strategy=strategy)

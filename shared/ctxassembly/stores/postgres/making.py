@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _ANALYSED_AT = 10
 """Statistics are made anew once a tenth of the rows has changed, as autovacuum does it a minute later."""
-_MEMORY = "512MB"
-"""For building an HNSW index: one that doesn't fit takes many times as long."""
 
 
 def created(
@@ -92,9 +90,7 @@ def settle(connection: Connection[Any], home: IndexedTable, changed: int) -> Non
     steps: list[Step] = []
     found = described(connection, home.schema, home.name)
     if not found.has_hnsw:
-        steps.append(Step(f"SELECT set_config('maintenance_work_mem', '{_MEMORY}', false)"))
         steps += vectors_indexed(home, concurrently=False)
-        steps.append(Step("RESET maintenance_work_mem"))
     known = connection.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(home),)).fetchone()
     if changed and known and changed * _ANALYSED_AT >= max(known[0], 0):
         if found.version >= 150_000:

@@ -18,6 +18,8 @@ from typing import NamedTuple
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import MOST_INDEXED, TSV, IndexedTable, shortened
 
+_LEAST_MEMORY = 512
+"""MB for building an HNSW index, unless the server gives more: one that doesn't fit takes many times as long."""
 MOST_CHARACTERS = 200_000
 """Of a chunk's parts, so much is indexed: a `tsvector` of more than 1 MB is an error, and the row would be lost."""
 LONGEST_KEPT = 100
@@ -173,11 +175,15 @@ def place_indexed(home: IndexedTable, document_id: str, index: str) -> Iterator[
 
 def vectors_indexed(home: IndexedTable, *, concurrently: bool) -> Iterator[Step]:
     """The HNSW index. Of more than 2,000 dimensions it is in half precision, which costs no recall."""
+    if (home.dimensions or 0) > MOST_INDEXED["halfvec"]:
+        return
     column, operators = quoted_name(home.embedding), f"{home.vector_type}_cosine_ops"
     if home.is_halved:
         column, operators = f"({column}::halfvec({home.dimensions}))", "halfvec_cosine_ops"
-    if (home.dimensions or 0) <= MOST_INDEXED["halfvec"]:
-        yield from _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
+    given = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1024"
+    yield Step(f"SELECT set_config('maintenance_work_mem', greatest({given}, {_LEAST_MEMORY * 1024}) || 'kB', false)")
+    yield from _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
+    yield Step("RESET maintenance_work_mem")
 
 
 def lexemes_name(home: IndexedTable) -> str:
