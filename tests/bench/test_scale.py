@@ -136,3 +136,10 @@ def test_what_is_loaded_is_not_loaded_again(tmp_path: Path, monkeypatch: pytest.
     (found,) = json.loads((tmp_path / "scale.json").read_text())
     assert found["hits"]["keyword"] == LIMIT
     assert found["seconds"] == {"attach": before["seconds"]["attach"]}
+
+
+@pytest.mark.parametrize("given", [["--chunks", "99"], ["--questions", "2"], ["--counted", "1"]])
+def test_too_few_to_measure_are_an_error(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(given)
+    assert f"{given[0]} must be at least {int(given[1]) + 1}, got {given[1]}" in capsys.readouterr().err

@@ -21,7 +21,12 @@ CHUNKS = [10_000, 100_000, 1_000_000]
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit code: 0, or 2 with one line that says what is wrong."""
-    args = _parser().parse_args(arguments)
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    least = {"chunks": (min(args.chunks), 100), "questions": (args.questions, 3), "counted": (args.counted, 2)}
+    for name, (given, enough) in least.items():
+        if given < enough:
+            parser.error(f"--{name} must be at least {enough}, got {given}")
     if missing := [name for name in NEEDS if not find_spec(name)]:
         sys.stderr.write(f"scale: needs ctxassembly[langchain,postgres,embedded] and tqdm; {missing[0]} is missing\n")
         return 2
