@@ -14,8 +14,9 @@ from sqlalchemy import make_url
 from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, Hit, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Term, Vocabulary
-from ctxassembly.stores.postgres import PostgresIndex
+from ctxassembly.stores.postgres import PostgresIndex, search
 from ctxassembly.stores.postgres.engines import engine_of, server_url
+from ctxassembly.stores.postgres.search import candidates
 from postgres_samples import TEXTS, chunks, embed, embed_query, execute, statements, vectors
 
 
@@ -48,6 +49,14 @@ def test_a_query_takes_two_round_trips(index: PostgresIndex):
     assert len(seen) == retrieved.trace.round_trips == 2
     assert retrieved.hits[0].chunk == replace(chunks()[0], metadata=retrieved.hits[0].chunk.metadata)
     assert retrieved.hits[0].chunk.metadata["search_method"] == "vector+keyword"
+
+
+def test_a_statement_used_often_is_not_prepared(index: PostgresIndex):
+    # Preparing would be a round trip of its own, and a pooler between would lose what is prepared.
+    for _ in range(7):
+        by_words(index, "ferritin")
+    with engine_of(index.server).connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM pg_prepared_statements").scalar() == 0
 
 
 async def test_awaited_it_finds_the_same(index: PostgresIndex):
@@ -104,6 +113,44 @@ def test_each_chunk_has_both_scores_whichever_channel_found_it(index: PostgresIn
     assert all(one.similarity is not None and one.keyword_score is not None for one in found)
     alone = index.search(SearchChunks(1, embed_query("Drink water"), None, None))
     assert [(one.keyword_score, one.terms) for one in alone] == [(None, ())]
+
+
+def known(*counts: int) -> Vocabulary:
+    return Vocabulary(1_000_000, tuple(Term(chr(ord("a") + at), count) for at, count in enumerate(counts)))
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # The rarest words, and pairs of the next ones: one at least, and more until they have 1,000 together.
+        ((600, 300, 20_000, 10_000, 70_000), "'b' | 'a' | 'd' & 'c' | 'd' & 'e'"),
+        # The rarest alone are many, and the rarest pair would be 50,000 more than can be scored.
+        ((5_000, 170_000, 300_000), "'a'"),
+        # No pair is rare enough: three words together are.
+        ((100_000, 200_000, 300_000, 900_000), "'a' & 'b' & 'c'"),
+        # Nothing is: all words together are the best guess.
+        ((500_000, 600_000, 700_000), "'a' & 'b' & 'c'"),
+        ((500_000,), "'a'"),
+        ((), ""),
+    ],
+)
+def test_candidates_are_few_however_large_the_table(counts: tuple[int, ...], expected: str):
+    assert candidates(known(*counts), 1_000) == expected
+
+
+def test_under_a_filter_there_may_be_ten_times_as_many():
+    assert candidates(known(5_000, 170_000, 300_000), 10_000) == "'a' | 'b' & 'c'"
+
+
+def test_common_words_do_not_crowd_out_the_rare_one(database_url: str, monkeypatch: pytest.MonkeyPatch):
+    # More chunks have both common words than are scored, and they are stored before those with the rare one.
+    monkeypatch.setattr(search, "ENOUGH", 10)
+    monkeypatch.setattr(search, "MOST_SCORED", 100)
+    index = PostgresIndex.create(database_url, dimensions=16)
+    common = [Chunk(f"c#{at}", "c", "raise and use", at) for at in range(300)]
+    rare = [Chunk(f"r#{at}", "r", "bare raise" if at % 2 else "bare use", at) for at in range(40)]
+    index.add([*common, *rare], progress=False)
+    assert {one.chunk.document_id for one in by_words(index, "raise use bare", 20)} == {"r"}
 
 
 def test_a_chunk_without_questions_or_title_is_found_by_its_text(database_url: str):

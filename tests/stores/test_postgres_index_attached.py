@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import psycopg
 import pytest
 from langchain_core.documents import Document
 from langchain_postgres import PGEngine, PGVectorStore
@@ -114,6 +115,21 @@ def test_a_second_attach_changes_nothing(engine: PGEngine, database_url: str):
     assert (again.steps, str(again)) == ((), "-- nothing is missing")
     with pytest.raises(ConfigError, match="what the table was indexed with"):
         PostgresIndex.attach(store, language="english")
+
+
+@pytest.mark.parametrize(("given", "taken"), [("64MB", "512MB"), ("1GB", "1GB")])
+def test_vectors_are_indexed_with_the_memory_of_the_server_or_more(
+    engine: PGEngine, database_url: str, given: str, taken: str
+):
+    store = langchain_store(engine)
+    steps = PostgresIndex.attach(store, dry_run=True, hnsw=True).steps
+    at = next(at for at, step in enumerate(steps) if "USING hnsw" in step.sql)
+    with psycopg.connect(database_url.replace("+psycopg", "", 1), autocommit=True) as connection:
+        connection.execute(f"SET maintenance_work_mem = '{given}'")
+        connection.execute(steps[at - 1].sql)
+        assert connection.execute("SHOW maintenance_work_mem").fetchone() == (taken,)
+        connection.execute(steps[at + 1].sql)
+        assert connection.execute("SHOW maintenance_work_mem").fetchone() == ("64MB",)  # as the server has it
 
 
 def test_the_plan_does_what_attach_does(engine: PGEngine, database_url: str):

@@ -18,13 +18,13 @@ from typing import NamedTuple
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import TSV, IndexedTable, shortened
 
+_LEAST_MEMORY = 512
+"""MB for building an HNSW index, unless the server gives more: one that doesn't fit takes many times as long."""
 MOST_CHARACTERS = 200_000
 """Of a chunk's parts, so much is indexed: a `tsvector` of more than 1 MB is an error, and the row would be lost."""
 _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
 """The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
 MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
-_MEMORY = "512MB"
-"""For building an HNSW index: one that doesn't fit takes many times as long."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 
 
@@ -173,11 +173,15 @@ def place_indexed(home: IndexedTable, document_id: str, index: str) -> Iterator[
 
 def vectors_indexed(home: IndexedTable, *, concurrently: bool) -> Iterator[Step]:
     """The HNSW index. Of more than 2,000 dimensions it is in half precision, which costs no recall."""
+    if (home.dimensions or 0) > MOST_INDEXED["halfvec"]:
+        return
     column, operators = quoted_name(home.embedding), f"{home.vector_type}_cosine_ops"
     if home.is_halved:
         column, operators = f"({column}::halfvec({home.dimensions}))", "halfvec_cosine_ops"
     if home.can_have_hnsw:
-        yield Step(f"SELECT set_config('maintenance_work_mem', '{_MEMORY}', false)")
+        given = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1024"
+        most = f"greatest({given}, {_LEAST_MEMORY * 1024}) || 'kB'"
+        yield Step(f"SELECT set_config('maintenance_work_mem', {most}, false)")
         yield from _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
         yield Step("RESET maintenance_work_mem")
 
