@@ -173,17 +173,15 @@ def place_indexed(home: IndexedTable, document_id: str, index: str) -> Iterator[
 
 def vectors_indexed(home: IndexedTable, *, concurrently: bool) -> Iterator[Step]:
     """The HNSW index. Of more than 2,000 dimensions it is in half precision, which costs no recall."""
-    if (home.dimensions or 0) > MOST_INDEXED["halfvec"]:
+    if not home.can_have_hnsw:
         return
     column, operators = quoted_name(home.embedding), f"{home.vector_type}_cosine_ops"
     if home.is_halved:
         column, operators = f"({column}::halfvec({home.dimensions}))", "halfvec_cosine_ops"
-    if home.can_have_hnsw:
-        given = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1024"
-        most = f"greatest({given}, {_LEAST_MEMORY * 1024}) || 'kB'"
-        yield Step(f"SELECT set_config('maintenance_work_mem', {most}, false)")
-        yield from _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
-        yield Step("RESET maintenance_work_mem")
+    given = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1024"
+    yield Step(f"SELECT set_config('maintenance_work_mem', greatest({given}, {_LEAST_MEMORY * 1024}) || 'kB', false)")
+    yield from _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
+    yield Step("RESET maintenance_work_mem")
 
 
 def lists_emptied(home: IndexedTable) -> Iterator[Step]:
