@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.vector_stores.types import MetadataFilters
 
 from ctxassembly.data.chunks import Hit
+from ctxassembly.data.filters import combined, is_filter
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.nodes import to_hits
+from llamaindex_ctxassembly.stores.filters import both
 
 
 def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
@@ -39,10 +40,11 @@ def _searched(
     own = copy(retriever)
     if hasattr(own, "_similarity_top_k"):
         own._similarity_top_k = limit  # noqa: SLF001
-    if filters is not None:
+    if is_filter(filters):
         if not hasattr(own, "_filters"):
             allowed = f"one whose search takes filters, where a call has some; {type(own).__name__} would ignore them"
             raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
+        allowed = "without filters of its own, where a call has some of another form"
         kept = own._filters  # noqa: SLF001
-        own._filters = filters if kept is None else MetadataFilters(filters=[kept, filters])  # noqa: SLF001
+        own._filters = combined(kept, filters, f"channels[{channel!r}]", allowed, both, kept)  # noqa: SLF001
     return [hit for node in own.retrieve(query) for hit in to_hits(node, keys)][:limit]
