@@ -18,7 +18,7 @@ from ctxassembly.assembly.gathering.admit import Admitted
 from ctxassembly.assembly.gathering.expand import neighbours
 from ctxassembly.assembly.gathering.fetching import Fetched, fetch
 from ctxassembly.assembly.gathering.long_chunks import READ_CHARS, LongChunks
-from ctxassembly.assembly.gathering.missing import missing, untold
+from ctxassembly.assembly.gathering.missing import missing, proof, untold
 from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.assembly.gathering.surroundings import Surroundings
 from ctxassembly.data.candidates import Candidate
@@ -123,6 +123,9 @@ def _fetch(
         log.notes.append(f"store: not asked for {unnamed}")
     # A store that failed to answer is noted already; what it lacks can't be told.
     answered = fetched.answered if around.reach and not fetched.incomplete else None
+    every = [hit.chunk for hit in admitted.candidates]
+    if not answered and len(chunks) < len(every) and proof(every) is None:
+        answered = None  # what stands next to the hits are copies, for which no store is asked
     log.miss(missing(chunks, config.keys, answered, fetched.beside, fetched.unanswerable, around.remedies))
     if log.missing is None and (doubt := untold(chunks, answered, around.remedies)) is not None:
         log.notes.append(doubt)

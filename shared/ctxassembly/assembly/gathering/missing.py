@@ -56,8 +56,8 @@ def missing(
     unplaced = _unplaced([hit for hit in hits if not is_facts(hit)], answered, beside)
     if unplaced:
         return _told("place", _without_place(unplaced, len(hits), keys), remedies)
-    if answered is not None and not answered and (proof := _proof(hits) or _not_found(hits)) is not None:
-        return _told("answer", f"the store answered with none of the chunks next to the hits, but {proof}", remedies)
+    if answered is not None and not answered and (because := proof(hits) or _not_found(hits)) is not None:
+        return _told("answer", f"the store answered with none of the chunks next to the hits, but {because}", remedies)
     if (apart := _pages_apart(hits, keys)) is not None:
         fact, key = apart
         return f"{fact}: {REMEDIES['pages'].format(key)}"
@@ -106,7 +106,7 @@ def own_places(hits: Iterable[Chunk]) -> tuple[ChunkRef, ...]:
     Asked for beside the neighbours, they tell a document of one chunk from a store that finds nothing by index.
     """
     hits = list(hits)
-    return () if _proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _first_hits(hits))
+    return () if proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _first_hits(hits))
 
 
 def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:
@@ -183,7 +183,7 @@ def _without_place(unplaced: Sequence[Chunk], of: int, keys: MetadataKeys) -> st
     )
 
 
-def _proof(hits: Iterable[Chunk]) -> str | None:
+def proof(hits: Iterable[Chunk]) -> str | None:
     """The proof that a neighbour of the hits isn't among them; None if that isn't certain."""
     hits = list(hits)
     ids = {hit.id for hit in hits}

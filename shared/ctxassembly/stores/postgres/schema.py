@@ -137,13 +137,14 @@ def added_words(home: IndexedTable, fields: Fields, server_version: int) -> Iter
     column = f"ALTER TABLE {full_name(home)} ADD COLUMN {TSV} tsvector"
     made = f"GENERATED ALWAYS AS ({words_of(home, fields)}) STORED"
     rewrites = "rewrites the table; nobody reads or writes it meanwhile"
+    # One statement, so one transaction: nobody ever finds the column without its mark.
+    mark = marked(home, fields).sql
     if server_version >= 160000:
-        yield Step(f"{column} STORAGE MAIN {made}", rewrites)
+        yield Step(f"{column} STORAGE MAIN {made};\n{mark}", rewrites)
     else:
-        yield Step(f"{column} {made}", rewrites)
+        yield Step(f"{column} {made};\n{mark}", rewrites)
         yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
         yield Step(f"VACUUM FULL {full_name(home)}", rewrites)
-    yield marked(home, fields)
     yield _statistics(home)
 
 

@@ -108,6 +108,8 @@ def test_what_is_missing_is_said(hits: list[Chunk], store: Any, start: str) -> N
         ([FACTS], Answering()),
         ([PLACED, FACTS], MemoryStore([Chunk("D#3", "D", "Text three.", index=3)])),
         ([Chunk("a", "D", "Text.", metadata={"no_neighbours": True})], Answering()),
+        # What stands before D#1 is a copy of E#0: no store is asked for it.
+        ([Chunk("E#0", "E", "Same.", 0), Chunk("D#1", "D", "Text.", 1), Chunk("D#0", "D", "Same.", 0)], Answering()),
     ],
 )
 def test_nothing_is_said_where_nothing_is_known_to_be_missing(hits: list[Chunk], store: Any) -> None:
