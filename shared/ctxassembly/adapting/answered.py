@@ -1,0 +1,23 @@
+"""An answer's parts as dicts and lists of builtins, for the outputs, metadata and events of adapters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctxassembly.chain.answer import Answer
+
+_BESIDE = ("question", "answer", "citations", "quotes", "context")
+"""Parts that an output has beside its trace."""
+
+
+def parts_of(answer: Answer) -> dict[str, Any]:
+    """`citations` and `quotes` of an answer, and the `trace` of all that led to it.
+
+    The trace has the understanding, the steps with their times and tokens, the quality, the searches, and in
+    `assembly` the decision on each chunk.
+    """
+    plain = answer.to_dict()
+    context = plain["context"]
+    trace = {name: value for name, value in plain.items() if name not in _BESIDE}
+    assembly = {"summary": answer.context.trace.summary, **context["trace"]} if answer.context else None
+    return {"citations": plain["citations"], "quotes": plain["quotes"], "trace": {**trace, "assembly": assembly}}
