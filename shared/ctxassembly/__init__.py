@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         VocabularyError,
     )
     from ctxassembly.protocols import (
+        AnswerCache,
+        AsksModel,
         AsyncEmbeddings,
         AsyncIndex,
         AsyncLanguageModel,
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "AnswerCache",
     "AnswerChain",
     "AnswerConfig",
     "AnswerError",
@@ -82,6 +85,7 @@ __all__ = [
     "AnswerReader",
     "AnswerStep",
     "AskModel",
+    "AsksModel",
     "AssemblyConfig",
     "AsyncEmbeddings",
     "AsyncIndex",
@@ -172,6 +176,7 @@ __all__ = [
 
 _HOMES = {
     "Answer": "chain.answer",
+    "AnswerCache": "protocols",
     "AnswerChain": "drivers.answer",
     "AnswerConfig": "settings.answering",
     "AnswerError": "errors",
@@ -179,6 +184,7 @@ _HOMES = {
     "AnswerReader": "answers.answer",
     "AnswerStep": "chain.answer",
     "AskModel": "chain.requests",
+    "AsksModel": "protocols",
     "AssemblyConfig": "settings.config",
     "AsyncEmbeddings": "protocols",
     "AsyncIndex": "protocols",

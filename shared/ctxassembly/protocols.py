@@ -173,9 +173,48 @@ class AsyncIndex(Protocol):
         """The best chunks of each channel, each with its scores in all channels that search."""
 
 
-ChatModel = Any
-"""A function from an `AskModel` to a `ModelReply` or a text, called or awaited.
+class AsksModel(Protocol):
+    """A model that answers the requests of an answer chain; a function from the request to a reply is one by itself.
 
-Or an object with `ask(request)` and `aask(request)`, and for streams `stream(request)` and `astream(request)`, which
-give the replies piece by piece. What it lacks is made of what it has.
-"""
+    >>> from ctxassembly import AnswerConfig, Exchange, understand
+    >>> class Echo:
+    ...     def ask(self, request):
+    ...         return request.messages[-1]["content"]
+    >>> understand("And eat?", AnswerConfig(), model=Echo(), history=[Exchange("May I drink?", "Yes [1].")]).notes
+    ()
+
+    It may have `aask(request)`, awaited, and for streams `stream(request)` and `astream(request)`, which give the
+    replies piece by piece. What it lacks is made of what it has.
+    """
+
+    def ask(self, request: Any) -> Any:
+        """The `ModelReply` to an `AskModel`; a text will do."""
+
+
+ChatModel = AsksModel | Callable[[Any], Any]
+"""A model, or a function from an `AskModel` to a `ModelReply` or a text, called or awaited."""
+
+
+class AnswerCache(Protocol):
+    """A cache of answers, for an `AnswerChain`. Entries are JSON, keys are hexadecimal digits.
+
+    The key is made of the question as it was rewritten, the filters, the mode and the settings: not of the documents.
+    So an entry has to expire once the index says something else.
+
+    >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
+    >>> class Shelf(dict):
+    ...     def set(self, key, entry):
+    ...         self[key] = entry
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> model = iter(["In the morning [1]."]).__next__
+    >>> words = RetrievalConfig(strategy="keyword")
+    >>> chain = AnswerChain.over(index, lambda request: model(), words, cache=Shelf())
+    >>> [chain.answer(asked).text for asked in ("When is ferritin measured?", "when is  ferritin measured?")]
+    ['In the morning [1].', 'In the morning [1].']
+    """
+
+    def get(self, key: str) -> str | None:
+        """The entry under `key`; None if there is none."""
+
+    def set(self, key: str, entry: str) -> None:
+        """Keep `entry` under `key`."""

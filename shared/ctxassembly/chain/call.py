@@ -20,3 +20,5 @@ class Call:
     today: str = ""
     """The date, for words like "this year"."""
     streamed: bool = False
+    cached: bool = False
+    """True if there is a cache to ask."""

@@ -19,6 +19,8 @@ from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.settings.answering import Mode
 from ctxassembly.shown import failure
 
+LEAST_KEPT = 20
+"""Hits that several searches keep together, where neither the mode nor one of them has more: retrieval's own limit."""
 THIN = "evidence: "
 """The beginning of retrieval's note that nothing it found speaks for an answer."""
 
@@ -95,7 +97,7 @@ def _evidence(
     carried = _carried(call, understood, log)
     if carried and any(ranking.hits for ranking in rankings):
         rankings.append(Ranking("cited last", carried, ORIGINAL))
-    most = searches[0].mode.kept or max((len(ranking.hits) for ranking in rankings), default=0)
+    most = searches[0].mode.kept or max(LEAST_KEPT, *(len(ranking.hits) for ranking in rankings))
     return Evidence(merged(rankings, most), retrieved, tuple(unanswered))
 
 

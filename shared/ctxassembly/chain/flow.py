@@ -13,18 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
+from ctxassembly.answers.answer import AnswerReader
 from ctxassembly.chain.answer import Answer, AnswerPiece
+from ctxassembly.chain.cached import Kept, key_of
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.evidence import Evidence, evidence_flow
 from ctxassembly.chain.log import Log
 from ctxassembly.chain.prompt import missing, prompt_for
 from ctxassembly.chain.quality import quality_of
-from ctxassembly.chain.requests import AskModel, Assemble
-from ctxassembly.chain.telling import telling
+from ctxassembly.chain.requests import AskModel, Assemble, Keep, Recall
+from ctxassembly.chain.telling import Told, retelling, telling
 from ctxassembly.chain.understand import understand_flow
 from ctxassembly.context import Context
 from ctxassembly.data.understood import Understanding
 from ctxassembly.settings.answering import AnswerConfig
+from ctxassembly.shown import failure
 
 Flow = Generator[Any, Any, Answer]
 
@@ -46,6 +49,11 @@ def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) ->
         reason = "question: there are no words to search for"
         return (yield from _abstain(config.no_content, reason, call, understood, log))
 
+    key = key_of(call, understood, config) if call.cached else None
+    if kept := (yield from _recalled(key, log)):
+        told = yield from retelling(kept.written, _reader(kept.context, config))
+        return _answered(kept.context, Evidence(kept.hits), told, call, understood, log)
+
     evidence = yield from evidence_flow(call, understood, mode, log)
     context: Context | None = None
     if evidence.hits:
@@ -54,7 +62,10 @@ def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) ->
         log.step("assemble", context.trace.summary)
     if context is None or not context.text:
         return (yield from _abstain(config.no_content, evidence.lack, call, understood, log, evidence))
-    return (yield from _answer(context, evidence, call, understood, config, log))
+    told = yield from _asked(context, evidence, call, config, log)
+    if key and not evidence.unanswered:
+        yield from _keep(key, Kept(told.written, context, evidence.hits), log)
+    return _answered(context, evidence, told, call, understood, log)
 
 
 def _understand(call: Call, config: AnswerConfig, log: Log) -> Generator[Any, Any, Understanding]:
@@ -86,10 +97,32 @@ def _abstain(
     )
 
 
-def _answer(
-    context: Context, evidence: Evidence, call: Call, understood: Understanding, config: AnswerConfig, log: Log
-) -> Flow:
-    """The model's answer, with its citations."""
+def _recalled(key: str | None, log: Log) -> Generator[Recall, str | None, Kept | None]:
+    """The answer that the cache has; a failing cache is one without it."""
+    if key is None:
+        return None
+    try:
+        entry = yield Recall(key)
+        kept = None if entry is None else Kept.loaded(entry)
+    except Exception as error:  # noqa: BLE001 - a cache saves work, and no more
+        log.notes.append(f"cache: {failure(error)}")
+        return None
+    if kept:
+        log.step("recall", f"kept under {key[:12]}")
+    return kept
+
+
+def _keep(key: str, kept: Kept, log: Log) -> Generator[Keep, None, None]:
+    try:
+        yield Keep(key, kept.dumped())
+    except Exception as error:  # noqa: BLE001 - see above
+        log.notes.append(f"cache: {failure(error)}")
+
+
+def _asked(
+    context: Context, evidence: Evidence, call: Call, config: AnswerConfig, log: Log
+) -> Generator[Any, Any, Told]:
+    """The model's answer."""
     prompt = prompt_for(call.question, context, call.history, evidence.unanswered, config)
     if prompt.left_out:
         log.notes.append(f"history: {prompt.left_out:,} messages left out, more than {config.history_tokens:,} tokens")
@@ -101,12 +134,19 @@ def _answer(
         mode=call.mode,
         streamed=call.streamed,
     )
-    reader = context.reader("remove" if config.voice else "keep")
-    told = yield from telling(request, reader, missing(context, evidence.unanswered))
+    return (yield from telling(request, _reader(context, config), missing(context, evidence.unanswered)))
+
+
+def _reader(context: Context, config: AnswerConfig) -> AnswerReader:
+    return context.reader("remove" if config.voice else "keep")
+
+
+def _answered(
+    context: Context, evidence: Evidence, told: Told, call: Call, understood: Understanding, log: Log
+) -> Answer:
+    """The answer with its citations, quotes and quality."""
     quotes = context.check_quotes(told.written)
-    quality = quality_of(told.written, told.resolved, quotes)
-    cited = f"{len(told.resolved.citations):,} of {len(context.citations):,} labels used"
-    log.step("answer", cited, told.reply)
+    log.step("answer", f"{len(told.resolved.citations):,} of {len(context.citations):,} labels used", told.reply)
     return Answer(
         call.question,
         told.text,
@@ -115,7 +155,7 @@ def _answer(
         context=context,
         resolved=told.resolved,
         quotes=quotes,
-        quality=quality,
+        quality=quality_of(told.written, told.resolved, quotes),
         hits=evidence.hits,
         retrieved=evidence.retrieved,
         unanswered=evidence.unanswered,

@@ -18,7 +18,11 @@ Message = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question of the conversation so far, and its answer."""
+    """A question of the conversation so far, and its answer. `Answer.exchange` gives it.
+
+    >>> Exchange("May I drink before a gastroscopy?", "Until two hours before [1].").cited
+    ()
+    """
 
     question: str
     answer: str
@@ -28,7 +32,15 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """Answered with a `ModelReply`; if `streamed`, with None, and the answer is asked for by `NextPiece`."""
+    """Answered with a `ModelReply`; if `streamed`, with None, and the answer is asked for by `NextPiece`.
+
+    >>> from ctxassembly import AnswerConfig, Exchange, understand
+    >>> def model(request):
+    ...     print(request.purpose, list(request.schema["properties"]), request.mode)
+    ...     return "{}"
+    >>> understand("And eat?", model=model, history=[Exchange("May I drink?", "Yes [1].")]).rewritten
+    understand ['question'] normal
+    """
 
     purpose: Purpose
     messages: tuple[Message, ...]
@@ -50,7 +62,11 @@ class NextPiece:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """Text of a model: all of it, or the next piece."""
+    """Text of a model: all of it, or the next piece.
+
+    >>> ModelReply("Until two hours before [1].", finish="stop", tokens_in=812, tokens_out=9).tokens_out
+    9
+    """
 
     text: str
     finish: str | None = None
@@ -79,6 +95,21 @@ class SearchAll:
     """Answered with a `Retrieved` for each of `searches`, in their order, or the exception that it raised."""
 
     searches: tuple[Search, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Answered with the entry that a cache has under `key`; with None if it has none, or there is no cache."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A request to a cache to keep `entry` under `key`."""
+
+    key: str
+    entry: str
 
 
 @dataclass(frozen=True, slots=True)

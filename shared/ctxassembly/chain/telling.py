@@ -63,6 +63,13 @@ def telling(
     return Told(written, "".join(given), reader.resolved, last)
 
 
+def retelling(written: str, reader: AnswerReader) -> Generator[AnswerPiece, None, Told]:
+    """An answer that was kept, as one piece."""
+    text = reader.feed(written) + reader.close()
+    yield AnswerPiece(text, tuple(label for mark in reader.marks for label in mark.labels))
+    return Told(written, text, reader.resolved, ModelReply(""))
+
+
 def _summed(replies: Sequence[ModelReply]) -> ModelReply:
     """The last finish that was told, and the tokens of all replies."""
     finish = next((reply.finish for reply in reversed(replies) if reply.finish), None)

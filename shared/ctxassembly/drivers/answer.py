@@ -18,8 +18,8 @@ from ctxassembly.data.understood import Understanding
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import arun, astream_run, run, stream_run
 from ctxassembly.drivers.source import EvidenceSource, IndexSource
-from ctxassembly.errors import InputError
-from ctxassembly.protocols import ChatModel
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.protocols import AnswerCache, ChatModel
 from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.retrieval import RetrievalConfig
@@ -51,10 +51,19 @@ class AnswerChain:
     source: EvidenceSource
     """What searches and assembles."""
     config: AnswerConfig = field(default_factory=AnswerConfig)
+    cache: AnswerCache | None = None
+    """Where answers are kept, by the question as it was rewritten. Not for a source with the labels of a conversation:
+    an answer that is kept has the labels it had."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.config, AnswerConfig):
             raise InputError(f"config must be an AnswerConfig, got {shown(self.config)}")
+        if self.cache is not None and not (hasattr(self.cache, "get") and hasattr(self.cache, "set")):
+            raise InputError(f"cache must have get(key) and set(key, entry), got {shown(self.cache)}")
+        if self.cache is not None and getattr(self.source, "labels", None) is not None:
+            raise ConfigError(
+                "cache", "None where the source has labels=: a kept answer has the labels it had", self.cache
+            )
 
     @classmethod
     def over(
@@ -66,6 +75,7 @@ class AnswerChain:
         config: AnswerConfig | None = None,
         *,
         labels: Labels | None = None,
+        cache: AnswerCache | None = None,
         **given: Any,
     ) -> AnswerChain:
         """The chain over `index`. `given` is what `retrieve` takes besides: `embed`, `taxonomy`, `rerankers` and so on.
@@ -73,7 +83,7 @@ class AnswerChain:
         `labels` are those of one conversation, so that no label of it means two sources.
         """
         source = IndexSource(index, retrieval or RetrievalConfig(), assembly or AssemblyConfig(), labels, given)
-        return cls(model, source, config or AnswerConfig())
+        return cls(model, source, config or AnswerConfig(), cache)
 
     def answer(
         self, question: str, *, history: Sequence[Exchange] = (), mode: str = "normal", filter: Any = None
@@ -120,16 +130,17 @@ class AnswerChain:
         return self._awaited_events(question, history, mode, filter, streamed=True)
 
     def _events(self, *call: Any, streamed: bool = False) -> Iterator[AnswerPiece | Answer]:
-        with Answering(self.model, self.source, self.config) as asking:
+        with Answering(self.model, self.source, self.config, self.cache) as asking:
             yield from stream_run(self._flow(*call, streamed=streamed), asking.ask, AnswerPiece)
 
     async def _awaited_events(self, *call: Any, streamed: bool = False) -> AsyncIterator[AnswerPiece | Answer]:
-        async with Answering(self.model, self.source, self.config) as asking:
+        async with Answering(self.model, self.source, self.config, self.cache) as asking:
             async for event in astream_run(self._flow(*call, streamed=streamed), asking.aask, AnswerPiece):
                 yield event
 
     def _flow(self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, streamed: bool) -> Flow:
-        call = Call(checked(question), checked_history(history), mode, filter, today(), streamed)
+        cached = self.cache is not None
+        call = Call(checked(question), checked_history(history), mode, filter, today(), streamed, cached)
         return answer_flow(call, self.config, time.perf_counter)
 
 
@@ -156,7 +167,7 @@ async def aunderstand(
     """The same as `understand`, awaited.
 
     >>> import asyncio
-    >>> asyncio.run(aunderstand("Is parking free?", model=None))
+    >>> asyncio.run(aunderstand("Is parking free?", model=lambda request: "{}"))
     Understanding(intent=None, confidence=None, rewritten=None, keywords=(), filter={}, sub_questions=(), notes=())
     """
     config = config or AnswerConfig()

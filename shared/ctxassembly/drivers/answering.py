@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 from typing_extensions import Self
 
 from ctxassembly.calls import await_all, awaited_within, call_all, in_background, in_thread, is_async, within
-from ctxassembly.chain.requests import AskModel, Assemble, ModelReply, NextPiece, SearchAll
+from ctxassembly.chain.requests import AskModel, Assemble, Keep, ModelReply, NextPiece, Recall, SearchAll
 from ctxassembly.errors import InputError
+from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.shown import shown
 
@@ -23,7 +25,7 @@ class Answering:
     It is a context manager, sync and async. Leaving it closes the stream: a reader who goes away stops the model.
     """
 
-    def __init__(self, model: Any, source: Any, config: AnswerConfig) -> None:
+    def __init__(self, model: Any, source: Any, config: AnswerConfig, cache: AnswerCache | None = None) -> None:
         """Check that `model` can be asked.
 
         Raises:
@@ -33,7 +35,7 @@ class Answering:
             raise InputError(
                 f"model must be a function from a request to a reply, or have ask(request), got {shown(model)}"
             )
-        self._model, self._source, self._seconds = model, source, config.search_seconds
+        self._model, self._source, self._cache, self._seconds = model, source, cache, config.search_seconds
         self._stream: Any = None
 
     def ask(self, request: Any) -> Any:
@@ -47,6 +49,8 @@ class Answering:
             return _piece(within(request.timeout_seconds, in_background(lambda: next(self._stream, None))))
         if isinstance(request, SearchAll):
             return call_all(_sync(self._source, "search"), request.searches, self._seconds)
+        if isinstance(request, (Recall, Keep)):
+            return _cached(cast(AnswerCache, self._cache), request)
         return _sync(self._source, "assemble")(cast(Assemble, request))
 
     async def aask(self, request: Any) -> Any:
@@ -63,6 +67,8 @@ class Answering:
             return _piece(await awaited_within(request.timeout_seconds, future))
         if isinstance(request, SearchAll):
             return await await_all(_async(self._source, "search"), request.searches, self._seconds)
+        if isinstance(request, (Recall, Keep)):
+            return await in_thread(partial(_cached, cast(AnswerCache, self._cache)))(request)
         return await _async(self._source, "assemble")(cast(Assemble, request))
 
     def _called(self) -> Ask:
@@ -115,6 +121,13 @@ class Answering:
 async def anext_or_none(stream: AsyncIterator[Any]) -> Any:
     """The next item; None at the end."""
     return await anext(stream, None)
+
+
+def _cached(cache: AnswerCache, request: Recall | Keep) -> str | None:
+    if isinstance(request, Recall):
+        return cache.get(request.key)
+    cache.set(request.key, request.entry)
+    return None
 
 
 def _sync(source: Any, name: str) -> Ask:

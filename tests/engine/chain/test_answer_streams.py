@@ -1,0 +1,176 @@
+"""Answers that are streamed, awaited, cancelled, and many at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from chain_parts import Scripted, chain, hospital
+from ctxassembly import Answer, AnswerConfig, AnswerError, AnswerPiece, Intent, ModelReply
+
+A = {"tenant": "a"}
+SAID = 'Parking is free [1]. "free for the first hour" [1].'
+
+
+def test_the_text_comes_first_with_its_labels_and_then_the_answer():
+    *pieces, answer = chain(Scripted(SAID)).stream("Is parking free?", filter=A)
+    assert all(isinstance(piece, AnswerPiece) for piece in pieces)
+    assert isinstance(answer, Answer)
+    assert "".join(piece.text for piece in pieces) == answer.text == SAID
+    assert len(pieces) > 3
+    assert [label for piece in pieces for label in piece.labels] == ["1", "1"]
+    assert answer.quotes[0].found
+    assert answer.steps[-1].tokens_out == len(SAID.split())
+
+
+def test_a_streamed_answer_is_the_answer():
+    whole = chain(Scripted(SAID)).answer("Is parking free?", filter=A)
+    *_, streamed = chain(Scripted(SAID)).stream("Is parking free?", filter=A)
+    for name in ("text", "citations", "quotes", "quality", "hits", "context"):
+        assert getattr(whole, name) == getattr(streamed, name), name
+
+
+def test_a_model_that_can_not_stream_gives_one_piece():
+    events = list(chain(lambda request: SAID).stream("Is parking free?", filter=A))
+    assert [type(event) for event in events] == [AnswerPiece, Answer]
+
+
+def test_an_abstention_is_streamed_too():
+    piece, answer = chain(Scripted()).stream("asdkjh qwe zzzz")
+    assert piece.text == answer.text == "No relevant content found."
+
+
+class Breaks(Scripted):
+    def stream(self, request):
+        yield ModelReply("Parking is ")
+        raise ConnectionError("reset")
+
+
+def test_a_stream_that_breaks_is_an_error_and_no_answer():
+    events = chain(Breaks()).stream("Is parking free?", filter=A)
+    assert next(events).text == "Parking is "
+    with pytest.raises(AnswerError, match="the model failed: ConnectionError: reset") as caught:
+        next(events)
+    assert caught.value.partial == "Parking is "
+
+
+class Hangs(Scripted):
+    def stream(self, request):
+        yield ModelReply("Parking ")
+        time.sleep(30)
+
+
+def test_a_stream_that_stalls_is_given_up_at_its_deadline():
+    events = chain(Hangs(), AnswerConfig(answer_seconds=0.2)).stream("Is parking free?", filter=A)
+    assert next(events).text == "Parking "
+    with pytest.raises(AnswerError, match=r"no answer within 0\.2 s"):
+        next(events)
+
+
+def test_a_reader_who_goes_away_stops_the_model():
+    model = Scripted(SAID)
+    events = chain(model).stream("Is parking free?", filter=A)
+    next(events)
+    assert model.closed == 0
+    events.close()
+    assert model.closed == 1
+
+
+class Async:
+    """A model that can only be awaited."""
+
+    def __init__(self, said=SAID):
+        self.said, self.closed = said, 0
+
+    async def aask(self, request):
+        await asyncio.sleep(0)
+        if request.purpose == "understand":
+            return '{"intent": "practical", "confidence": 1}'
+        return self.said
+
+    async def astream(self, request):
+        try:
+            for word in self.said.split(" "):
+                await asyncio.sleep(0)
+                yield f"{word} "
+        finally:
+            self.closed += 1
+
+
+async def test_awaited_answers_are_the_same():
+    config = AnswerConfig(intents=(Intent("practical", "Parking."),))
+    answer = await chain(Async(), config).aanswer("Is parking free?", filter=A)
+    assert answer.understanding.intent == "practical"
+    assert answer.text == SAID
+    *pieces, streamed = [event async for event in chain(Async()).astream("Is parking free?", filter=A)]
+    assert "".join(piece.text for piece in pieces) == streamed.text == f"{SAID} "
+    assert streamed.citations == answer.citations
+
+
+@pytest.mark.parametrize("model", [Scripted(SAID), lambda request: SAID])
+async def test_a_model_that_can_only_be_called_is_called_in_a_thread(model):
+    assert (await chain(model).aanswer("Is parking free?", filter=A)).text == SAID
+    *_, answer = [event async for event in chain(model).astream("Is parking free?", filter=A)]
+    assert answer.text == SAID
+
+
+async def test_an_async_function_streams_as_one_piece():
+    async def model(request):
+        return SAID
+
+    events = [event async for event in chain(model).astream("Is parking free?", filter=A)]
+    assert [type(event) for event in events] == [AnswerPiece, Answer]
+
+
+async def test_an_awaited_reader_who_goes_away_stops_the_model():
+    model = Async()
+    events = chain(model).astream("Is parking free?", filter=A)
+    await anext(events)
+    await events.aclose()
+    assert model.closed == 1
+
+
+async def test_a_cancelled_answer_is_cancelled():
+    asked, cancelled = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def aask(self, request):
+            asked.set()
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+    task = asyncio.create_task(chain(Slow()).aanswer("Is parking free?", filter=A))
+    await asyncio.wait_for(asked.wait(), 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(cancelled.wait(), 10)
+
+
+ASKED = {"Is parking free?": "parking", "When is ferritin measured?": "lab", "How long is a gastroscopy?": "scopy"}
+
+
+def echo(request):
+    """The first source of the context, cited."""
+    return request.messages[-1]["content"].split("Source: ")[1].split(".pdf")[0] + " [1]."
+
+
+def test_many_conversations_in_threads_keep_to_themselves():
+    made = chain(echo, index=hospital())
+    questions = list(ASKED) * 20
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda question: made.answer(question, filter=A), questions))
+    assert [answer.text for answer in answers] == [f"{ASKED[question]} [1]." for question in questions]
+
+
+async def test_many_conversations_on_one_loop_keep_to_themselves():
+    made = chain(echo, index=hospital())
+    questions = list(ASKED) * 20
+    answers = await asyncio.gather(*(made.aanswer(question, filter=A) for question in questions))
+    assert [answer.text for answer in answers] == [f"{ASKED[question]} [1]." for question in questions]
