@@ -77,8 +77,9 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
         async def once() -> AsyncIterator[AnswerInput]:
             yield input
 
-        async for piece in self.atransform(once(), config, **kwargs):
-            yield piece
+        async with aclosing(self.atransform(once(), config, **kwargs)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     @override
     def transform(
@@ -90,10 +91,12 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
     @override
     async def atransform(
         self, input: AsyncIterator[AnswerInput], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncIterator[AnswerOutput]:
+    ) -> AsyncGenerator[AnswerOutput, None]:
         """The same as `transform`, awaited."""
-        async for piece in self._atransform_stream_with_config(input, cast(Any, self._astreamed), config, **kwargs):
-            yield piece
+        streamed = self._atransform_stream_with_config(input, cast(Any, self._astreamed), config, **kwargs)
+        async with aclosing(cast(Any, streamed)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     def _answered(self, given: Any, config: RunnableConfig) -> AnswerOutput:
         return cast(AnswerOutput, dict(_summed(self._pieces(given, config, streamed=False))))
