@@ -20,8 +20,9 @@ from ctxassembly.adapting.told import Told
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for, supplement_of
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.calls import is_async
+from ctxassembly.chain.requests import Assemble
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import check_labels, labels_of_call
+from ctxassembly.conversations.labels import Labels, check_labels, labels_of_call
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import check_llm
@@ -187,6 +188,15 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         given = self._given_by(retrieved)
         return self._warned(await aassemble(**given, llm=async_model(self.llm)))
 
+    def assembled(self, request: Assemble, labels: Labels) -> Context:
+        """The context that an answer chain asks for, with `labels` unless there are some."""
+        return self._warned(assemble(**self._given_for(request, labels), llm=model(self.llm)))
+
+    async def aassembled(self, request: Assemble, labels: Labels) -> Context:
+        """The same as `assembled`, awaited."""
+        given = self._given_for(request, labels)
+        return self._warned(await aassemble(**given, llm=async_model(self.llm)))
+
     def over(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
         """The same with `store` as its store of neighbours."""
         settings = {name: getattr(self, name) for name in type(self).model_fields}
@@ -220,6 +230,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def _given_by(self, retrieved: Retrieved) -> dict[str, Any]:
         given = self._asked(retrieved.hits, retrieved.query)
         return given if given["supplement"] is not None else {**given, "supplement": supplement_of(retrieved)}
+
+    def _given_for(self, request: Assemble, labels: Labels) -> dict[str, Any]:
+        given = self._asked(request.hits, request.query)
+        beside = {"supplement": request.supplement, "labels": labels}
+        return {**given, **{name: value for name, value in beside.items() if given[name] is None}}
 
     def _asked(self, hits: Sequence[Hit], query: str | None) -> dict[str, Any]:
         return {

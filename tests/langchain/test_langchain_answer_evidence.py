@@ -57,7 +57,7 @@ async def test_a_vector_store_of_a_tutorial_with_a_filter_for_each_user() -> Non
             assert [one.metadata["user"] for one in output["documents"]] == [user, user]
             assert said in output["result"].context.text
             assert {one["source"] for one in output["citations"]} == {f"{user}.pdf"}
-            assert output["citations"][0]["page"] is not None
+            assert output["citations"][0]["pages"]
     everybodys = chain.invoke({"input": QUESTION})
     assert {one.metadata["user"] for one in everybodys["documents"]} == {"ann", "bob"}
 
