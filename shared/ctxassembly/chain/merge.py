@@ -1,7 +1,17 @@
 """The hits of several searches as one list, by reciprocal rank fusion.
 
-Scores of different questions have no common scale, ranks have: a chunk gets weight / (60 + rank), ranks from 0, from
-each list that has it. A chunk that several parts of a question found rises above one that a single part did.
+Scores of different questions have no common scale, ranks have: a chunk gets weight / (k + rank), ranks from 0, from
+each list that has it. With the usual k of 60 a chunk that is number 15 for everything precedes the best one for a part. Of
+questions made of two, both evidences were among the best 5, 10 and 20 hits to (`python -m answering`, Python's language
+reference, 200 pairs, fused; `searches` has the weights):
+
+| | 5 | 10 | 20 |
+|---|---|---|---|
+| the whole question alone | .51 | .67 | .82 |
+| with its parts, k 60, the whole at 1.3 | .51 | .74 | .83 |
+| k 60, the whole at .5 | .57 | .79 | .92 |
+| **k 5, the whole at .5** | .71 | .85 | .94 |
+| k 1, the whole at .5 | .70 | .87 | .94 |
 """
 
 from __future__ import annotations
@@ -12,7 +22,7 @@ from typing import NamedTuple
 
 from ctxassembly.data.chunks import Hit
 
-RRF_K = 60
+RRF_K = 5
 FOUND_FOR = "sub_questions"
 """The metadata key that names the sub-questions that found a chunk."""
 

@@ -2,13 +2,13 @@
 
 | search | vectors | keywords | rescue | weight |
 |---|---|---|---|---|
-| the question, rewritten if it was | rewritten, with names | the same, with names of both | terms of both | 1.3 |
+| the question, rewritten if it was | rewritten, with names | the same, names of both | terms of both | 1.3, in parts .5 |
 | the original, if it was rewritten | original | original | original | .5 |
 | each keyword query | - | its words | its words | 1 |
 | each sub-question | its words | its words | its words | 1 |
 
 The first row's columns are those of `Question`. The weights are Onyx's for a rewritten question, keyword queries and
-the original.
+the original. A question that has parts counts less than they do: `merge` has the figures.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def searches_for(
 
     boosts = _continuity(understood, history)
     meant = Question(question, understood.rewritten, understood.intent, boosts, filter)
-    searches = [search("question", meant, MEANT)]
+    searches = [search("question", meant, ORIGINAL if understood.sub_questions else MEANT)]
     if understood.rewritten:
         searches.append(search("original", Question(question, intent=understood.intent, filter=filter), ORIGINAL))
     for words in understood.keywords:

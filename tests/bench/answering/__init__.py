@@ -1,0 +1,1 @@
+"""Benchmarks of the answer chain: what its steps cost, and what sub-questions find."""
