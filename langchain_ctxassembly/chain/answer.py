@@ -8,12 +8,14 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
+from ctxassembly.errors import ConfigError
 from ctxassembly.settings.answering import AnswerConfig
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.chain.checks import check_model, checked_config
 from langchain_ctxassembly.chain.evidence import evidence_of
 from langchain_ctxassembly.chain.run import Parts
 from langchain_ctxassembly.chain.runnable import AnswerInput, AnswerOutput, AnswerRunnable
+from langchain_ctxassembly.convert.cache import as_cache
 
 
 def answer_chain(
@@ -24,6 +26,7 @@ def answer_chain(
     models: Mapping[str, Runnable[Any, Any]] | None = None,
     assembler: ContextAssembler | None = None,
     structured: bool = True,
+    cache: Any = None,
 ) -> Runnable[AnswerInput, AnswerOutput]:
     """A runnable from a question to its answer, the citations, and all that led to it.
 
@@ -61,17 +64,23 @@ def answer_chain(
         config: the settings.
         models: models by mode, such as `{"escalated": other}`, in the place of `llm`.
         assembler: the assembler beside a retriever that has none.
+        cache: a LangChain cache, or an `AnswerCache`. It is asked for questions that begin a conversation, or follow
+            one without labels.
         structured: False asks for JSON in text even of a model that can call tools, as for a server that refuses them.
 
     A mode's `answer_tokens` replaces a chat model's own limit (`max_tokens` and its other names); a model that reasons
     may count its thoughts, too.
 
     Raises:
-        ConfigError: an argument has another type, or `models` has a mode that `config` hasn't.
+        ConfigError: an argument has another type, `models` has a mode that `config` hasn't, or there is a `cache`
+            beside an assembler with labels.
     """
     config = checked_config(config)
     for name, model in {"llm": llm, **{f"models[{mode!r}]": model for mode, model in (models or {}).items()}}.items():
         check_model(name, model)
     for mode in models or {}:
         config.mode(mode)
-    return AnswerRunnable(Parts(llm, models or {}, structured, evidence_of(retriever, assembler), config))
+    evidence, kept = evidence_of(retriever, assembler), as_cache(cache)
+    if kept is not None and evidence.assembler.labels is not None:
+        raise ConfigError("cache", "None where the assembler has labels=: a kept answer has the labels it had", cache)
+    return AnswerRunnable(Parts(llm, models or {}, structured, evidence, config, kept))

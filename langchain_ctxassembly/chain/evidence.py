@@ -32,6 +32,10 @@ class Evidence(Protocol):
     """A retriever with its assembler, as an answer chain asks them."""
 
     @property
+    def assembler(self) -> ContextAssembler:
+        """The assembler as it was set up."""
+
+    @property
     def supplement(self) -> Given:
         """Text that no chunk holds."""
 
@@ -53,6 +57,11 @@ class Own:
     """A `ContextRetriever`: it takes modes, filters, intents and boosts."""
 
     retriever: ContextRetriever
+
+    @property
+    def assembler(self) -> ContextAssembler:
+        """As `Evidence` has it."""
+        return self.retriever.assembler
 
     @property
     def supplement(self) -> Given:

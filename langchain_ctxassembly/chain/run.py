@@ -11,12 +11,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ctxassembly.adapting.answered import parts_of
 from ctxassembly.adapting.told import Told
+from ctxassembly.adapting.turns import may_recall
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.flow import Flow, answer_flow
 from ctxassembly.drivers.answer import today
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import astream_run, stream_run
+from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
 from langchain_ctxassembly.chain.asked import AskedModel
 from langchain_ctxassembly.chain.asking import Asking, Source
@@ -35,6 +37,7 @@ class Parts:
     structured: bool
     evidence: Evidence
     config: AnswerConfig
+    cache: AnswerCache | None
 
     def asked(self, config: RunnableConfig) -> AskedModel:
         """The models of one run."""
@@ -47,11 +50,12 @@ class Run:
     def __init__(self, parts: Parts, given: Any, config: RunnableConfig, *, streamed: bool) -> None:
         question, messages = question_in(given), messages_of(given.get("chat_history"))
         mode, condition = given.get("mode") or "normal", parts.evidence.filter_of(given.get("filter"))
-        self.call = Call(question, exchanges_of(messages), mode, condition, today(), streamed)
         self.labels = labels_after(messages)
+        cached = may_recall(parts.cache, self.labels)
+        self.call = Call(question, exchanges_of(messages), mode, condition, today(), streamed, cached)
         self._settings = parts.config
         source = Source(parts.evidence, self.labels, config)
-        self._answering = Answering(parts.asked(config), source, parts.config)
+        self._answering = Answering(parts.asked(config), source, parts.config, parts.cache)
         self._asking = Asking(self._answering, config)
 
     def events(self) -> Iterator[AnswerPiece | Answer]:

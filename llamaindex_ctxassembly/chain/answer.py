@@ -17,6 +17,7 @@ from llama_index.core.schema import QueryBundle
 from ctxassembly.adapting.answered import parts_of
 from ctxassembly.chain.answer import Answer
 from ctxassembly.errors import ConfigError
+from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
 from llamaindex_ctxassembly.chain.evidence import evidence_of
 from llamaindex_ctxassembly.chain.run import Asked, Parts, Run
@@ -60,6 +61,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         postprocessor: the assembly beside a retriever that has none.
         mode: the mode of `query` and `aquery`.
         streaming: True if `query` and `aquery` stream.
+        cache: an `AnswerCache`, asked for questions that begin a conversation, or follow one without labels.
 
     Raises:
         ConfigError: an argument has another type, or a mode isn't one of `config`.
@@ -75,6 +77,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         postprocessor: ContextAssemblyPostprocessor | None = None,
         mode: str = "normal",
         streaming: bool = False,
+        cache: AnswerCache | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager)
@@ -86,7 +89,12 @@ class AnswerQueryEngine(BaseQueryEngine):
                 raise ConfigError(name, "a LlamaIndex LLM", model)
         for one in (mode, *models):
             config.mode(one)
-        self._parts = Parts(llm, models, evidence_of(retriever, postprocessor), config)
+        if not (cache is None or (hasattr(cache, "get") and hasattr(cache, "set"))):
+            raise ConfigError("cache", "an object with get(key) and set(key, entry)", cache)
+        evidence = evidence_of(retriever, postprocessor)
+        if cache is not None and evidence.labels is not None:
+            raise ConfigError("cache", "None where there are labels=: a kept answer has the labels it had", cache)
+        self._parts = Parts(llm, models, evidence, config, cache)
         self._mode, self._streaming = mode, streaming
 
     def answer(

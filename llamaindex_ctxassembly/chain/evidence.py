@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore
 
 from ctxassembly.adapting.fetched import fetched
 from ctxassembly.chain.requests import Search
+from ctxassembly.conversations.labels import OfCall
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
@@ -21,6 +22,10 @@ from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 
 class Evidence(Protocol):
     """A retriever with its postprocessor, as an answer chain asks them."""
+
+    @property
+    def labels(self) -> OfCall:
+        """The labels that the postprocessor has."""
 
     def filters_of(self, given: Any) -> Any:
         """The filters of a call: `given`, or others where it is None."""
@@ -40,6 +45,11 @@ class Own:
     """A `ContextRetriever`: it takes modes, filters, intents and boosts."""
 
     retriever: ContextRetriever
+
+    @property
+    def labels(self) -> OfCall:
+        """As `Evidence` has it."""
+        return cast(OfCall, self.retriever.held_to(self.retriever.filters).labels)
 
     def filters_of(self, given: Any) -> Any:
         """The call's filters, or the retriever's."""
@@ -67,6 +77,11 @@ class Other:
 
     retriever: BaseRetriever
     postprocessor: ContextAssemblyPostprocessor
+
+    @property
+    def labels(self) -> OfCall:
+        """As `Evidence` has it."""
+        return cast(OfCall, self.postprocessor.labels)
 
     def filters_of(self, given: Any) -> Any:
         """The call's filters; the retriever's own hold beside them."""

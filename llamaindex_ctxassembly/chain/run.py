@@ -13,6 +13,8 @@ from llama_index.core.schema import NodeWithScore
 from llama_index_instrumentation import get_dispatcher
 
 from ctxassembly.adapting.answered import parts_of
+from ctxassembly.adapting.told import Told
+from ctxassembly.adapting.turns import may_recall
 from ctxassembly.calls import is_async
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.call import Call
@@ -24,10 +26,12 @@ from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.answer import checked, today
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import astream_run, stream_run
+from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
 from llamaindex_ctxassembly.chain.asked import asked_llm
 from llamaindex_ctxassembly.chain.evidence import Evidence
 from llamaindex_ctxassembly.chain.turns import answer_message, exchanges_of, labels_after, messages_of
+from llamaindex_ctxassembly.convert.labelled import labelled_nodes
 from llamaindex_ctxassembly.events import QuestionAnsweredEvent, listened_to
 from llamaindex_ctxassembly.postprocessor import answered
 
@@ -42,6 +46,7 @@ class Parts:
     models: Mapping[str, BaseLLM]
     evidence: Evidence
     config: AnswerConfig
+    cache: AnswerCache | None
 
 
 class Asked(NamedTuple):
@@ -90,14 +95,22 @@ class Run:
     def __init__(self, parts: Parts, asked: Asked, *, streamed: bool = False) -> None:
         messages = messages_of(asked.history)
         condition = parts.evidence.filters_of(asked.filters)
-        self._call = Call(checked(asked.question), exchanges_of(messages), asked.mode, condition, today(), streamed)
         self._source = Source(parts.evidence, labels_after(messages))
+        self._call = Call(
+            checked(asked.question),
+            exchanges_of(messages),
+            asked.mode,
+            condition,
+            today(),
+            streamed,
+            may_recall(parts.cache, self._source.labels),
+        )
         self._config = parts.config
-        self._asking = Answering(asked_llm(parts.llm, parts.models), self._source, parts.config)
+        self._asking = Answering(asked_llm(parts.llm, parts.models), self._source, parts.config, parts.cache)
 
     @property
     def nodes(self) -> list[NodeWithScore]:
-        """One node per label, once the model is asked."""
+        """One node per label, once the model is asked; of an answer from a cache, once it is told."""
         return self._source.nodes
 
     def events(self) -> Generator[AnswerPiece | Answer, None, None]:
@@ -137,6 +150,8 @@ class Run:
         return answer_flow(self._call, self._config, time.perf_counter)
 
     def _tell(self, event: AnswerPiece | Answer) -> None:
+        if isinstance(event, Answer) and event.context and not self.nodes:  # from a cache
+            self.nodes.extend(labelled_nodes(Told(event.context), ()))
         if isinstance(event, Answer) and listened_to(dispatcher):
             dispatcher.event(QuestionAnsweredEvent(question=event.question, trace=parts_of(event)["trace"]))
 

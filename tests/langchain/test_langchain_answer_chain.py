@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.caches import InMemoryCache
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
@@ -374,6 +375,29 @@ async def test_understanding_is_a_runnable_by_itself() -> None:
     assert step.batch([{"input": "Is it cancer?"}] * 2) == [found, found]
     output = answer_chain(llm, retriever(), config).invoke({"input": "Is it cancer?"})
     assert (output["answer"], output["documents"]) == ("Ask your doctor.", [])
+
+
+class Shelf(dict[str, str]):
+    def set(self, key: str, entry: str) -> None:
+        self[key] = entry
+
+
+@pytest.mark.parametrize("kind", [InMemoryCache, Shelf])
+async def test_a_cache_is_asked_where_no_label_is_given_yet(kind: Any) -> None:
+    llm = Scripted(says=following({"question": None}))
+    chain = answer_chain(llm, retriever(), cache=kind())
+    first = chain.invoke({"input": QUESTION})
+    for again in (await chain.ainvoke({"input": QUESTION}), summed(list(chain.stream({"input": QUESTION})))):
+        assert same(again) == same(first)
+    assert len(llm.asked) == 1
+    history = [HumanMessage(QUESTION), again["message"]]
+    then = chain.invoke({"input": QUESTION, "chat_history": history})
+    assert [one.metadata["citation"]["label"] for one in then["context"]] == ["2"]
+    labelled = retriever(assembler=ContextAssembler(labels=Labels()))
+    with pytest.raises(ConfigError, match="cache must be None where the assembler has labels="):
+        answer_chain(llm, labelled, cache=kind())
+    with pytest.raises(ConfigError, match="cache must be a LangChain cache"):
+        answer_chain(llm, retriever(), cache=3)
 
 
 # Fallbacks and faults

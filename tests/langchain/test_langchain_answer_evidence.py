@@ -11,7 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from chain_samples import ANSWER, QUESTION, Scripted, following, leaflets, retriever
+from chain_samples import ANSWER, QUESTION, Runs, Scripted, following, leaflets, retriever
 from ctxassembly import AnswerConfig, AssemblyConfig, ConfigError, Supplement
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, answer_chain
 from langchain_samples import WordEmbeddings
@@ -88,6 +88,17 @@ async def test_any_retriever_will_do_and_is_refused_a_filter(wrap: Any) -> None:
     assert (await chain.ainvoke({"input": QUESTION}))["citations"] == output["citations"]
     with pytest.raises(ConfigError, match="filter must be None where the search can't be seen to take it"):
         chain.invoke({"input": QUESTION, "filter": {"year": 2021}})
+
+
+async def test_a_retriever_runs_below_the_step() -> None:
+    chain = answer_chain(Scripted(), Plain())
+    called, awaited, streamed = Runs(), Runs(), Runs()
+    chain.invoke({"input": QUESTION}, {"callbacks": [called]})
+    await chain.ainvoke({"input": QUESTION}, {"callbacks": [awaited]})
+    _ = [piece async for piece in chain.astream({"input": QUESTION}, {"callbacks": [streamed]})]
+    for runs in (called, awaited, streamed):
+        assert runs.below("answer_chain") == ["retrieve", "assemble", "answer"]
+        assert runs.below("retrieve") == ["Plain"]
 
 
 def test_a_filter_that_the_model_infers_narrows_what_any_retriever_gave() -> None:

@@ -19,7 +19,7 @@ from llama_index.core.tools import QueryEngineTool
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 from pydantic import PrivateAttr
 
-from ctxassembly import AnswerConfig, AnswerError, Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig
+from ctxassembly import AnswerConfig, AnswerError, Chunk, ConfigError, InputError, Labels, MemoryIndex, RetrievalConfig
 from llamaindex_ctxassembly import (
     AnswerChatEngine,
     AnswerQueryEngine,
@@ -212,6 +212,26 @@ def test_a_mode_has_its_llm_and_its_limit() -> None:
     assert engine.answer(QUESTION).text == ANSWER
     assert engine.answer(QUESTION, mode="escalated").text == "Thought harder [1]."
     assert ([limit for *_, limit in usual._asked], [limit for *_, limit in other._asked]) == ([1000], [3000])
+
+
+class Shelf(dict[str, str]):
+    def set(self, key: str, entry: str) -> None:
+        self[key] = entry
+
+
+async def test_a_cache_is_asked_where_no_label_is_given_yet() -> None:
+    llm, shelf = Scripted(says=following({"question": None})), Shelf()
+    engine, streaming = (AnswerQueryEngine(llm, retriever(), streaming=one, cache=shelf) for one in (False, True))
+    first, again = engine.query(QUESTION), await engine.aquery(QUESTION)
+    streamed = streaming.query(QUESTION)
+    assert (str(first), str(again), str(streamed)) == (ANSWER, ANSWER, ANSWER)
+    assert len(llm._asked) == 1
+    assert labels(first.source_nodes) == labels(again.source_nodes) == labels(streamed.source_nodes) == ["1"]
+    chat = AnswerChatEngine(engine)
+    assert [labels(chat.chat(QUESTION).source_nodes) for _ in range(2)] == [["1"], ["2"]]
+    labelled = retriever(postprocessor=ContextAssemblyPostprocessor(labels=Labels()))
+    with pytest.raises(ConfigError, match="cache must be None where there are labels="):
+        AnswerQueryEngine(llm, labelled, cache=shelf)
 
 
 # Spans

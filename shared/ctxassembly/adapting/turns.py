@@ -57,12 +57,17 @@ def carried(answer: Answer, labels: Labels | None) -> dict[str, Any]:
     They are the chunks that it cites, which are candidates for the next question; its citations, by which `resolve`
     finds them in the messages; and the last label given, after which `Labels.after(messages)` goes on.
     """
-    last = labels.next - 1 if labels else max((int(one.label) for one in _all_citations(answer)), default=0)
+    last = max((int(one.label) for one in _all_citations(answer)), default=0)  # of a kept answer, too
     return {
         "cited": [plain(_without_vector(hit)) for hit in answer.exchange.cited],
         "citations": [plain(citation) for citation in answer.citations],
-        "last_label": last,
+        "last_label": max(last, labels.next - 1) if labels else last,
     }
+
+
+def may_recall(cache: object, labels: Labels) -> bool:
+    """True if there is a cache, and the conversation has no labels yet: a kept answer has the labels it had."""
+    return cache is not None and labels.next == 1
 
 
 def _exchange(asked: Sequence[str], answered: Sequence[Said]) -> Exchange:
