@@ -10,6 +10,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from ctxassembly.adapting.told import Told
 from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
 from ctxassembly.data.retrieved import Retrieved
@@ -132,10 +133,11 @@ class ContextRetriever(BaseRetriever):
         return self._postprocessor.context_of(self.hits(query))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return answered((), self._postprocessor.context_of(self.hits(query_bundle.query_str)))
+        return answered((), Told(self._postprocessor.context_of(self.hits(query_bundle.query_str))))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return answered((), await self._postprocessor.acontext_of(await self.ahits(query_bundle.query_str)))
+        context = await self._postprocessor.acontext_of(await self.ahits(query_bundle.query_str))
+        return answered((), Told(context))
 
 
 def _over(postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any) -> ContextAssemblyPostprocessor:

@@ -205,14 +205,14 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return answered(nodes, self.context(nodes, _words(query_bundle)))
+        return answered(nodes, Told(self.context(nodes, _words(query_bundle))))
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         given = self._given(nodes, _words(query_bundle))
-        return answered(nodes, self._warned(await aassemble(**given, llm=async_model(self.llm))))
+        return answered(nodes, Told(self._warned(await aassemble(**given, llm=async_model(self.llm)))))
 
     def _no_room(self) -> str | None:
         """A warning if the context may be too long for the LLM, once for each LLM; else None."""
@@ -280,11 +280,10 @@ def _words(query_bundle: QueryBundle | None) -> str | None:
     return None if query_bundle is None else query_bundle.query_str
 
 
-def answered(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithScore]:
-    """The nodes of `context`, one per label, and those of `nodes` that are media; listeners are told."""
-    told = Told(context)
+def answered(nodes: Sequence[NodeWithScore], told: Told) -> list[NodeWithScore]:
+    """The nodes of a context, one per label, and those of `nodes` that are media; listeners are told."""
     if listened_to(dispatcher):
-        event = ContextAssembledEvent(query=context.query, citations=told.citations, trace=told.trace)
+        event = ContextAssembledEvent(query=told.context.query, citations=told.citations, trace=told.trace)
         dispatcher.event(event)
     media = [NodeWithScore(node=unread(scored.node), score=scored.score) for scored in nodes if is_media(scored)]
     return labelled_nodes(told, [scored.node for scored in nodes]) + media

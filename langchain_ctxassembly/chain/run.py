@@ -71,11 +71,12 @@ class Run:
 
     def output(self, answer: Answer) -> dict[str, Any]:
         """All of the output but the text."""
+        told = Told(answer.context) if answer.context else None
         return {
             "input": self.call.question,
-            "context": documents_from(Told(answer.context)) if answer.context else [],
+            "context": documents_from(told) if told else [],
             "documents": [document_of(hit) for hit in answer.hits],
-            **parts_of(answer),
+            **parts_of(answer, told),
             "result": answer,
             "message": message_of(answer, self.labels),
         }

@@ -14,7 +14,6 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import QueryBundle
 
-from ctxassembly.adapting.answered import parts_of
 from ctxassembly.chain.answer import Answer
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
@@ -147,20 +146,15 @@ class AnswerQueryEngine(BaseQueryEngine):
         return {}
 
 
-def metadata_of(answer: Answer) -> dict[str, Any]:
-    """The metadata of a response."""
-    return {**parts_of(answer), "result": answer}
-
-
 def response_of(run: Run, answer: Answer) -> Response:
     """The response with an answer."""
-    return Response(answer.text, run.nodes, metadata_of(answer))
+    return Response(answer.text, run.nodes, run.metadata)
 
 
 def streamed_response(run: Run) -> StreamingResponse:
     """The response that streams."""
     metadata: dict[str, Any] = {}
-    pieces = pieces_of(run.events(), str, lambda answer: metadata.update(metadata_of(answer)))
+    pieces = pieces_of(run.events(), str, lambda _: metadata.update(run.metadata))
     return StreamingResponse(pieces, run.nodes, metadata)
 
 
@@ -168,7 +162,7 @@ async def astreamed_response(run: Run) -> AsyncStreamingResponse:
     """The same as `streamed_response`, awaited."""
     metadata: dict[str, Any] = {}
 
-    async def finish(answer: Answer) -> None:
-        metadata.update(metadata_of(answer))
+    async def finish(_: Answer) -> None:
+        metadata.update(run.metadata)
 
     return AsyncStreamingResponse(await apieces_of(run.aevents(), str, finish), run.nodes, metadata)

@@ -10,7 +10,7 @@ from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from ctxassembly.chain.answer import Answer
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine, metadata_of
+from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine
 from llamaindex_ctxassembly.chain.run import Run
 from llamaindex_ctxassembly.chain.streams import apieces_of, pieces_of
 from llamaindex_ctxassembly.chain.turns import question_message
@@ -120,7 +120,7 @@ def _exchange(question: str, run: Run, answer: Answer) -> list[ChatMessage]:
 
 
 def _response(run: Run, answer: Answer) -> AgentChatResponse:
-    return AgentChatResponse(answer.text, source_nodes=run.nodes, metadata=metadata_of(answer))
+    return AgentChatResponse(answer.text, source_nodes=run.nodes, metadata=run.metadata)
 
 
 def _streaming(run: Run, **stream: Any) -> StreamingAgentChatResponse:

@@ -67,6 +67,7 @@ class Source:
     """Those of the conversation, unless the postprocessor has some."""
     nodes: list[NodeWithScore] = field(default_factory=list)
     """One per label, once the context is there."""
+    told: Told | None = None
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search."""
@@ -85,7 +86,8 @@ class Source:
         return self._kept(await self.evidence.held_to(request.filter).aassembled(request, self.labels))
 
     def _kept(self, context: Context) -> Context:
-        self.nodes.extend(answered((), context))
+        self.told = Told(context)
+        self.nodes.extend(answered((), self.told))
         return context
 
 
@@ -106,6 +108,8 @@ class Run:
             may_recall(parts.cache, self._source.labels),
         )
         self._config = parts.config
+        self.metadata: dict[str, Any] = {}
+        """The metadata of the response, once there is an answer."""
         self._asking = Answering(asked_llm(parts.llm, parts.models), self._source, parts.config, parts.cache)
 
     @property
@@ -150,10 +154,15 @@ class Run:
         return answer_flow(self._call, self._config, time.perf_counter)
 
     def _tell(self, event: AnswerPiece | Answer) -> None:
-        if isinstance(event, Answer) and event.context and not self.nodes:  # from a cache
-            self.nodes.extend(labelled_nodes(Told(event.context), ()))
-        if isinstance(event, Answer) and listened_to(dispatcher):
-            dispatcher.event(QuestionAnsweredEvent(question=event.question, trace=parts_of(event)["trace"]))
+        if not isinstance(event, Answer):
+            return
+        source = self._source
+        if event.context and source.told is None:  # from a cache
+            source.told = Told(event.context)
+            source.nodes.extend(labelled_nodes(source.told, ()))
+        self.metadata = {**parts_of(event, source.told), "result": event}
+        if listened_to(dispatcher):
+            dispatcher.event(QuestionAnsweredEvent(question=event.question, trace=self.metadata["trace"]))
 
 
 def in_span(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:

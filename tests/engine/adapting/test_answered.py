@@ -7,6 +7,7 @@ import json
 from ctxassembly import AnswerChain, Chunk, Hit, MemoryIndex, Question, RetrievalConfig
 from ctxassembly.adapting.answered import parts_of
 from ctxassembly.adapting.fetched import fetched
+from ctxassembly.adapting.told import Told
 from ctxassembly.chain.requests import Search
 from ctxassembly.settings.answering import Mode
 
@@ -19,7 +20,7 @@ def test_the_trace_says_all_that_led_to_an_answer_and_nothing_twice() -> None:
         INDEX, lambda request: 'It says "in the morning" [1].', RetrievalConfig(strategy="keyword")
     )
     answer = chain.answer("When is ferritin measured?")
-    parts = json.loads(json.dumps(parts_of(answer)))
+    parts = json.loads(json.dumps(parts_of(answer, Told(answer.context))))
     assert parts.keys() == {"citations", "quotes", "trace"}
     assert [one["label"] for one in parts["citations"]] == ["1"]
     assert [one["found"] for one in parts["quotes"]] == [True]
@@ -32,7 +33,7 @@ def test_the_trace_says_all_that_led_to_an_answer_and_nothing_twice() -> None:
 
 def test_an_abstention_has_a_trace_without_an_assembly() -> None:
     chain = AnswerChain.over(INDEX, lambda request: "", RetrievalConfig(strategy="keyword"))
-    trace = parts_of(chain.answer("qwe zzz"))["trace"]
+    trace = parts_of(chain.answer("qwe zzz"), None)["trace"]
     assert (trace["assembly"], trace["abstained"]) == (None, "retrieval: nothing usable was found")
 
 
