@@ -55,9 +55,9 @@ def answer_chain(
     the custom event `question_answered` with its trace.
 
     Args:
-        llm: a chat model, also with `with_fallbacks`, `with_retry` or bound arguments, or any runnable from messages
-            to a message or a text. In a stream, LangChain's fallbacks switch before the first token alone: a model
-            that fails later is an `AnswerError`, and what was streamed is no answer.
+        llm: a chat model, also with `with_fallbacks`, `with_retry`, bound arguments or configurable alternatives, or
+            any runnable from messages to a message or a text. In a stream, LangChain's fallbacks switch before the
+            first token alone: a model that fails later is an `AnswerError`, and what was streamed is no answer.
         retriever: a `ContextRetriever`, which takes modes, filters and intents; a `ContextAssemblyRetriever`; or any
             retriever, whose documents are assembled by `assembler`. Other makes take words, a mode's `kept` as `k`
             where they have one, and a filter where their search can be seen to take it. Else it is refused.

@@ -11,6 +11,7 @@ from typing import Any, cast
 from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.configurable import DynamicRunnable
 
 from ctxassembly.chain.requests import AskModel, ModelReply
 from langchain_ctxassembly.chain.models import limited, structured
@@ -32,34 +33,38 @@ class AskedModel:
 
     def ask(self, request: AskModel) -> ModelReply:
         """The reply to `request`."""
-        return reply_of(self._llm(request).invoke(_messages(request), self._config(request)))
+        llm, config = self._prepared(request)
+        return reply_of(llm.invoke(_messages(request), config))
 
     async def aask(self, request: AskModel) -> ModelReply:
         """The same, awaited."""
-        return reply_of(await self._llm(request).ainvoke(_messages(request), self._config(request)))
+        llm, config = self._prepared(request)
+        return reply_of(await llm.ainvoke(_messages(request), config))
 
     def stream(self, request: AskModel) -> Iterator[ModelReply]:
         """The pieces of the reply. Closed before its end, the model's own stream is."""
-        pieces = cast(Any, self._llm(request).stream(_messages(request), self._config(request)))
-        with closing(pieces):
+        llm, config = self._prepared(request)
+        with closing(cast(Any, llm.stream(_messages(request), config))) as pieces:
             for piece in pieces:
                 yield reply_of(piece)
 
     async def astream(self, request: AskModel) -> AsyncIterator[ModelReply]:
         """The same, awaited."""
-        pieces = cast(Any, self._llm(request).astream(_messages(request), self._config(request)))
-        async with aclosing(pieces):
+        llm, config = self._prepared(request)
+        async with aclosing(cast(Any, llm.astream(_messages(request), config))) as pieces:
             async for piece in pieces:
                 yield reply_of(piece)
 
-    def _llm(self, request: AskModel) -> Runnable[Any, Any]:
-        llm = self.models.get(request.mode, self.llm)
+    def _prepared(self, request: AskModel) -> tuple[Runnable[Any, Any], RunnableConfig]:
+        """The model for `request`, and the config of its run."""
+        llm, config = self.models.get(request.mode, self.llm), self.config
+        if isinstance(llm, DynamicRunnable):  # configurable fields and alternatives, chosen by the config
+            llm, config = llm.prepare(config)
         if request.schema and self.structured:
             llm = structured(llm, request.schema)
-        return llm if request.max_tokens is None else limited(llm, request.max_tokens)
-
-    def _config(self, request: AskModel) -> RunnableConfig:
-        return patch_config(self.config, run_name=request.purpose)
+        if request.max_tokens is not None:
+            llm = limited(llm, request.max_tokens)
+        return llm, patch_config(config, run_name=request.purpose)
 
 
 def reply_of(answer: Any) -> ModelReply:

@@ -15,7 +15,7 @@ from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
@@ -204,6 +204,13 @@ def test_a_history_that_was_tampered_with_is_an_error() -> None:
         answer_chain(Scripted(), retriever()).invoke({"input": QUESTION, "chat_history": history})
 
 
+def test_all_but_the_engines_own_answer_survives_a_checkpoint() -> None:
+    output = dict(answer_chain(Scripted(), retriever()).invoke({"input": QUESTION}))
+    output.pop("result")
+    serializer = JsonPlusSerializer()
+    assert serializer.loads_typed(serializer.dumps_typed(output)) == output
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # LangChain wants a graph; chains of users have this one
 @pytest.mark.parametrize("streamed", [False, True])
 def test_langchains_message_history_keeps_the_conversation(streamed: bool) -> None:
@@ -332,6 +339,16 @@ def test_a_limit_reaches_models_behind_retries_fallbacks_and_bindings() -> None:
     wrapped = llm.bind(stop=["END"]).with_retry().with_config(tags=["one"]).with_fallbacks([Scripted()])
     answer_chain(wrapped, retriever()).invoke({"input": QUESTION})
     assert llm.limits == [1000]
+
+
+@pytest.mark.parametrize("name", ["usual", "other"])
+def test_the_config_of_a_call_chooses_among_models(name: str) -> None:
+    models = {one: Scripted(says=lambda messages, one=one: f"By the {one} [1].") for one in ("usual", "other")}
+    which = ConfigurableField(id="llm")
+    llm = models["usual"].configurable_alternatives(which, default_key="usual", other=models["other"])
+    output = answer_chain(llm, retriever()).invoke({"input": QUESTION}, {"configurable": {"llm": name}})
+    assert output["answer"] == f"By the {name} [1]."
+    assert models[name].limits == [1000]
 
 
 class CallsTools(Scripted):

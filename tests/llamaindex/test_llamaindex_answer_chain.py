@@ -364,6 +364,40 @@ async def test_half_an_answer_is_never_remembered() -> None:
         assert chat.chat_history == []
 
 
+class Falling(Scripted):
+    """An LLM of a user's own, which asks another one where the first fails before its first token."""
+
+    def stream_chat(self, messages: Any, **_: Any) -> Any:
+        def pieces() -> Any:
+            try:
+                first = iter(super(Falling, self).stream_chat(messages))
+                begun = next(first)
+            except ConnectionError:
+                first = iter(Scripted().stream_chat(messages))
+                begun = next(first)
+            yield begun
+            yield from first
+
+        return pieces()
+
+
+def failing(messages: Any) -> str:
+    raise ConnectionError("429")
+
+
+def test_an_llm_of_ones_own_may_fall_back_before_its_first_token() -> None:
+    assert str(AnswerQueryEngine(Falling(says=failing), retriever(), streaming=True).query(QUESTION)) == ANSWER
+    late = AnswerQueryEngine(Falling(fails_after=3), retriever(), streaming=True).query(QUESTION)
+    with pytest.raises(AnswerError, match="connection reset"):
+        str(late)
+    assert late.metadata == {}
+
+
+def test_an_llm_that_fails_at_once_fails_the_query_not_its_reader() -> None:
+    with pytest.raises(AnswerError, match="429"):
+        AnswerQueryEngine(Scripted(says=failing), retriever(), streaming=True).query(QUESTION)
+
+
 async def test_a_reader_who_goes_away_stops_the_llm() -> None:
     llm = Scripted()
     engine = AnswerQueryEngine(llm, retriever(), streaming=True)
