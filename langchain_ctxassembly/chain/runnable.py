@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
 from functools import reduce
 from operator import add
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.utils import AddableDict
-from typing_extensions import NotRequired, override
+from typing_extensions import NotRequired, TypedDict, override
 
 from ctxassembly.chain.answer import Answer
 from langchain_ctxassembly.chain.run import Parts, Run
@@ -42,7 +42,8 @@ class AnswerOutput(TypedDict):
     quotes: list[dict[str, Any]]
     documents: list[Document]
     trace: dict[str, Any]
-    result: Answer
+    result: Any
+    """An `Answer`; pydantic makes no schema of it."""
     message: AIMessage
 
 

@@ -121,6 +121,16 @@ def test_an_llm_may_be_any_runnable_to_a_text() -> None:
     assert answer_chain(llm, retriever()).invoke({"input": QUESTION})["answer"] == "2 messages [1]."
 
 
+@pytest.mark.filterwarnings("ignore:This API is in beta")
+def test_it_tells_its_schemas_and_is_an_agents_tool() -> None:
+    chain = answer_chain(Scripted(), retriever())
+    schema = chain.get_input_schema().model_json_schema()["$defs"]["AnswerInput"]
+    assert (set(schema["properties"]), schema["required"]) == ({"input", "chat_history", "mode", "filter"}, ["input"])
+    assert set(chain.get_output_schema().model_json_schema()["$defs"]["AnswerOutput"]["properties"]) == KEYS
+    tool = chain.pick("answer").as_tool(name="leaflets", description="The leaflets.", arg_types={"input": str})
+    assert tool.invoke({"input": QUESTION}) == ANSWER
+
+
 def test_where_nothing_is_found_no_model_is_asked() -> None:
     llm = Scripted()
     output = answer_chain(llm, retriever()).invoke({"input": "qwe zzz"})
