@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo notebooks test check test-all fuzz bench bench-retrieval bench-speed bench-instructions clean
+.PHONY: help demo notebooks test check test-all fuzz bench bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -44,6 +44,12 @@ bench: .venv/bench $(if $(DATA),,$(SETS))  ## compare with peers by evidence in 
 
 bench-retrieval: .venv/bench .venv/semantic $(if $(DATA),,$(SETS))  ## evidence among the best 5, 10, 20 chunks by way of retrieving: DATA="folder ..." OUT=folder
 	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m recall $(SETS) --out $(OUT)
+
+bench-endtoend: .venv/bench .venv/semantic $(if $(DATA),,$(SETS))  ## evidence in the context, from retrieval to assembly, beside the peers: DATA="folder ..." OUT=folder ARGS="--every 4"
+	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m endtoend $(SETS) --out $(OUT) $(ARGS)
+
+bench-scale: .venv/bench  ## what a query costs as the table grows to a million chunks: ARGS="--chunks 10000 100000 --questions 100"
+	@PYTHONPATH="tests/bench$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m scale --out $(OUT) $(ARGS)
 
 $(OUT)/sets/python: .venv/bench
 	@PYTHONPATH=tests/bench $(BIN)/python -m quality.prepare python --out $@

@@ -16,8 +16,10 @@ from typing_extensions import Self, override
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for
 from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
+from ctxassembly.data.filters import combined
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
+from ctxassembly.drivers.asked import checked_question
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
 from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
@@ -30,6 +32,7 @@ from ctxassembly.settings.retrieval import RetrievalConfig
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.channels import as_channel
 from langchain_ctxassembly.convert.rerankers import as_reranker
+from langchain_ctxassembly.stores.kinds import both
 
 
 class ContextRetriever(BaseRetriever):
@@ -45,9 +48,13 @@ class ContextRetriever(BaseRetriever):
     Drink water until two hours before.
     Ferritin is measured in the morning.
 
-    For one call, `invoke(query, k=20, filter=...)` sets the number of chunks to retrieve and the filter. It holds in
-    every channel, and for the neighbours of the hits. `retrieve(query)` gives the hits and how they came to their
-    places, `context(query)` the context and the decision on each chunk.
+    For one call, `invoke(query, k=20, filter=...)` sets the number of chunks to retrieve, and a filter beside the
+    retriever's own: both hold, in every channel and for the neighbours of the hits. `retrieve(query)` gives the hits
+    and how they came to their places, `context(query)` the context and the decision on each chunk. They take a
+    `Question`, too, with what else is known of it.
+
+    Where nobody can hand a filter to the call, as in an agent's tool, give each user a retriever of their own:
+    `create_retriever_tool(retriever.under({"tenant": user}), ...)`.
     """
 
     index: SkipValidation[Index | AsyncIndex | None] = None
@@ -69,7 +76,7 @@ class ContextRetriever(BaseRetriever):
     category_of: Classifier | None = None
     """A function from a chunk to its category of content, for affinity. None reads `config.category_key`."""
     filter: Any = None
-    """The filter of every call that gives none of its own, in the form of the index."""
+    """The filter of every call, in the form of the index. One given with a call holds beside it."""
     supplement: Given = None
     """Text that no chunk holds: text, a `Supplement`, or a function from the query to one of them or None."""
 
@@ -88,31 +95,37 @@ class ContextRetriever(BaseRetriever):
             as_reranker(reranker)
         return self
 
+    def under(self, filter: Any) -> Self:
+        """The same retriever for those chunks alone that pass `filter`, too.
+
+        Raises:
+            ConfigError: it can't hold beside the retriever's own.
+        """
+        return self.model_copy(update={"filter": _together(self.filter, filter)})
+
     def retrieve(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Retrieved:
-        """The hits for `query`, best first, and their trace."""
-        return retrieve(query, self._limited(k), filter=self._condition(filter), **self._given())
+        """The hits for `query`, best first, and their trace.
+
+        Raises:
+            ConfigError: `filter` can't hold beside the retriever's own, as a function beside a mapping.
+        """
+        return self._retrieved(self._question(query, filter), k)
 
     async def aretrieve(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Retrieved:
         """The same as `retrieve`, awaited."""
-        return await aretrieve(query, self._limited(k), filter=self._condition(filter), **self._given())
+        return await self._aretrieved(self._question(query, filter), k)
 
     def context(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Context:
         """The context that `invoke` would turn into documents, for a look at its decisions."""
-        given = self._input(self.retrieve(query, k=k, filter=filter), query)
-        return self.held_to(filter).as_context().invoke(given)
+        question = self._question(query, filter)
+        given = self._input(self._retrieved(question, k), question)
+        return self.held_to(question.filter).as_context().invoke(given)
 
     async def acontext(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Context:
         """The same as `context`, awaited."""
-        given = self._input(await self.aretrieve(query, k=k, filter=filter), query)
-        return await self.held_to(filter).as_context().ainvoke(given)
-
-    def search(self, request: Search) -> Retrieved:
-        """The hits for one search of an answer chain."""
-        return self._source().search(request)
-
-    async def asearch(self, request: Search) -> Retrieved:
-        """The same as `search`, awaited."""
-        return await self._source().asearch(request)
+        question = self._question(query, filter)
+        given = self._input(await self._aretrieved(question, k), question)
+        return await self.held_to(question.filter).as_context().ainvoke(given)
 
     @override
     def _get_relevant_documents(
@@ -124,8 +137,9 @@ class ContextRetriever(BaseRetriever):
         filter: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        retrieved = self.retrieve(query, k=k, filter=filter)
-        return self.held_to(filter).invoke(self._input(retrieved, query), config)
+        question = self._question(query, filter)
+        given = self._input(self._retrieved(question, k), question)
+        return self.held_to(question.filter).invoke(given, config)
 
     @override
     async def _aget_relevant_documents(
@@ -137,12 +151,36 @@ class ContextRetriever(BaseRetriever):
         filter: Any = None,
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
-        retrieved = await self.aretrieve(query, k=k, filter=filter)
-        return await self.held_to(filter).ainvoke(self._input(retrieved, query), config)
+        question = self._question(query, filter)
+        given = self._input(await self._aretrieved(question, k), question)
+        return await self.held_to(question.filter).ainvoke(given, config)
+
+    def search(self, request: Search) -> Retrieved:
+        """The hits for one search of an answer chain."""
+        return self._source().search(request)
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same as `search`, awaited."""
+        return await self._source().asearch(request)
+
+    def filter_of(self, given: Any) -> Any:
+        """The filter of a call: the retriever's own, and `given` beside it."""
+        return _together(self.filter, given)
 
     def _source(self) -> IndexSource:
         given = self._given()
         return IndexSource(given.pop("index"), self._limited(None), self.assembler.effective, given=given)
+
+    def _question(self, query: str | Question, filter: Any) -> Question:
+        """The question of a call, held to all filters that there are."""
+        question = checked_question(query, None)
+        return replace(question, filter=_together(_together(self.filter, question.filter), filter))
+
+    def _retrieved(self, question: Question, k: int | None) -> Retrieved:
+        return retrieve(question, self._limited(k), **self._given())
+
+    async def _aretrieved(self, question: Question, k: int | None) -> Retrieved:
+        return await aretrieve(question, self._limited(k), **self._given())
 
     def _given(self) -> dict[str, Any]:
         keys = self.assembler.config.keys
@@ -159,16 +197,13 @@ class ContextRetriever(BaseRetriever):
         k = self.k if k is None else k
         return self.config if k is None else replace(self.config, limit=k)
 
-    def _condition(self, given: Any) -> Any:
-        return self.filter if given is None else given
-
     def held_to(self, condition: Any) -> ContextAssembler:
         """The assembler of a call: with the index as its store of neighbours, held to the filter `condition`.
 
         Raises:
             ConfigError: there is a filter, and the assembler's own store can't be held to it.
         """
-        store, condition = self.assembler.store or self.index, self._condition(condition)
+        store = self.assembler.store or self.index
         if store is None or not hasattr(store, "under"):
             if store is not None and condition is not None and self.assembler.effective.neighbours != "unfiltered":
                 allowed = "one with under(filter), such as the index itself, where a call has a filter"
@@ -178,6 +213,9 @@ class ContextRetriever(BaseRetriever):
         assembler.knows_what_was_warned_of(self.assembler)
         return assembler
 
-    def _input(self, retrieved: Retrieved, query: str | Question) -> dict[str, Any]:
-        text = query.text if isinstance(query, Question) else query
-        return {"documents": retrieved, "supplement": supplement_for(text, self.supplement)}
+    def _input(self, retrieved: Retrieved, question: Question) -> dict[str, Any]:
+        return {"documents": retrieved, "supplement": supplement_for(question.text, self.supplement)}
+
+
+def _together(own: Any, given: Any) -> Any:
+    return combined(own, given, "filter", "in the form of the retriever's own filter, beside which it holds", both)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.vector_stores.types import MetadataFilters
 
 from ctxassembly.adapting.told import Told
 from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
+from ctxassembly.data.filters import combined
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
+from ctxassembly.drivers.asked import checked_question
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
 from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
@@ -27,6 +31,7 @@ from llamaindex_ctxassembly.convert.channels import as_channel
 from llamaindex_ctxassembly.convert.embeddings import as_query_embedding
 from llamaindex_ctxassembly.convert.rerankers import as_reranker
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor, answered
+from llamaindex_ctxassembly.stores.filters import both
 
 
 class ContextRetriever(BaseRetriever):
@@ -41,6 +46,11 @@ class ContextRetriever(BaseRetriever):
     [1] Source: lab.pdf
     Drink water until two hours before.
     Ferritin is measured in the morning.
+
+    LlamaIndex hands a retriever the query alone. `retriever.under(filters)` is the same one for the chunks of a user,
+    for a query engine or a tool of their own. `hits(query)` gives the hits and how they came to their places,
+    `context(query)` the context and the decision on each chunk; both take `similarity_top_k` and `filters` for one
+    call, which hold beside the retriever's own, and a `Question` with what else is known of it.
 
     Args:
         index: what is searched, such as a `PostgresIndex`. Neighbours come from it, too, unless the postprocessor has a
@@ -80,12 +90,12 @@ class ContextRetriever(BaseRetriever):
         verbose: bool = False,
     ) -> None:
         super().__init__(callback_manager=callback_manager, verbose=verbose)
-        config = config or RetrievalConfig()
-        self._config = config if similarity_top_k is None else replace(config, limit=similarity_top_k)
+        self._config = _limited(config or RetrievalConfig(), similarity_top_k)
+        self._index = index
         self._filters = filters
-        self._unheld = postprocessor or ContextAssemblyPostprocessor()
-        self._postprocessor = _over(self._unheld, index, filters)
-        keys = self._postprocessor.config.keys
+        self._own = postprocessor or ContextAssemblyPostprocessor()
+        self._postprocessor = _over(self._own, index, filters)
+        keys = self._own.config.keys
         self._given: dict[str, Any] = {
             "index": index,
             "embed": as_query_embedding(embed_model),
@@ -95,13 +105,45 @@ class ContextRetriever(BaseRetriever):
             "category_of": category_of,
         }
 
-    def hits(self, query: str | Question) -> Retrieved:
-        """The hits for `query`, best first, and how they came to their places."""
-        return retrieve(query, self._config, filter=self._filters, **self._given)
+    def under(self, filters: Any) -> ContextRetriever:
+        """The same retriever for those chunks alone that pass `filters`, too.
 
-    async def ahits(self, query: str | Question) -> Retrieved:
+        Raises:
+            ConfigError: they can't hold beside the retriever's own, or the postprocessor's own store can't be held to
+                them.
+        """
+        made = copy(self)
+        made._filters = together = _together(self._filters, filters)  # noqa: SLF001 - its own
+        made._postprocessor = self.held_to(together)  # noqa: SLF001
+        return made
+
+    def hits(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Retrieved:
+        """The hits for `query`, best first, and how they came to their places."""
+        return self._retrieved(self._question(query, filters), similarity_top_k)
+
+    async def ahits(
+        self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
+    ) -> Retrieved:
         """The same as `hits`, awaited."""
-        return await aretrieve(query, self._config, filter=self._filters, **self._given)
+        return await self._aretrieved(self._question(query, filters), similarity_top_k)
+
+    def context(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Context:
+        """The context that `retrieve` would turn into nodes, for a look at its decisions."""
+        question = self._question(query, filters)
+        return self.held_to(question.filter).context_of(self._retrieved(question, similarity_top_k))
+
+    async def acontext(
+        self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
+    ) -> Context:
+        """The same as `context`, awaited."""
+        question = self._question(query, filters)
+        return await self.held_to(question.filter).acontext_of(await self._aretrieved(question, similarity_top_k))
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return answered((), Told(self.context(query_bundle.query_str)))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return answered((), Told(await self.acontext(query_bundle.query_str)))
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search of an answer chain."""
@@ -111,42 +153,55 @@ class ContextRetriever(BaseRetriever):
         """The same as `search`, awaited."""
         return await self._source().asearch(request)
 
-    @property
-    def filters(self) -> Any:
-        """What hits and their neighbours have to satisfy."""
-        return self._filters
-
-    def held_to(self, filters: Any) -> ContextAssemblyPostprocessor:
-        """The postprocessor of a call: with the index as its store of neighbours, held to `filters`.
-
-        Raises:
-            ConfigError: it has a store of its own that can't be held to them.
-        """
-        return self._postprocessor if filters is self._filters else _over(self._unheld, self._given["index"], filters)
+    def filters_of(self, given: Any) -> Any:
+        """The filters of a call: the retriever's own, and `given` beside them."""
+        return _together(self._filters, given)
 
     def _source(self) -> IndexSource:
         given = {name: value for name, value in self._given.items() if name != "index"}
-        return IndexSource(self._given["index"], self._config, self._unheld.config, given=given)
+        return IndexSource(self._index, self._config, self._own.config, given=given)
 
-    def context(self, query: str | Question) -> Context:
-        """The context that `retrieve` would turn into nodes, for a look at its decisions."""
-        return self._postprocessor.context_of(self.hits(query))
+    def _question(self, query: str | Question, filters: Any) -> Question:
+        """The question of a call, held to all filters that there are."""
+        question = checked_question(query, None)
+        return replace(question, filter=_together(_together(self._filters, question.filter), filters))
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return answered((), Told(self._postprocessor.context_of(self.hits(query_bundle.query_str))))
+    def _retrieved(self, question: Question, similarity_top_k: int | None) -> Retrieved:
+        return retrieve(question, _limited(self._config, similarity_top_k), **self._given)
 
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        context = await self._postprocessor.acontext_of(await self.ahits(query_bundle.query_str))
-        return answered((), Told(context))
+    async def _aretrieved(self, question: Question, similarity_top_k: int | None) -> Retrieved:
+        return await aretrieve(question, _limited(self._config, similarity_top_k), **self._given)
+
+    def held_to(self, filters: Any) -> ContextAssemblyPostprocessor:
+        """The postprocessor, whose neighbours are held to the filters of a call."""
+        return self._postprocessor if filters is self._filters else _over(self._own, self._index, filters, of_call=True)
 
 
-def _over(postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any) -> ContextAssemblyPostprocessor:
-    """`postprocessor` with the index as its store of neighbours, held to `filters`, if it has no store of its own."""
+def _limited(config: RetrievalConfig, similarity_top_k: int | None) -> RetrievalConfig:
+    return config if similarity_top_k is None else replace(config, limit=similarity_top_k)
+
+
+def _together(own: Any, given: Any) -> Any:
+    return combined(own, given, "filters", "in the form of the retriever's own, beside which they hold", both)
+
+
+def _over(
+    postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any, *, of_call: bool = False
+) -> ContextAssemblyPostprocessor:
+    """`postprocessor` with the index as its store of neighbours, if it has none of its own; held to `filters`.
+
+    Raises:
+        ConfigError: its own store can't be held to them. A filter of its own stands for those that the retriever is
+            made with, not for those of a call.
+    """
     own = (postprocessor.store, postprocessor.docstore, postprocessor.vector_store)
     has_own = any(store is not None for store in own)
     store = postprocessor.store if has_own else index
     if store is not None and hasattr(store, "under"):
         return postprocessor.over(store.under(filters))
-    if has_own and filters is not None and postprocessor.filter is None:
-        raise ConfigError("postprocessor.filter", "given where there are filters and it has a store of its own", None)
+    if has_own and isinstance(filters, MetadataFilters):
+        return postprocessor.under(filters)
+    if has_own and filters is not None and (of_call or postprocessor.filter is None):
+        allowed = "MetadataFilters, where the postprocessor has a store of its own without under(filters)"
+        raise ConfigError("filters", allowed, filters)
     return postprocessor

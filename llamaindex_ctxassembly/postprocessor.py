@@ -155,10 +155,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             self.__dict__["config"] = replace(self.config, neighbours=neighbours)
         if not (self.on_fetched is None or callable(self.on_fetched)):
             raise ConfigError("on_fetched", "a function from chunks to chunks", self.on_fetched)
-        self._neighbours = neighbours_of(self.docstore, self.vector_store, self.store, self.config.keys)
-        if not callable(self.filter):
-            self._neighbours = under(self.filter, self._neighbours)
-        elif is_async(self.filter):
+        self._set_neighbours()
+        if is_async(self.filter):
             raise ConfigError("filter", "MetadataFilters or a function that needn't be awaited", self.filter)
         self._embeddings = as_embeddings(self.embeddings)
         check_labels(self.labels)
@@ -198,9 +196,16 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return self._warned(await aassemble(**given, llm=async_model(self.llm)))
 
     def over(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
-        """The same with `store` as its store of neighbours."""
-        settings = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**{**settings, "docstore": None, "vector_store": None, "store": store})
+        """The same with `store` as its store of neighbours. Neither repeats a warning of the other."""
+        made = self.model_copy(update={"docstore": None, "vector_store": None, "store": store})
+        made._set_neighbours()  # noqa: SLF001 - its own
+        return made
+
+    def under(self, filters: MetadataFilters) -> ContextAssemblyPostprocessor:
+        """The same whose neighbours have to pass `filters`, too."""
+        made = self.model_copy()
+        made._neighbours = under(filters, self._neighbours)  # noqa: SLF001 - its own
+        return made
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
@@ -213,6 +218,10 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         given = self._given(nodes, _words(query_bundle))
         return answered(nodes, Told(self._warned(await aassemble(**given, llm=async_model(self.llm)))))
+
+    def _set_neighbours(self) -> None:
+        found = neighbours_of(self.docstore, self.vector_store, self.store, self.config.keys)
+        self._neighbours = found if callable(self.filter) else under(self.filter, found)
 
     def _no_room(self) -> str | None:
         """A warning if the context may be too long for the LLM, once for each LLM; else None."""

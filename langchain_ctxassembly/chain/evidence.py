@@ -16,16 +16,17 @@ from langchain_core.vectorstores import VectorStoreRetriever
 from ctxassembly.adapting.fetched import fetched
 from ctxassembly.assembly.choosing.supplement import Given
 from ctxassembly.chain.requests import Search
+from ctxassembly.data.filters import combined
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
-from langchain_ctxassembly.convert.channels import together
 from langchain_ctxassembly.convert.documents import hit_from
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 from langchain_ctxassembly.searches.scored import ScoredRetriever
 from langchain_ctxassembly.searches.visible import Search as Visible
 from langchain_ctxassembly.searches.visible import search_of
+from langchain_ctxassembly.stores.kinds import both
 
 
 class Evidence(Protocol):
@@ -69,8 +70,8 @@ class Own:
         return self.retriever.supplement
 
     def filter_of(self, given: Any) -> Any:
-        """The call's filter, or the retriever's."""
-        return self.retriever.filter if given is None else given
+        """The call's filter beside the retriever's."""
+        return self.retriever.filter_of(given)
 
     def search(self, request: Search) -> Retrieved:
         """As `Evidence` has it."""
@@ -128,7 +129,9 @@ class Other:
         if condition is None:
             return {}
         own = search_of(self.retriever, ensure_config())
-        arguments = {"filter": together("filter", own.filter if own else None, condition)}
+        kept = own.filter if own else None
+        allowed = "without a filter of its own, where a call has another one"
+        arguments = {"filter": combined(kept, condition, "retriever", allowed, both, kept)}
         if search_of(self.retriever, ensure_config(), arguments) is None:
             kind = type(self.retriever).__name__
             raise ConfigError("filter", f"None where the search can't be seen to take it, as that of {kind}", condition)

@@ -10,11 +10,12 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly.data.chunks import Hit
+from ctxassembly.data.filters import combined, is_filter
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.convert.documents import hit_from
 from langchain_ctxassembly.searches.scored import ScoredRetriever
-from langchain_ctxassembly.stores.kinds import both, is_filter
+from langchain_ctxassembly.stores.kinds import both
 
 
 def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
@@ -38,28 +39,12 @@ def _searched(
 ) -> list[Hit]:
     options: dict[str, Any] = {}
     if isinstance(retriever, (VectorStoreRetriever, ScoredRetriever)):
-        own = retriever.search_kwargs.get("filter")
-        options = (
-            {"k": limit}
-            if condition is None
-            else {"k": limit, "filter": together(f"channels[{channel!r}]", own, condition)}
-        )
-    elif condition is not None:
+        options["k"], own = limit, retriever.search_kwargs.get("filter")
+        if is_filter(condition):
+            # LangChain would put it in the place of the retriever's own.
+            allowed = "without a filter of its own, where a call has another one"
+            options["filter"] = combined(own, condition, f"channels[{channel!r}]", allowed, both, own)
+    elif is_filter(condition):
         allowed = f"one whose search takes a filter, where a call has one; {type(retriever).__name__} would ignore it"
         raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
     return [hit_from(document, keys) for document in retriever.invoke(query, **options)][:limit]
-
-
-def together(parameter: str, own: Any, condition: Any) -> Any:
-    """The filter of a call beside the retriever's own, which LangChain would put it in the place of.
-
-    Raises:
-        ConfigError: their forms have no AND known here; the error is that of `parameter`.
-    """
-    if not is_filter(own):
-        return condition
-    if callable(own) and callable(condition):
-        return lambda document: own(document) and condition(document)
-    if (found := both(own, condition)) is None:
-        raise ConfigError(parameter, "without a filter of its own, where a call has another one", own)
-    return found

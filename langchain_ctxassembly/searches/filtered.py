@@ -10,11 +10,12 @@ from typing import Any
 from langchain_core.documents import Document
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.filters import is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore, Scoped
 from langchain_ctxassembly.searches.visible import Search
 from langchain_ctxassembly.stores.home import reads_the_same
-from langchain_ctxassembly.stores.kinds import Test, both, is_filter, kind_of, passes
+from langchain_ctxassembly.stores.kinds import Test, both, kind_of, passes
 
 
 def held(store: Any, condition: Any, search: Search | None) -> Any:

@@ -15,9 +15,9 @@ from langchain_core.runnables.configurable import RunnableConfigurableAlternativ
 from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStoreRetriever
 
+from ctxassembly.data.filters import is_filter
 from langchain_ctxassembly.searches.scored import ScoredRetriever, unknown
 from langchain_ctxassembly.stores.detect import is_langchains
-from langchain_ctxassembly.stores.kinds import is_filter
 
 Found = tuple[Any, Mapping[str, Any]]
 """A vector store, and the arguments of its search."""

@@ -17,7 +17,9 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from ctxassembly.data import filters
 from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.filters import is_filter
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.stores.detect import is_langchains
@@ -53,11 +55,6 @@ class Kind:
     pass; None if the vector store can't be asked by metadata."""
     beside: Callable[[Any, Sequence[Spot], MetadataKeys, Any], list[Any]] | None = None
     """From the same, with offsets in place of places: the ids of the documents beside these that pass."""
-
-
-def is_filter(condition: Any) -> bool:
-    """True if `condition` excludes anything. None and an empty mapping, list or string don't."""
-    return condition is not None and not (isinstance(condition, (Mapping, list, tuple, str)) and not condition)
 
 
 def kind_of(vectorstore: Any) -> Kind:
@@ -126,11 +123,9 @@ def found_beside(vectorstore: Any, asked: Sequence[Spot], keys: MetadataKeys, co
 
 def both(first: Any, second: Any) -> Any:
     """One filter that means both `first` and `second`; None if their form has no AND known here."""
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return {"$and": [first, second]}
     if _is_qdrants(first) and _is_qdrants(second):
         return type(first)(must=[first, second])
-    return None
+    return filters.both(first, second)
 
 
 def _passing(vectorstore: Any, documents: Sequence[Document], condition: Any) -> list[Document]:

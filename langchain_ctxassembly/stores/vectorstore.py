@@ -15,10 +15,11 @@ from ctxassembly.adapting.numbering import document_and_index
 from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.calls import awaited_within, in_background, within
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.filters import is_filter
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.convert.documents import chunk_from
-from langchain_ctxassembly.stores.kinds import agot, check, finds_places, found, found_beside, got, is_filter
+from langchain_ctxassembly.stores.kinds import agot, check, finds_places, found, found_beside, got
 from langchain_ctxassembly.stores.offsets import Spot, spots
 from langchain_ctxassembly.stores.places import Asked, by_document
 

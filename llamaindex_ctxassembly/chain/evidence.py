@@ -49,11 +49,11 @@ class Own:
     @property
     def labels(self) -> OfCall:
         """As `Evidence` has it."""
-        return cast(OfCall, self.retriever.held_to(self.retriever.filters).labels)
+        return cast(OfCall, self.retriever.held_to(self.retriever.filters_of(None)).labels)
 
     def filters_of(self, given: Any) -> Any:
-        """The call's filters, or the retriever's."""
-        return self.retriever.filters if given is None else given
+        """The call's filters beside the retriever's."""
+        return self.retriever.filters_of(given)
 
     def search(self, request: Search) -> Retrieved:
         """As `Evidence` has it."""

@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
 
 from ctxassembly.data.chunks import Hit
+from ctxassembly.data.filters import combined, is_filter
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.nodes import to_hits
+from llamaindex_ctxassembly.stores.filters import both
 
 
 def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
@@ -43,23 +44,17 @@ def set_up(parameter: str, retriever: BaseRetriever, limit: int | None, filters:
     """`retriever` for one call: with that number of chunks, if it has one, and with `filters` beside its own.
 
     Raises:
-        ConfigError: it takes no filters; the error is that of `parameter`.
+        ConfigError: it takes no filters, or its own are of another form; the error is that of `parameter`.
     """
     # A copy: another call may use the retriever at the same time.
     own: Any = copy(retriever)
     if limit is not None and hasattr(own, "_similarity_top_k"):
         own._similarity_top_k = limit  # noqa: SLF001
-    if filters is not None:
+    if is_filter(filters):
         if not hasattr(own, "_filters"):
             allowed = f"one whose search takes filters, where a call has some; {type(own).__name__} would ignore them"
             raise ConfigError(parameter, allowed, retriever)
+        allowed = "without filters of its own, where a call has some of another form"
         kept = own._filters  # noqa: SLF001
-        own._filters = filters if kept is None else _both(kept, filters)  # noqa: SLF001
+        own._filters = combined(kept, filters, parameter, allowed, both, kept)  # noqa: SLF001
     return own  # type: ignore[no-any-return]
-
-
-def _both(one: MetadataFilters, other: MetadataFilters) -> MetadataFilters:
-    """Two filters as one. Those that are lists of conditions stay one: not every vector store reads nested ones."""
-    if one.condition == other.condition == FilterCondition.AND:
-        return MetadataFilters(filters=[*one.filters, *other.filters])
-    return MetadataFilters(filters=[one, other])

@@ -13,11 +13,10 @@ from typing import Any
 
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
+from ctxassembly.data import filters as mappings
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.conditions import Verdict, any_of, negated
 from ctxassembly.errors import ConfigError
-
-Verdict = bool | None
-"""True, False, or None where stores differ or fail. Like NULL in SQL, None lets nothing pass, not even under NOT."""
 
 
 def conditions(filters: MetadataFilters | None) -> MetadataFilters | None:
@@ -51,6 +50,19 @@ def allowed(filters: MetadataFilters | None, chunks: Iterable[Chunk]) -> list[Ch
     return list(chunks) if kept is None else [chunk for chunk in chunks if _group(kept, _metadata(chunk)) is True]
 
 
+def both(first: Any, second: Any) -> Any:
+    """One filter that means both `first` and `second`; None if their forms have no AND known here."""
+    if isinstance(first, MetadataFilters) and isinstance(second, MetadataFilters):
+        # Not every vector store reads groups in a group.
+        return MetadataFilters(filters=[part for group in (first, second) for part in _all_of(group)])
+    return mappings.both(first, second)
+
+
+def _all_of(group: MetadataFilters) -> list[MetadataFilter | MetadataFilters]:
+    """Conditions that all have to hold for `group` to hold."""
+    return list(group.filters) if group.condition in (FilterCondition.AND, None) else [group]
+
+
 def _metadata(chunk: Chunk) -> Mapping[str, Any]:
     # Vector stores write these three over whatever the node has: a filter on them is about its document.
     return {**chunk.metadata, **dict.fromkeys(("document_id", "doc_id", "ref_doc_id"), chunk.document_id)}
@@ -62,18 +74,10 @@ def _group(filters: MetadataFilters, metadata: Mapping[str, Any]) -> Verdict:
         for inner in filters.filters
     ]
     if filters.condition is FilterCondition.OR:
-        return _any(verdicts)
+        return any_of(verdicts)
     if filters.condition is FilterCondition.NOT:
-        return _not(_any(verdicts))
-    return _not(_any([_not(verdict) for verdict in verdicts]))  # AND
-
-
-def _any(verdicts: Collection[Verdict]) -> Verdict:
-    return True if True in verdicts else None if None in verdicts else False
-
-
-def _not(verdict: Verdict) -> Verdict:
-    return None if verdict is None else not verdict
+        return negated(any_of(verdicts))
+    return negated(any_of([negated(verdict) for verdict in verdicts]))  # AND
 
 
 def _one(condition: MetadataFilter, found: Any) -> Verdict:

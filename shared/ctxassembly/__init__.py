@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from ctxassembly.conversations.resolve import resolve
     from ctxassembly.data.assembled import Block, Citation, Passage, Source
     from ctxassembly.data.chunks import Beside, Chunk, ChunkRef, Hit, Origin
+    from ctxassembly.data.explained import Explained
+    from ctxassembly.data.found import Found
     from ctxassembly.data.keys import MetadataKeys
-    from ctxassembly.data.retrieved import Found, RetrievalTrace, Retrieved, Step
+    from ctxassembly.data.requests import FindTerms, SearchChunks
+    from ctxassembly.data.retrieved import RetrievalTrace, Retrieved, Step
     from ctxassembly.data.searched import Scored, Term, Vocabulary
     from ctxassembly.data.trace import Decision, Stage, Trace
     from ctxassembly.data.understood import Understanding
@@ -62,13 +65,13 @@ if TYPE_CHECKING:
         OnFetched,
         Store,
     )
-    from ctxassembly.retrieval.explain import Explained
     from ctxassembly.retrieval.question import Question
     from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
     from ctxassembly.retrieval.tune import Tuned
     from ctxassembly.settings.answering import AnswerConfig, Intent, Mode
     from ctxassembly.settings.config import AssemblyConfig
     from ctxassembly.settings.retrieval import Boost, RetrievalConfig
+    from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.testing.index import MemoryIndex
     from ctxassembly.testing.store import MemoryStore
     from ctxassembly.tokens.budget import TokenBudget
@@ -110,6 +113,7 @@ __all__ = [
     "Exchange",
     "Explained",
     "FilterNotSeenWarning",
+    "FindTerms",
     "Found",
     "Heading",
     "History",
@@ -141,6 +145,7 @@ __all__ = [
     "RetrievalTrace",
     "Retrieved",
     "Scored",
+    "SearchChunks",
     "SearchError",
     "Source",
     "Stage",
@@ -173,6 +178,8 @@ __all__ = [
     "understand",
     "uuid_of",
 ]
+
+# Not among them is PostgresIndex, which needs an extra: `from ctxassembly import *` has to work without it.
 
 _HOMES = {
     "Answer": "chain.answer",
@@ -207,9 +214,10 @@ _HOMES = {
     "EmbeddedServerError": "errors",
     "Embeddings": "protocols",
     "Exchange": "chain.requests",
-    "Explained": "retrieval.explain",
+    "Explained": "data.explained",
     "FilterNotSeenWarning": "errors",
-    "Found": "data.retrieved",
+    "FindTerms": "data.requests",
+    "Found": "data.found",
     "Heading": "wording.formats",
     "History": "tokens.history",
     "Hit": "data.chunks",
@@ -230,6 +238,7 @@ _HOMES = {
     "OnFetched": "protocols",
     "Origin": "data.chunks",
     "Passage": "data.assembled",
+    "PostgresIndex": "stores.postgres",
     "Quality": "chain.quality",
     "Question": "retrieval.question",
     "Quote": "answers.quotes",
@@ -240,6 +249,7 @@ _HOMES = {
     "RetrievalTrace": "data.retrieved",
     "Retrieved": "data.retrieved",
     "Scored": "data.searched",
+    "SearchChunks": "data.requests",
     "SearchError": "errors",
     "Source": "data.assembled",
     "Stage": "data.trace",
@@ -282,4 +292,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*globals(), *__all__, *_HOMES]

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from ctxassembly import Chunk
 from quality.data import Document, Question, QuestionSet, Span
+from recall import enhancements
 from recall.__main__ import main
+from recall.enhancements import assembled, effects
 from recall.measure import embedded, measured, table
 from recall.peers import PEERS, peers
+from recall.rerankers import by_sentence_vectors, by_sentence_words
 from recall.systems import EXACT, OURS, systems
 
 pytestmark = pytest.mark.bench
@@ -78,3 +81,74 @@ def test_vectors_are_made_once(birds: QuestionSet, tmp_path: Path) -> None:
 def test_a_folder_without_questions_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path)]) == 2
     assert "recall: " in capsys.readouterr().err
+
+
+# Enhancements
+
+
+@pytest.fixture
+def walks() -> QuestionSet:
+    """Two documents of two chunks each. The words of the first question lead to the wrong one of its chunks."""
+    texts = {
+        "a#0": "Walks start at the mill. Dogs are welcome.",
+        "a#1": "The mill was built in 1702. Cats stay at home.",
+        "b#0": "Tickets are sold at the gate. Keep them until the end of the walk. They are made of paper.",
+        "b#1": "Children pay half a crown.",
+    }
+    documents = {name: Document(name, name, f"{texts[name + '#0']}\n{texts[name + '#1']}") for name in "ab"}
+    chunks = {
+        id_: Chunk(id_, id_[0], text, int(id_[2]), documents[id_[0]].text.index(text)) for id_, text in texts.items()
+    }
+    answers = {"Are dogs welcome?": "Dogs are welcome.", "What do children pay?": "Children pay half a crown."}
+    questions = []
+    for (asked, said), document in zip(answers.items(), documents.values(), strict=True):
+        start = document.text.index(said)
+        questions.append(Question(asked, asked, (Span(document.id, start, start + len(said)),), ()))
+    return QuestionSet("walks", documents, chunks, tuple(questions), "digest")
+
+
+VECTORS = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]], dtype=np.float32)
+ASKED = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8]], dtype=np.float32)
+
+
+def sentence_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    return np.array([[float("Dogs" in text), 0.0, float("half" in text)] for text in texts], dtype=np.float32)
+
+
+def test_each_enhancement_is_measured(walks: QuestionSet, tmp_path: Path) -> None:
+    rerankers = {
+        "words": by_sentence_words(walks),
+        "vectors": by_sentence_vectors(walks, ASKED, sentence_vectors, tmp_path),
+    }
+    systems = effects(walks, VECTORS, rerankers)
+    first = {name: [system(*each)[0] for each in _asked(walks)] for name, system in systems.items()}
+    assert first["fused"] == first["with rescue"] == ["a#0", "b#1"]
+    assert first["without content keyword"][0] == "a#1"
+    assert first["with a reranker, words"] == first["with a reranker, vectors"] == ["a#0", "b#1"]
+    boosted = {name: systems[f"with a boost of 20 %, {name}"] for name in ("its document known", "another document")}
+    (asked, vector), _ = _asked(walks)
+    assert boosted["its document known"](asked, vector).index("a#1") <= 1
+    assert {*boosted["another document"](asked, vector)} == {*walks.chunks}
+
+
+def test_assembly_is_measured_in_the_tokens_of_its_hits(walks: QuestionSet) -> None:
+    def beside_it(question: str, vector: Sequence[float]) -> list[str]:
+        return ["a#1", "b#0"] if "dogs" in question else ["b#1"]
+
+    assert measured(walks, ASKED, {"alone": beside_it})[0].recall == (0.5, 0.5, 0.5)
+    assert assembled(walks, ASKED, beside_it).recall == (
+        1.0,
+        1.0,
+        1.0,
+    )  # the neighbour has the answer, and takes the room of what hasn't
+
+
+def _asked(questions: QuestionSet) -> list[tuple[str, list[float]]]:
+    return [(question.text, vector.tolist()) for question, vector in zip(questions.questions, ASKED, strict=True)]
+
+
+def test_enhancements_of_a_folder_without_questions_are_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert enhancements.main([str(tmp_path)]) == 2
+    assert "recall.enhancements: " in capsys.readouterr().err

@@ -38,7 +38,7 @@ def test_a_question_reaches_the_demo_as_it_was_typed(question: str, tmp_path: Pa
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in make().splitlines()]
     gate = ["test", "check", "test-all", "fuzz"]
-    benchmarks = ["bench", "bench-retrieval", "bench-speed", "bench-instructions"]
+    benchmarks = ["bench", "bench-retrieval", "bench-endtoend", "bench-scale", "bench-speed", "bench-instructions"]
     assert listed == ["help", "demo", "notebooks", *gate, *benchmarks, "clean"]
 
 
@@ -52,6 +52,12 @@ def test_the_benchmark_makes_a_set_where_none_is_given(tmp_path: Path) -> None:
     *_, made, measured = make("bench", "--dry-run", "--old-file=.venv/bench", f"OUT={tmp_path}").splitlines()
     assert made.endswith(f"-m quality.prepare python --out {tmp_path}/sets/python")
     assert measured.rstrip().endswith(f"-m quality {tmp_path}/sets/python --out {tmp_path}")
+
+
+def test_the_benchmark_from_end_to_end_gets_what_was_asked_for() -> None:
+    installed = ("--old-file=.venv/bench", "--old-file=.venv/semantic")
+    asked = make("bench-endtoend", "--dry-run", *installed, "DATA=sets/a", "OUT=out", "ARGS=--every 4")
+    assert asked.splitlines()[-1].endswith("-m endtoend sets/a --out out --every 4")
 
 
 @pytest.mark.parametrize(("target", "module"), [("bench-speed", "speed"), ("bench-instructions", "speed.instructions")])

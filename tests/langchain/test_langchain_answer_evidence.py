@@ -66,7 +66,7 @@ def test_the_filter_of_a_call_stands_beside_the_retrievers_own() -> None:
     own = pages().as_retriever(search_kwargs={"k": 4, "filter": of("ann")})
     chain = answer_chain(Scripted(), own)
     both = lambda document: "parks" in document.page_content  # noqa: E731
-    with pytest.raises(ConfigError, match="filter must be without a filter of its own"):
+    with pytest.raises(ConfigError, match="retriever must be without a filter of its own"):
         chain.invoke({"input": QUESTION, "filter": {"page": 1}})
     output = chain.invoke({"input": QUESTION, "filter": both})
     assert [one.page_content for one in output["documents"]] == ["Ann parks for free."]

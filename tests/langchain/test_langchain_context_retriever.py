@@ -129,6 +129,14 @@ def test_a_tool_of_an_agent_gives_the_context() -> None:
 TENANTS = [*documents("A", "B", tenant="x"), *documents("C", "D", tenant="y")]
 
 
+def halved(name: str) -> list[Document]:
+    """A document whose first four chunks are x's, and the others y's."""
+    return [
+        document.model_copy(update={"metadata": {**document.metadata, "tenant": "x" if at < 4 else "y"}})
+        for at, document in enumerate(documents(name))
+    ]
+
+
 class TestFilters:
     """A filter holds in every channel, and for neighbours; what can't take it is refused."""
 
@@ -148,13 +156,51 @@ class TestFilters:
         retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter={"tenant": "x"})
         assert "Source: C.pdf" not in self.texts(retriever)
 
+    @pytest.mark.parametrize(
+        ("own", "given", "expected"),
+        [
+            ({"tenant": "x"}, {"tenant": "y"}, set()),
+            ({"tenant": "x"}, {"document_id": {"$in": ["B", "C"]}}, {"B"}),
+            (lambda chunk: chunk.metadata["tenant"] == "x", lambda chunk: chunk.document_id in ("B", "C"), {"B"}),
+            ({"tenant": "x"}, {}, {"A", "B"}),
+            ({}, {"tenant": "y"}, {"C", "D"}),
+        ],
+    )
+    async def test_of_the_call_holds_beside_the_retrievers_own(self, own: Any, given: Any, expected: set[str]) -> None:
+        """That one may keep a tenant."""
+        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter=own)
+        question = Question(QUERY, filter=given)
+        for retrieved in (
+            retriever.retrieve(QUERY, filter=given),
+            await retriever.aretrieve(QUERY, filter=given),
+            retriever.retrieve(question),
+        ):
+            assert {hit.chunk.document_id for hit in retrieved.hits} == expected
+        for context in (retriever.context(QUERY, filter=given), await retriever.acontext(question)):
+            assert {decision.document_id for decision in context.trace.decisions} == expected
+        for found in (
+            retriever.invoke(QUERY, filter=given),
+            await retriever.ainvoke(QUERY, filter=given),
+            retriever.under(given).invoke(QUERY),
+        ):
+            assert {document.metadata["document_id"] for document in found} == expected
+
+    def test_of_another_form_than_the_retrievers_own_is_refused(self) -> None:
+        retriever = ContextRetriever(index_of(TENANTS), WordEmbeddings(), filter={"tenant": "x"})
+        for ask in (retriever.retrieve, retriever.context, retriever.invoke):
+            with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, beside"):
+                ask(QUERY, filter=lambda chunk: True)
+        with pytest.raises(ConfigError, match="filter must be in the form of the retriever's own filter, beside"):
+            retriever.under(lambda chunk: True)
+
+    def test_of_a_question_holds_for_neighbours(self) -> None:
+        mixed = halved("A")
+        retriever = ContextRetriever(index_of(mixed), WordEmbeddings(), k=1)
+        context = retriever.context(Question("the granite in A, paragraph 3", filter={"tenant": "x"}))
+        assert {decision.chunk_id for decision in context.trace.decisions} <= {"A#0", "A#1", "A#2", "A#3"}
+
     def test_holds_for_neighbours(self) -> None:
-        mixed = [document.model_copy(deep=True) for document in documents("A")]
-        for document in mixed[4:]:
-            document.metadata["tenant"] = "y"
-        for document in mixed[:4]:
-            document.metadata["tenant"] = "x"
-        retriever = ContextRetriever(index_of(mixed), WordEmbeddings(), k=1, filter={"tenant": "x"})
+        retriever = ContextRetriever(index_of(halved("A")), WordEmbeddings(), k=1, filter={"tenant": "x"})
         [found] = retriever.invoke("the granite in A, paragraph 3")
         assert set(found.metadata["citation"]["chunk_ids"]) <= {"A#0", "A#1", "A#2", "A#3"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from langchain_classic.retrievers import EnsembleRetriever
@@ -11,6 +12,7 @@ from langchain_core.documents import Document
 from langchain_postgres import PGEngine, PGVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
+from ctxassembly import RetrievalConfig
 from ctxassembly.stores.postgres import PostgresIndex
 from langchain_ctxassembly import ContextRetriever
 from langchain_samples import WordEmbeddings
@@ -83,3 +85,24 @@ def test_a_second_attach_and_an_ensemble_change_nothing(vectorstore: PGVectorSto
 def test_a_query_is_two_round_trips(vectorstore: PGVectorStore) -> None:
     retriever = ContextRetriever(PostgresIndex.attach(vectorstore), WordEmbeddings(), filter={"tenant": "north"})
     assert retriever.retrieve(QUERY).trace.round_trips == 2
+
+
+def test_many_users_at_once_get_their_own(vectorstore: PGVectorStore) -> None:
+    """Threads and tasks on one retriever: a call changes nothing for another, nor does it meet its text."""
+    index = PostgresIndex.attach(vectorstore, timeout_seconds=60.0)  # each call waits for those before it
+    retriever = ContextRetriever(index, WordEmbeddings(), config=RetrievalConfig(timeout_seconds=60.0))
+    calls = [({"tenant": tenant}, k) for k in (1, 2, 4, 8, 16) for tenant in ("north", "south")] * 4
+    expected = {str(call): retriever.context(QUERY, filter=call[0], k=call[1]).text for call in calls[:10]}
+    for tenant, other in (("north", "south"), ("south", "north")):
+        assert not any(f"of {other}" in text for call, text in expected.items() if tenant in call)
+
+    def read(call: tuple[dict[str, str], int]) -> str:
+        return retriever.context(QUERY, filter=call[0], k=call[1]).text
+
+    async def read_all() -> list[str]:
+        found = await asyncio.gather(*(retriever.acontext(QUERY, filter=held, k=k) for held, k in calls))
+        return [context.text for context in found]
+
+    with ThreadPoolExecutor(32) as threads:
+        assert list(threads.map(read, calls)) == [expected[str(call)] for call in calls]
+    assert asyncio.run(read_all()) == [expected[str(call)] for call in calls]

@@ -171,7 +171,7 @@ def test_qdrants_own_conditions_are_decided_as_it_decides_them() -> None:
 # Forms that can't be applied
 
 
-@pytest.mark.parametrize("condition", ["tenant = 'ours'", 3, ["tenant"], {"tenant": {"$like": "o%"}}, {3: 4}])
+@pytest.mark.parametrize("condition", ["tenant = 'ours'", 3, ["tenant"], {"tenant": {"$regex": "o%"}}, {3: 4}])
 @pytest.mark.parametrize("make", [lambda: vector_store(CORPUS), faiss])
 def test_a_form_that_cannot_be_applied_is_an_error_at_construction(make: Any, condition: Any) -> None:
     corpus = make()
@@ -192,7 +192,7 @@ async def test_or_when_a_call_gives_it() -> None:
     corpus = Answering(WordEmbeddings())
     for store in (None, memory_store(CORPUS)):
         made = ContextAssemblyRetriever.from_vectorstore(corpus, store=store)
-        made.retriever.search_kwargs["filter"] = {"tenant": {"$like": "o%"}}  # type: ignore[attr-defined]
+        made.retriever.search_kwargs["filter"] = {"tenant": {"$regex": "o%"}}  # type: ignore[attr-defined]
         with pytest.raises(ConfigError, match=r"filter\['tenant'\] must be a value or operators"):
             made.invoke(QUERY)
         with pytest.raises(ConfigError, match=r"filter\['tenant'\] must be a value or operators"):

@@ -13,7 +13,7 @@ from langchain_samples import chunks, document, documents, vector_store
 @pytest.mark.parametrize(
     "condition",
     [
-        "tenant = 'ours'", 3, ["tenant"], {3: "x"}, {"$not": {"tenant": "ours"}}, {"tenant": {"$like": "o%"}},
+        "tenant = 'ours'", 3, ["tenant"], {3: "x"}, {"$not": {}}, {"tenant": {"$regex": "o"}},
         {"tenant": {"name": "ours"}}, {"tenant": {}}, {"tenant": {"$in": "ours"}}, {"tenant": {"$in": 3}},
         {"tenant": None}, {"tenant": {"$eq": {"a": 1}}}, {"tenant": {"$exists": "yes"}}, {"$and": []},
         {"$or": {"tenant": "ours"}}, {"$and": ["tenant"]}, {"": 1},

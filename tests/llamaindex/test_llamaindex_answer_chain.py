@@ -296,6 +296,8 @@ def test_neighbours_are_held_to_the_filters_of_a_call() -> None:
     engine = AnswerQueryEngine(Scripted(), retriever(chunks, filters={"tenant": "a"}))
     asked = "When is ferritin measured before a gastroscopy?"
     assert {hit.chunk.document_id for hit in engine.answer(asked).hits} == {"lab"}
+    assert engine.answer(asked, filters={"tenant": "b"}).hits == ()
+    engine = AnswerQueryEngine(Scripted(), retriever(chunks))
     assert {hit.chunk.document_id for hit in engine.answer(asked, filters={"tenant": "b"}).hits} == {"gastro"}
     stored = ContextAssemblyPostprocessor(store=MemoryIndex(chunks), neighbours="unfiltered")
     index = VectorStoreIndex([TextNode(text="Ferritin.", metadata={"user": "ann"})], embed_model=WordEmbedding())

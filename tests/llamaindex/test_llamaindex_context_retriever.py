@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,14 +12,17 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 
 from ctxassembly import (
     AssemblyConfig,
     Chunk,
     ConfigError,
+    Hit,
     MemoryIndex,
+    MemoryStore,
     Node,
+    Question,
     Relation,
     RetrievalConfig,
     SearchError,
@@ -26,6 +30,7 @@ from ctxassembly import (
 )
 from ctxassembly.assembly.choosing.supplement import Situation
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever
+from llamaindex_ctxassembly.stores.filters import allowed
 from llamaindex_samples import TEXTS, WordEmbedding
 
 CHUNKS = [
@@ -65,14 +70,97 @@ def test_filters_hold_in_every_channel_and_for_neighbours(strategy: Any) -> None
     assert ContextRetriever(INDEX, embed, config=config, filters={"tenant": "z"}).retrieve(QUERY) == []
 
 
-def test_filters_need_a_store_that_can_be_held_to_them() -> None:
-    class Plain:
-        def fetch(self, refs: Any) -> list[Chunk]:
-            return []
+class _Plain:
+    def fetch(self, refs: Any) -> list[Chunk]:
+        return MemoryStore(CHUNKS).fetch(refs)
 
-    own = ContextAssemblyPostprocessor(store=Plain())
-    with pytest.raises(ConfigError, match=r"postprocessor\.filter must be given"):
-        ContextRetriever(INDEX, embed, postprocessor=own, filters={"tenant": "x"})
+
+def only(key: str, *values: str) -> MetadataFilters:
+    return MetadataFilters(filters=[MetadataFilter(key=key, value=[*values], operator=FilterOperator.IN)])
+
+
+def of_x(chunk: Chunk) -> bool:
+    return bool(chunk.metadata["tenant"] == "x")
+
+
+class TestFilters:
+    """A call's filters hold beside the retriever's own: that one may keep a tenant."""
+
+    @pytest.mark.parametrize(
+        ("own", "given", "expected"),
+        [
+            ({"tenant": "x"}, {"tenant": "y"}, set()),
+            ({"tenant": "x"}, {"file_name": {"$in": ["valley.txt", "lake.txt"]}}, {"valley"}),
+            (of_x, lambda chunk: chunk.document_id != "valley", set()),
+            (of_x, lambda chunk: True, {"valley"}),
+            ({"tenant": "x"}, None, {"valley"}),
+            ({"tenant": "x"}, {}, {"valley"}),
+            (None, {"tenant": "y"}, {"lake"}),
+        ],
+    )
+    def test_of_the_call_stand_beside_the_own_ones(self, own: Any, given: Any, expected: set[str]) -> None:
+        retriever = ContextRetriever(INDEX, embed, filters=own)
+        assert {one.chunk.document_id for one in retriever.hits(QUERY, filters=given).found} == expected
+        assert {one.chunk.document_id for one in retriever.hits(Question(QUERY, filter=given)).found} == expected
+        seen = {decision.document_id for decision in retriever.context(QUERY, filters=given).trace.decisions}
+        assert seen == expected
+        assert {node.metadata["tenant"] for node in retriever.under(given).retrieve(QUERY)} == {
+            {"valley": "x", "lake": "y"}[name] for name in expected
+        }
+
+    async def test_awaited_too(self) -> None:
+        retriever = ContextRetriever(INDEX, embed, filters={"tenant": "x"})
+        assert (await retriever.ahits(QUERY, filters={"tenant": "y"})).found == ()
+        assert (await retriever.acontext(QUERY, filters={"tenant": "y"})).text == ""
+        held = ContextRetriever(INDEX, embed).under({"tenant": "x"})
+        assert {node.metadata["tenant"] for node in await held.aretrieve(QUERY)} == {"x"}
+        assert (await held.acontext(QUERY, similarity_top_k=2)).trace.hits == 2
+
+    def test_of_another_form_are_refused(self) -> None:
+        retriever = ContextRetriever(INDEX, embed, filters={"tenant": "x"})
+        for ask in (retriever.hits, retriever.context):
+            with pytest.raises(ConfigError, match="filters must be in the form of the retriever's own, beside which"):
+                ask(QUERY, filters=only("tenant", "x"))
+        with pytest.raises(ConfigError, match="filters must be in the form of the retriever's own, beside which"):
+            retriever.under(only("tenant", "x"))
+
+    def test_metadata_filters_hold_both_in_a_channel_with_filters_of_its_own(self) -> None:
+        nodes = [TextNode(id_=chunk.id, text=chunk.text, metadata=dict(chunk.metadata)) for chunk in CHUNKS]
+        vectors = VectorStoreIndex(nodes, embed_model=WordEmbedding())
+        channel = vectors.as_retriever(filters=only("tenant", "x", "y"))
+        config = RetrievalConfig(strategy="vector")
+        retriever = ContextRetriever(channels={"vector": channel}, config=config, filters=only("tenant", "x"))
+        found = retriever.hits(QUERY, filters=only("file_name", "valley.txt", "lake.txt")).found
+        assert {one.chunk.metadata["tenant"] for one in found} == {"x"}
+        assert retriever.hits(QUERY, filters=only("tenant", "y")).found == ()
+        with pytest.raises(ConfigError, match="without filters of its own, where a call has some of another form"):
+            ContextRetriever(channels={"vector": channel}, config=config).hits(QUERY, filters={"tenant": "x"})
+
+    def test_need_a_store_that_can_be_held_to_them(self) -> None:
+        own = ContextAssemblyPostprocessor(store=_Plain())
+        with pytest.raises(ConfigError, match="filters must be MetadataFilters, where the postprocessor has a store"):
+            ContextRetriever(INDEX, embed, postprocessor=own, filters={"tenant": "x"})
+        with pytest.raises(ConfigError, match="filters must be MetadataFilters, where the postprocessor has a store"):
+            ContextRetriever(INDEX, embed, postprocessor=own).context(QUERY, filters={"tenant": "x"})
+
+    def test_metadata_filters_hold_the_neighbours_of_any_store(self) -> None:
+        mixed = [replace(chunk, metadata={**chunk.metadata, "tenant": "xy"[chunk.index % 2]}) for chunk in CHUNKS]
+
+        class Mixed:
+            def fetch(self, refs: Any) -> list[Chunk]:
+                return MemoryStore(mixed).fetch(refs)
+
+        def search(query: str, limit: int, filters: MetadataFilters | None) -> list[Hit]:
+            return [Hit(chunk) for chunk in allowed(filters, mixed)][:limit]
+
+        config = RetrievalConfig(strategy="vector", limit=2)
+        own = ContextAssemblyPostprocessor(store=Mixed(), config=AssemblyConfig(cite="chunk"))
+        retriever = ContextRetriever(channels={"vector": search}, config=config, postprocessor=own)
+        for made in (
+            retriever.context(QUERY, filters=only("tenant", "x")),
+            retriever.under(only("tenant", "x")).context(QUERY),
+        ):
+            assert {int(one.chunk_ids[0].split("-")[1]) % 2 for one in made.citations} == {0}
 
 
 class TestChannels:
@@ -123,8 +211,9 @@ def test_a_postprocessor_reranks() -> None:
     assert found[0].rerank_score == 1.0
 
 
-def test_a_conversation_that_changes_the_filter_makes_a_retriever_of_each_user() -> None:
-    found = {user: ContextRetriever(INDEX, embed, filters={"tenant": user}).context(QUERY).text for user in "xy"}
+def test_each_user_gets_a_retriever_of_their_own() -> None:
+    everybody = ContextRetriever(INDEX, embed)
+    found = {user: everybody.under({"tenant": user}).context(QUERY).text for user in "xy"}
     assert "valley.txt" in found["x"]
     assert "lake.txt" not in found["x"]
     assert "lake.txt" in found["y"]

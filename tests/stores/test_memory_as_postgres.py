@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -12,6 +13,7 @@ import pytest
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, Term, Vocabulary, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.testing.occurrences import occurrences
 from ctxassembly.text.lexemes import NEAR, NearWords, lexemes
 
 TEXTS = [
@@ -44,6 +46,17 @@ def test_the_score_of_a_word(connection: psycopg.Connection, times: int):
     assert found.keyword_score == pytest.approx(rank * vocabulary.weights["water"], rel=1e-5)
 
 
+@pytest.mark.parametrize("texts", [["", ""], ["tea", "no tea"], ["Thé", "x " * 300], *([text, text] for text in TEXTS)])
+def test_the_bytes_of_words(connection: psycopg.Connection, texts: list[str]):
+    """Of what is stored, where a short one has a shorter header."""
+    words = "setweight(to_tsvector('simple', %s), 'A') || to_tsvector('simple', %s)"
+    with connection.transaction(force_rollback=True):
+        connection.execute("CREATE TEMPORARY TABLE words (tsv tsvector) ON COMMIT DROP")
+        connection.execute(f"INSERT INTO words SELECT {words}", texts)
+        (size,) = connection.execute("SELECT pg_column_size(tsv) FROM words").fetchone() or ()
+    assert occurrences([lexemes(text) for text in texts], (1.0, 1.0)).size == size
+
+
 def test_the_similarity_of_words(connection: psycopg.Connection):
     words = sorted({word for text in TEXTS for word in lexemes(text)})
     near = NearWords(words)
@@ -67,13 +80,13 @@ STORED = [
     Chunk(
         f"{name}#{at}",
         name,
-        f"{sentence}.",
+        f"{sentence.removesuffix('.')}.",
         at,
         metadata={
             "title": name.title(),
             "tenant": "noord" if at % 2 else "zuid",
             "level": at,
-            **({"questions": [f"Wat is {name}?", "Wie doet dat?"]} if at == 0 else {}),
+            **({"questions": [f"Wat is {name}?", 'Wie "doet" dat?']} if at == 0 else {}),
         },
     )
     for name, text in DOCUMENTS.items()
@@ -87,6 +100,8 @@ QUERIES = [
 FILTERS = [
     None, {}, {"tenant": "noord"}, {"tenant": "west"}, {"level": {"$gte": 1}}, {"questions": {"$exists": True}},
     {"tenant": {"$in": ["zuid"]}, "level": {"$ne": 0}}, {"level": {"$lt": "1"}}, {"level": True},
+    {"$not": {"tenant": "noord"}}, {"level": {"$between": [1, 2]}}, {"title": {"$like": "_art"}},
+    {"document_id": {"$ilike": "L%"}}, {"chunk_index": {"$lt": 1}},
     {"$or": [{"level": 0}, {"$and": [{"tenant": {"$nin": ["zuid"]}}, {"title": "Hart"}]}]},
 ]  # fmt: skip
 
@@ -100,6 +115,7 @@ def both(module_database_url: str) -> tuple[MemoryIndex, Any]:
     by_text = dict(zip((chunk.text for chunk in STORED), VECTORS, strict=True))
     stored = postgres.PostgresIndex.create(module_database_url, "compared", dimensions=8)
     stored.add(STORED, embed=lambda texts: [by_text[text] for text in texts])
+    stored.refresh()  # the mean length comes from statistics
     return MemoryIndex(STORED, VECTORS), stored
 
 
@@ -123,19 +139,50 @@ def test_both_find_the_same_with_the_same_scores(both: tuple[MemoryIndex, Any], 
             SearchChunks(limit, vector, None, condition),
             SearchChunks(limit, vector, words, condition),
         ):
-            memory, postgres = ({one.chunk.id: one for one in index.search(request)} for index in both)
-            assert memory.keys() == postgres.keys()
-            for id_, one in memory.items():
-                other = postgres[id_]
-                if request.vector is None:
-                    assert one.similarity is other.similarity is None
-                else:
-                    assert one.similarity == pytest.approx(other.similarity, abs=1e-5)
-                if request.vocabulary is None:
-                    assert one.keyword_score is other.keyword_score is None
-                else:
-                    assert one.keyword_score == pytest.approx(other.keyword_score, rel=1e-4, abs=1e-9)
-                assert set(one.terms) == set(other.terms)
+            check_same(both, request)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"field_weights": (0.5, 0.25)},
+        {"field_weights": (0.0, 1.0)},
+        {"length_weight": 0.6},
+        {"field_weights": (1.0, 0.3), "length_weight": 1.0},
+    ],
+)
+def test_both_weigh_fields_and_length_alike(both: tuple[MemoryIndex, Any], query: str, weights: dict[str, Any]):
+    words = both[0].find_terms(FindTerms(query, 32, 4))
+    memory = MemoryIndex(STORED, VECTORS, **weights)
+    check_same((memory, replace(both[1], **weights)), SearchChunks(50, None, words, None))
+
+
+def test_weights_change_the_order(both: tuple[MemoryIndex, Any]):
+    """A title or a question counts less than the text, and a long chunk less than a short one."""
+    for weights in ({"field_weights": (0.1, 0.1)}, {"length_weight": 1.0}):
+        request = SearchChunks(50, None, both[0].find_terms(FindTerms("hart cardioloog wat is de", 32, 4)), None)
+        orders = [
+            [one.chunk.id for one in sorted(index.search(request), key=lambda one: -(one.keyword_score or 0.0))]
+            for index in (both[0], MemoryIndex(STORED, VECTORS, **weights))
+        ]
+        assert orders[0] != orders[1]
+
+
+def check_same(both: tuple[MemoryIndex, Any], request: SearchChunks) -> None:
+    memory, postgres = ({one.chunk.id: one for one in index.search(request)} for index in both)
+    assert memory.keys() == postgres.keys()
+    for id_, one in memory.items():
+        other = postgres[id_]
+        if request.vector is None:
+            assert one.similarity is other.similarity is None
+        else:
+            assert one.similarity == pytest.approx(other.similarity, abs=1e-5)
+        if request.vocabulary is None:
+            assert one.keyword_score is other.keyword_score is None
+        else:
+            assert one.keyword_score == pytest.approx(other.keyword_score, rel=1e-4, abs=1e-9)
+        assert set(one.terms) == set(other.terms)
 
 
 @pytest.mark.parametrize("query", ["Wie behandelt epilepsie?", "ferirtine", "garage cardioloog ziekenhuis", "zzzz"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -10,11 +11,12 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, RetrievalConfig, aretrieve, retrieve
+from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, Hit, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Term, Vocabulary
-from ctxassembly.stores.postgres import PostgresIndex
+from ctxassembly.stores.postgres import PostgresIndex, search
 from ctxassembly.stores.postgres.engines import engine_of, server_url
+from ctxassembly.stores.postgres.search import candidates
 from postgres_samples import TEXTS, chunks, embed, embed_query, execute, statements, vectors
 
 
@@ -30,6 +32,10 @@ def by_words(index: PostgresIndex, text: str, limit: int = 10, condition: Any = 
     return sorted(found, key=lambda one: -(one.keyword_score or 0.0))
 
 
+def ids_of(hits: Sequence[Hit]) -> list[str]:
+    return [hit.chunk.id for hit in hits]
+
+
 def ids(found: list[Scored]) -> list[str]:
     return [one.chunk.id for one in found]
 
@@ -43,6 +49,14 @@ def test_a_query_takes_two_round_trips(index: PostgresIndex):
     assert len(seen) == retrieved.trace.round_trips == 2
     assert retrieved.hits[0].chunk == replace(chunks()[0], metadata=retrieved.hits[0].chunk.metadata)
     assert retrieved.hits[0].chunk.metadata["search_method"] == "vector+keyword"
+
+
+def test_a_statement_used_often_is_not_prepared(index: PostgresIndex):
+    # Preparing would be a round trip of its own, and a pooler between would lose what is prepared.
+    for _ in range(7):
+        by_words(index, "ferritin")
+    with engine_of(index.server).connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM pg_prepared_statements").scalar() == 0
 
 
 async def test_awaited_it_finds_the_same(index: PostgresIndex):
@@ -101,6 +115,44 @@ def test_each_chunk_has_both_scores_whichever_channel_found_it(index: PostgresIn
     assert [(one.keyword_score, one.terms) for one in alone] == [(None, ())]
 
 
+def known(*counts: int) -> Vocabulary:
+    return Vocabulary(1_000_000, tuple(Term(chr(ord("a") + at), count) for at, count in enumerate(counts)))
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # The rarest words, and pairs of the next ones: one at least, and more until they have 1,000 together.
+        ((600, 300, 20_000, 10_000, 70_000), "'b' | 'a' | 'd' & 'c' | 'd' & 'e'"),
+        # The rarest alone are many, and the rarest pair would be 50,000 more than can be scored.
+        ((5_000, 170_000, 300_000), "'a'"),
+        # No pair is rare enough: three words together are.
+        ((100_000, 200_000, 300_000, 900_000), "'a' & 'b' & 'c'"),
+        # Nothing is: all words together are the best guess.
+        ((500_000, 600_000, 700_000), "'a' & 'b' & 'c'"),
+        ((500_000,), "'a'"),
+        ((), ""),
+    ],
+)
+def test_candidates_are_few_however_large_the_table(counts: tuple[int, ...], expected: str):
+    assert candidates(known(*counts), 1_000) == expected
+
+
+def test_under_a_filter_there_may_be_ten_times_as_many():
+    assert candidates(known(5_000, 170_000, 300_000), 10_000) == "'a' | 'b' & 'c'"
+
+
+def test_common_words_do_not_crowd_out_the_rare_one(database_url: str, monkeypatch: pytest.MonkeyPatch):
+    # More chunks have both common words than are scored, and they are stored before those with the rare one.
+    monkeypatch.setattr(search, "ENOUGH", 10)
+    monkeypatch.setattr(search, "MOST_SCORED", 100)
+    index = PostgresIndex.create(database_url, dimensions=16)
+    common = [Chunk(f"c#{at}", "c", "raise and use", at) for at in range(300)]
+    rare = [Chunk(f"r#{at}", "r", "bare raise" if at % 2 else "bare use", at) for at in range(40)]
+    index.add([*common, *rare], progress=False)
+    assert {one.chunk.document_id for one in by_words(index, "raise use bare", 20)} == {"r"}
+
+
 def test_a_chunk_without_questions_or_title_is_found_by_its_text(database_url: str):
     # title || content || NULL is NULL: such a chunk would leave the index.
     index = PostgresIndex.create(database_url, dimensions=16)
@@ -125,7 +177,7 @@ def test_a_limit_beyond_ef_search_is_reached(database_url: str):
     with engine_of(index.server).connect() as connection:
         connection.exec_driver_sql("SET enable_seqscan = off")
         connection.exec_driver_sql("SET enable_sort = off")
-        made = index._search(request)
+        made = index._asking.for_search(request)
         assert made is not None
         assert len(connection.execute(*made).all()) == 100
         plan = connection.exec_driver_sql(
@@ -133,6 +185,25 @@ def test_a_limit_beyond_ef_search_is_reached(database_url: str):
         ).all()
         assert any("hnsw" in line for (line,) in plan)
     assert len(index.search(request)) == 100
+
+
+@pytest.mark.parametrize("strategy", ["vector", "hybrid"])
+def test_a_hundred_candidates_reach_the_reranker_and_twenty_are_kept(database_url: str, strategy: Any):
+    by_hnsw = make_url(database_url).update_query_dict({"options": "-cenable_seqscan=off -cenable_sort=off"})
+    url = by_hnsw.render_as_string(hide_password=False)
+    index = PostgresIndex.create(url, dimensions=8, ef_search=40)
+    index.add(chunks([f"text {at}" for at in range(400)]), vectors(400, 8), progress=False)
+    reranked: list[str] = []
+
+    def reranker(_: str, given: Sequence[Chunk]) -> list[tuple[int, float]]:
+        reranked.extend(chunk.id for chunk in given)
+        return [(place, float(place)) for place in reversed(range(len(given)))]
+
+    config = RetrievalConfig(strategy=strategy, limit=20, rerank_candidates=100, rescue="off")
+    embed_asked = vectors(1, 8, seed=1)[0]
+    found = retrieve("text 7", config, index=index, embed=lambda _: embed_asked, rerankers=[reranker]).hits
+    assert len(set(reranked)) == 100
+    assert ids_of(found) == reranked[:-21:-1]
 
 
 def test_a_narrow_filter_loses_no_vector_hits(database_url: str):
@@ -189,6 +260,25 @@ def test_a_hostile_query_gives_hits(index: PostgresIndex, name: str):
     assert {hit.chunk.id for hit in retrieved.hits} >= {"lab#0", "lab#4"}
 
 
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_a_hostile_query_obeys_the_filter_in_every_channel(index: PostgresIndex, name: str):
+    config = RetrievalConfig(rescue="first", limit=10)
+    for condition, found in (({"n": {"$gte": 3}}, {"lab#3", "lab#4"}), ({"n": 99}, set()), ({"no": "key"}, set())):
+        asked = {"index": index, "embed": lambda _: embed_query("ferritin"), "filter": condition}
+        ours, theirs = retrieve(HOSTILE[name], config, **asked), await aretrieve(HOSTILE[name], config, **asked)
+        assert {hit.chunk.id for hit in ours.hits} == {hit.chunk.id for hit in theirs.hits} == found
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "vector", "keyword"])
+@pytest.mark.parametrize("rescue", ["off", "first", "last"])
+def test_a_filter_that_matches_nothing_gives_nothing(index: PostgresIndex, strategy: Any, rescue: Any):
+    config = RetrievalConfig(strategy=strategy, rescue=rescue)
+    for query in ("When is ferritin measured?", "epilepsie", "wheelchiar"):
+        nothing = retrieve(query, config, index=index, embed=embed_query, filter={"n": {"$in": []}})
+        assert (nothing.hits, nothing.trace.notes) == ((), ())
+    assert retrieve("When is ferritin measured?", config, index=index, embed=embed_query).hits
+
+
 @pytest.mark.parametrize("query", ["", "   ", "\0", "& | !", "😀", "?!", "zzzz qqqq"])
 def test_a_query_without_a_known_word_gives_nothing(index: PostgresIndex, query: str):
     assert retrieve(query, RetrievalConfig(strategy="keyword"), index=index).hits == ()
@@ -225,6 +315,18 @@ def test_any_name_will_do_for_a_table(database_url: str, table: str):
     assert ids(by_words(index, "wheelchair")) == ["lab#3"]
     assert [chunk.id for chunk in index.fetch([ChunkRef("lab", 1)])] == ["lab#1"]
     index.refresh()
+
+
+@pytest.mark.parametrize(
+    "key", ["o'brien", "a\\'b", "%s :b {x} %(c)s", '"; DROP TABLE chunks; --', "ti.tle", "Ünïcode ✓"]
+)
+def test_any_name_will_do_for_a_title(database_url: str, key: str):
+    index = PostgresIndex.create(database_url, dimensions=16, title=key)
+    index.add([Chunk("a", "a", "text", metadata={key: "Thistles"}), Chunk("b", "b", "text")], progress=False)
+    assert ids(by_words(index, "thistles")) == ["a"]
+    assert ids(by_words(index, "text", condition={key: "Thistles"})) == ["a"]
+    index.refresh()
+    assert PostgresIndex.create(database_url, dimensions=16, title=key).find_terms(FindTerms("thistles", 9, 4)).terms
 
 
 @pytest.mark.parametrize("table", ["", "x" * 64, "a\0b"])

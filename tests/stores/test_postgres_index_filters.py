@@ -1,4 +1,4 @@
-"""A filter holds in every channel and for neighbours: each operator is tried in each."""
+"""A filter holds in every channel and for neighbours: each operator is tried in each, of both indexes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, ChunkRef, ConfigError, Question, RetrievalConfig, retrieve
+from ctxassembly import Chunk, ChunkRef, ConfigError, MemoryIndex, Question, RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex
 from postgres_samples import embed, embed_query
@@ -88,14 +88,21 @@ CASES: list[tuple[Any, str]] = [
     ({"chunk_index": True}, ""),
 ]
 WRONG: list[tuple[Any, str]] = [
-    ("tenant = 'ours'", "filter must be a mapping"),
-    ([{"tenant": "ours"}], "filter must be a mapping"),
+    ({"$and": []}, "a non-empty list"),
+    ({"$or": [{}]}, "filter must be a .*mapping"),
+    ({"$nor": [{"a": 1}]}, "made of metadata keys"),
+    ({7: "x"}, "made of metadata keys"),
+]
+WRONG_IN_SQL: list[tuple[Any, str]] = [
+    ("tenant = 'ours'", "filter must be a .*mapping"),
+    ([{"tenant": "ours"}], "filter must be a .*mapping"),
     ({"tenant": {}}, "a value or operators"),
     ({"tenant": {"$regex": "x"}}, "a value or operators out of"),
     ({"tenant": {"$in": "ours"}}, "a list of values"),
     ({"tenant": {"$exists": 1}}, "True or False"),
-    ({"tenant": None}, "a string, a number or a boolean"),
-    ({"tenant": {"$gt": True}}, "a number or a string"),
+    ({"tenant": None}, "a value"),
+    ({"tenant": {"$in": [None]}}, "a string, a number or a boolean"),
+    ({"tenant": {"$gt": True}}, "a number, a string or a date"),
     ({"tenant": {"$between": [1]}}, "a list of two"),
     ({"tenant": {"$like": 3}}, "a string"),
     ({"tenant": {"$like": "a\\"}}, "doesn't end in an escape"),
@@ -104,21 +111,21 @@ WRONG: list[tuple[Any, str]] = [
     ({"tenant": {"$in": ["a\0b"]}}, "without NUL"),
     ({"tenant": {"$gt": "a\0b"}}, "without NUL"),
     ({"a\0b": "x"}, "without NUL"),
-    ({"$and": []}, "a non-empty list"),
-    ({"$or": [{}]}, "filter must be a mapping"),
-    ({"$nor": [{"a": 1}]}, "made of metadata keys"),
-    ({7: "x"}, "made of metadata keys"),
 ]
 
 
-@pytest.fixture(scope="module")
-def index(module_database_url: str) -> PostgresIndex:
-    index = PostgresIndex.create(module_database_url, dimensions=16)
-    stored = [
-        Chunk(id_, "doc", f"Ferritin is measured, as {id_} says.", at, metadata=metadata)
-        for at, (id_, metadata) in enumerate(ROWS.items())
-    ]
-    index.add(stored, embed=embed, progress=False)
+STORED = [
+    Chunk(id_, "doc", f"Ferritin is measured, as {id_} says.", at, metadata=metadata)
+    for at, (id_, metadata) in enumerate(ROWS.items())
+]
+
+
+@pytest.fixture(scope="module", params=["postgres", "memory"])
+def index(request: pytest.FixtureRequest) -> PostgresIndex | MemoryIndex:
+    if request.param == "memory":
+        return MemoryIndex(STORED, embed([chunk.text for chunk in STORED]))
+    index = PostgresIndex.create(request.getfixturevalue("module_database_url"), dimensions=16)
+    index.add(STORED, embed=embed, progress=False)
     return index
 
 
@@ -127,7 +134,7 @@ def names(found: Any) -> str:
 
 
 @pytest.mark.parametrize(("condition", "expected"), CASES, ids=lambda value: str(value)[:60])
-def test_a_filter_holds_in_every_channel_and_for_neighbours(index: PostgresIndex, condition: Any, expected: str):
+def test_a_filter_holds_in_every_channel_and_for_neighbours(index: Any, condition: Any, expected: str):
     words = index.find_terms(FindTerms("ferritin measured", 32, 4))
     vector = embed_query("ferritin")
     assert names(index.search(SearchChunks(10, vector, None, condition))) == expected
@@ -139,14 +146,14 @@ def test_a_filter_holds_in_every_channel_and_for_neighbours(index: PostgresIndex
     assert names(held.search(SearchChunks(10, vector, words, None))) == expected
 
 
-def test_a_filter_holds_in_rescue_too(index: PostgresIndex):
+def test_a_filter_holds_in_rescue_too(index: Any):
     config = RetrievalConfig(strategy="keyword", limit=10)
     for tenant, expected in (("ours", "a"), ("theirs", "")):
         question = Question("ferritin a", filter={"tenant": tenant, "year": 2020})
         assert names(retrieve(question, config, index=index).hits) == expected
 
 
-def test_a_filter_of_the_index_and_one_of_the_request_hold_both(index: PostgresIndex):
+def test_a_filter_of_the_index_and_one_of_the_request_hold_both(index: Any):
     held = index.under({"year": {"$gte": 2020}})
     request = SearchChunks(10, embed_query("ferritin"), None, {"ok": True})
     assert names(held.search(request)) == "a"
@@ -156,11 +163,21 @@ def test_a_filter_of_the_index_and_one_of_the_request_hold_both(index: PostgresI
     assert (index.holds_filter, index.under(None).holds_filter, held.holds_filter) == (None, False, True)
 
 
-@pytest.mark.parametrize(("condition", "message"), WRONG, ids=lambda value: repr(value)[:60])
-def test_a_filter_that_cannot_be_read_is_an_error(index: PostgresIndex, condition: Any, message: str):
+def check_refused(index: Any, condition: Any, message: str) -> None:
     for ask in (
         lambda: index.search(SearchChunks(10, embed_query("x"), None, condition)),
         lambda: index.under(condition),
     ):
         with pytest.raises(ConfigError, match=message):
             ask()
+
+
+@pytest.mark.parametrize(("condition", "message"), WRONG, ids=lambda value: repr(value)[:60])
+def test_a_filter_that_cannot_be_read_is_an_error(index: Any, condition: Any, message: str):
+    check_refused(index, condition, message)
+
+
+@pytest.mark.parametrize(("condition", "message"), WRONG_IN_SQL, ids=lambda value: repr(value)[:60])
+@pytest.mark.parametrize("index", ["postgres"], indirect=True)
+def test_nor_can_one_be_that_postgresql_cannot_hold(index: Any, condition: Any, message: str):
+    check_refused(index, condition, message)

@@ -1,9 +1,9 @@
 """The hits of several searches as one list, by reciprocal rank fusion.
 
 Scores of different questions have no common scale, ranks have: a chunk gets weight / (k + rank), ranks from 0, from
-each list that has it. With the usual k of 60 a chunk that is number 15 for everything precedes the best one for a part. Of
-questions made of two, both evidences were among the best 5, 10 and 20 hits to (`python -m answering`, Python's language
-reference, 200 pairs, fused; `searches` has the weights):
+each list that has it. With the usual k of 60 a chunk that is number 15 for everything precedes the best one for a part.
+Of questions made of two, the best 5, 10 and 20 hits have this share of both pieces of evidence (`python -m answering`,
+Python's language reference, 200 pairs, fused; `searches` has the weights):
 
 | | 5 | 10 | 20 |
 |---|---|---|---|

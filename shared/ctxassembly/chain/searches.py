@@ -2,7 +2,7 @@
 
 | search | vectors | keywords | rescue | weight |
 |---|---|---|---|---|
-| the question, rewritten if it was | rewritten, with names | the same, names of both | terms of both | 1.3, in parts .5 |
+| the question, rewritten if it was | rewritten, with names | the same, names of both | of both | 1.3, in parts .5 |
 | the original, if it was rewritten | original | original | original | .5 |
 | each keyword query | - | its words | its words | 1 |
 | each sub-question | its words | its words | its words | 1 |

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ctxassembly.errors import ConfigError
@@ -20,3 +21,30 @@ def check_int(parameter: str, value: Any, least: int, most: int = MOST) -> None:
         endless = most == MOST and not (isinstance(value, int) and value > most)
         allowed = f"an integer of at least {least:,}" if endless else f"an integer from {least:,} to {most:,}"
         raise ConfigError(parameter, allowed, value)
+
+
+def check_number(
+    parameter: str, value: Any, least: float = -math.inf, most: float = math.inf, *, above: float | None = None
+) -> None:
+    """Nothing, if `value` is a finite number from `least` to `most`, or one `above` something.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not least <= value <= most or (above is not None and value <= above):
+        allowed = f"a number from {least:g} to {most:g}" if most < math.inf else f"a number of at least {least:g}"
+        raise ConfigError(parameter, allowed if above is None else f"a number above {above:g}", value)
+
+
+def check_weights(field_weights: Any, length_weight: Any) -> None:
+    """Check the weights of an index for words: two numbers from 0 to 1 for title and questions, one for the length.
+
+    Raises:
+        ConfigError: they are something else.
+    """
+    check_number("length_weight", length_weight, 0, 1)
+    if not isinstance(field_weights, (tuple, list)) or len(field_weights) != 2:
+        raise ConfigError("field_weights", "two numbers from 0 to 1, for title and questions", field_weights)
+    for weight in field_weights:
+        check_number("field_weights", weight, 0, 1)

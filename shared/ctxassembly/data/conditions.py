@@ -1,18 +1,21 @@
 """A metadata filter as a test on what has metadata: for stores and indexes that can't apply it themselves.
 
-A filter keeps tenants apart, so all that is unclear excludes. A key that is lacking passes no comparison, not
-even `$ne`, as NULL passes none in SQL; two values of types that have no order are neither above nor below each other;
-True is not 1. A filter in an unknown form raises: if it were skipped, everybody's chunks would come in.
+A filter keeps tenants apart, so all that is unclear excludes. A key that is lacking passes no comparison, not even
+`$ne`, and neither under `$not`, as NULL passes none in SQL; two values of types that have no order are neither above
+nor below each other; True is not 1. A filter in an unknown form raises: if it were skipped, everybody's chunks would
+come in.
 """
 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Collection, Mapping
+from fnmatch import translate
 from typing import Any, Protocol, TypeVar
 
+from ctxassembly.data.filters import FORM, Comparison, Group, read_filter
 from ctxassembly.data.keys import look_up
-from ctxassembly.errors import ConfigError
 
 
 class HasMetadata(Protocol):
@@ -24,15 +27,18 @@ class HasMetadata(Protocol):
 
 
 Tested = TypeVar("Tested", bound=HasMetadata)
-Test = Callable[[Any], bool]
+Verdict = bool | None
+"""True, False, or None where nobody knows. Like NULL in SQL, None lets nothing pass, not even under NOT."""
+Test = Callable[[Mapping[str, Any]], Verdict]
 
 
 def as_predicate(condition: Any, kind: str = "Chunk") -> Callable[[Tested], bool]:
     """The test that `condition` stands for: a function is its own; None and an empty mapping let everything pass.
 
     A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
-    $nin $exists), or $and and $or with a list of mappings. All must hold. As in SQL, and since filters keep tenants
-    apart, what lacks the key passes none of them but `{"$exists": False}`. `kind` names in an error what is tested.
+    $nin $exists $between $like $ilike), or $and and $or with a list of mappings, or $not with one or several. All must
+    hold. As in SQL, and since filters keep tenants apart, what lacks the key passes none of them but
+    `{"$exists": False}`. `kind` names in an error what is tested.
 
     >>> from ctxassembly import Chunk
     >>> of_a = as_predicate({"tenant": "a", "year": {"$gte": 2020}})
@@ -45,61 +51,44 @@ def as_predicate(condition: Any, kind: str = "Chunk") -> Callable[[Tested], bool
     if callable(condition):
         passes: Callable[[Tested], bool] = condition
         return passes
-    forms = f"a function {kind} -> bool, or a mapping of metadata keys to values or operators"
-    test = _mapping({} if condition is None else condition, forms)
-    return lambda tested: test(tested.metadata)
+    test = _test(read_filter({} if condition is None else condition, f"a function {kind} -> bool, or {FORM}"))
+    return lambda tested: test(tested.metadata) is True
 
 
-def both(one: Any, other: Any) -> Any:
-    """The filter that lets pass what two filters do: two mappings as one, two functions as one.
-
-    >>> both({"tenant": "a"}, {"year": 2024}), both(None, {"year": 2024})
-    ({'$and': [{'tenant': 'a'}, {'year': 2024}]}, {'year': 2024})
-
-    Raises:
-        ConfigError: one of them has another form.
-    """
-    if one is None or other is None:
-        return other if one is None else one
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return {"$and": [one, other]}
-    first, second = as_predicate(one), as_predicate(other)
-    return lambda tested: first(tested) and second(tested)
+def any_of(verdicts: Collection[Verdict]) -> Verdict:
+    """The OR of `verdicts`."""
+    return True if True in verdicts else None if None in verdicts else False
 
 
-def _mapping(condition: Any, forms: str) -> Test:
-    if not isinstance(condition, Mapping):
-        raise ConfigError("filter", forms, condition)
-    tests = [_entry(key, value, forms) for key, value in condition.items()]
-    return lambda metadata: all(test(metadata) for test in tests)
+def negated(verdict: Verdict) -> Verdict:
+    """The NOT of `verdict`."""
+    return None if verdict is None else not verdict
 
 
-def _entry(key: Any, value: Any, forms: str) -> Test:
-    if key in ("$and", "$or"):
-        if not isinstance(value, (list, tuple)) or not value:
-            raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
-        tests = [_mapping(condition, forms) for condition in value]
-        every = all if key == "$and" else any
-        return lambda metadata: every(test(metadata) for test in tests)
-    if not isinstance(key, str) or not key or key.startswith("$"):
-        raise ConfigError("filter", "made of metadata keys, $and and $or", key)
-    wanted = value if isinstance(value, Mapping) else {"$eq": value}
-    if not wanted:
-        raise ConfigError(f"filter[{key!r}]", "a value or operators", value)
-    checks = [(_operator(key, name, operand), operand) for name, operand in wanted.items()]
-    return lambda metadata: all(check(look_up(metadata, key), operand) for check, operand in checks)
+def _test(condition: Comparison | Group) -> Test:
+    if isinstance(condition, Comparison):
+        return _comparison(condition)
+    tests = [_test(member) for member in condition.members]
+    if condition.word == "$and":
+        return lambda metadata: negated(any_of([negated(test(metadata)) for test in tests]))
+    if condition.word == "$or":
+        return lambda metadata: any_of([test(metadata) for test in tests])
+    return lambda metadata: negated(any_of([test(metadata) for test in tests]))
 
 
-def _operator(key: str, name: Any, operand: Any) -> Callable[[Any, Any], bool]:
-    if name not in OPERATORS:
-        raise ConfigError(f"filter[{key!r}]", "a value or operators out of " + " ".join(OPERATORS), name)
-    if name in ("$in", "$nin") and (isinstance(operand, str) or not isinstance(operand, Collection)):
-        raise ConfigError(f"filter[{key!r}][{name!r}]", "a list of values", operand)
-    if name == "$exists" and not isinstance(operand, bool):
-        raise ConfigError(f"filter[{key!r}][{name!r}]", "True or False", operand)
-    if operand is None or isinstance(operand, Mapping):
-        raise ConfigError(f"filter[{key!r}][{name!r}]", "a value", operand)
-    return OPERATORS[name]
+def _comparison(condition: Comparison) -> Test:
+    key, name, operand = condition
+    if name == "$exists":
+        return lambda metadata: (look_up(metadata, key) is not None) == operand
+    compare = _COMPARISONS[name]
+    if name in _LIKE:
+        operand = _LIKE[name](operand)
+
+    def test(metadata: Mapping[str, Any]) -> Verdict:
+        value = look_up(metadata, key)
+        return None if value is None else compare(value, operand)
+
+    return test
 
 
 def _equal(value: Any, operand: Any) -> bool:
@@ -107,28 +96,43 @@ def _equal(value: Any, operand: Any) -> bool:
     return bool(value == operand) and isinstance(value, bool) == isinstance(operand, bool)
 
 
-def _if_known(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    return lambda value, operand: value is not None and compare(value, operand)
-
-
-def _if_ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def check(value: Any, operand: Any) -> bool:
         try:
-            return compare(value, operand)
+            return not isinstance(value, bool) and bool(compare(value, operand))
         except TypeError:  # of different types: neither is above the other
             return False
 
     return check
 
 
-OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$eq": _if_known(_equal),
-    "$ne": _if_known(operator.ne),
-    "$gt": _if_ordered(operator.gt),
-    "$gte": _if_ordered(operator.ge),
-    "$lt": _if_ordered(operator.lt),
-    "$lte": _if_ordered(operator.le),
-    "$in": _if_known(lambda value, operand: any(_equal(value, listed) for listed in operand)),
-    "$nin": _if_known(lambda value, operand: all(value != listed for listed in operand)),
-    "$exists": lambda value, operand: (value is not None) == operand,
+def _pattern(like: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern of LIKE: % is any text, _ any character, and a backslash takes the next one as it is."""
+    wildcards = {"%": "*", "_": "?"}
+    parts = re.findall(r"\\?.", like, re.DOTALL)
+    shell = (wildcards.get(part) or re.sub(r"[*?[]", r"[\g<0>]", part[-1]) for part in parts)
+    return re.compile(translate("".join(shell)), flags)  # whose time is linear in the text for each wildcard
+
+
+def _like(value: Any, pattern: re.Pattern[str]) -> bool:
+    return isinstance(value, str) and pattern.match(value) is not None
+
+
+_LIKE: Mapping[str, Callable[[str], re.Pattern[str]]] = {
+    "$like": _pattern,
+    "$ilike": lambda like: _pattern(like, re.IGNORECASE),
+}
+_at_least, _at_most = _ordered(operator.ge), _ordered(operator.le)
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$eq": _equal,
+    "$ne": lambda value, operand: not _equal(value, operand),
+    "$gt": _ordered(operator.gt),
+    "$gte": _at_least,
+    "$lt": _ordered(operator.lt),
+    "$lte": _at_most,
+    "$in": lambda value, operand: any(_equal(value, listed) for listed in operand),
+    "$nin": lambda value, operand: not any(_equal(value, listed) for listed in operand),
+    "$between": lambda value, operand: _at_least(value, operand[0]) and _at_most(value, operand[1]),
+    "$like": _like,
+    "$ilike": _like,
 }

@@ -2,59 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
-from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.explained import Explained
+from ctxassembly.data.found import AFFINITY, Found, chunk_with_scores
 from ctxassembly.data.searched import Channel
 
 SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "other", "none"]
 """The ways to search a query, by the names that production traces use; "other" is a retriever of another make."""
-_LEAVES = {"search": "found", "fuse": "fused", "rerank": "reranked", "affinity": "weighed", "boost": "boosted"}
-"""For each step before the limit, its chunks as a line for a reader calls them."""
-_BRINGS = {"entities": "from the taxonomy", "rescue": "rescued"}
-"""The same for steps that bring chunks to those kept."""
+StepName = Literal["resolve", "search", "fuse", "boost", "rerank", "affinity", "limit", "entities", "rescue"]
+"""The steps of retrieval, in their order."""
+_LEAVES: Mapping[StepName, str] = {
+    "search": "found",
+    "fuse": "fused",
+    "boost": "boosted",
+    "rerank": "reranked",
+    "affinity": "weighed",
+}
+"""For each step before the limit that has chunks, what a line for a reader calls them."""
+_BRINGS: Mapping[StepName, str] = {"entities": "from the taxonomy", "rescue": "rescued"}
+"""The same for steps that bring chunks to those kept. "resolve" has none, and "limit" ends the line."""
 SHOWN_WORDS = 8
 """Most words in a line for a reader."""
 SHOWN_HITS = 20
 """Most rows in a table for a reader."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A chunk on its way through retrieval: what found it, and what its score is made of.
-
-    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
-    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
-    >>> [found] = retrieve("When is ferritin measured?", RetrievalConfig(strategy="keyword"), index=index).found
-    >>> found.channels, found.terms, dict(found.ranks)
-    (('keyword',), ('is', 'ferritin', 'measured'), {'keyword': 0})
-    """
-
-    chunk: Chunk
-    score: float
-    """On one scale from fusion on: the best of fusion has 1. A chunk with a place of its own has that of its
-    neighbour in the list, so that scores never rise."""
-    channels: tuple[Channel, ...]
-    """The channels that found it, in the order of searching."""
-    similarity: float | None = None
-    keyword_score: float | None = None
-    terms: tuple[str, ...] = ()
-    """The query's words that it has, as the index finds them."""
-    rerank_score: float | None = None
-    """A reranker's own, 0 to 1."""
-    fused_score: float | None = None
-    """None for a chunk that came by another way than fusion."""
-    ranks: Mapping[Channel, int] = field(default_factory=dict, hash=False)
-    """Its rank from 0 in each channel that found it."""
-    factors: tuple[tuple[str, float], ...] = ()
-    """Name and factor of each boost, of reranking and of affinity, in the order of their multiplication."""
-    because_of: tuple[str, ...] = ()
-    """The query's words that brought it, for a rescued chunk; the names, for one of entities."""
-    published_score: float | None = None
-    """The published rule's own number for chunks that came by another way (.85 to .95)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +43,7 @@ class Step:
     [('fuse', ('b', 'a')), ('limit', ('b',))]
     """
 
-    name: str
+    name: StepName
     chunks_in: int
     ids: tuple[str, ...]
     """Best first."""
@@ -88,7 +63,7 @@ class RetrievalTrace:
     >>> index = MemoryIndex([Chunk("a", "d", "Ferritin."), Chunk("b", "d", "Ferritin, and iron.")])
     >>> one = RetrievalConfig(strategy="keyword", limit=1)
     >>> print(retrieve("iron or ferritin", one, index=index).trace)
-    keyword_only for iron, or, ferritin: 2 found -> 2 fused -> 1 kept, evidence 0.33, 2 round trips
+    keyword_only for iron, or, ferritin: 2 found -> 2 fused -> 1 kept, evidence 0.39, 2 round trips
     """
 
     search_method: SearchMethod
@@ -158,10 +133,99 @@ class Retrieved:
     intent: str | None = None
     """The question's, for the gate of a supplement."""
 
+    def mismatches(self) -> list[dict[str, Any]]:
+        """A row for each chunk whose category doesn't go with the intent, as plain values for a table.
+
+        >>> from ctxassembly import Chunk, MemoryIndex, Question, RetrievalConfig, retrieve
+        >>> heart = Chunk("card#0", "card", "A wheelchair is ready.", metadata={"category": "clinical_info"})
+        >>> config = RetrievalConfig(strategy="keyword", affinity={"navigate": {"clinical_info": 0.5}})
+        >>> asked = Question("Where is a wheelchair?", intent="navigate")
+        >>> retrieve(asked, config, index=MemoryIndex([heart])).mismatches() == [{
+        ...     "query": "Where is a wheelchair?", "intent": "navigate", "category": "clinical_info", "factor": 0.5,
+        ...     "chunk_id": "card#0", "document_id": "card", "score": 0.5, "place": 0}]
+        True
+
+        `score` is the one with the factor, `place` that among the hits, from 0, and None for a chunk that isn't one.
+        The order is that before affinity. Chunks that a rescue left out for their category aren't among them. pandas
+        makes a DataFrame of the list, and SQLAlchemy inserts it: `connection.execute(insert(table), rows)`.
+        """
+        places = {found.chunk.id: place for place, found in enumerate(self.found)}
+        return [
+            {
+                "query": self.query,
+                "intent": self.intent,
+                "category": name.removeprefix(AFFINITY),
+                "factor": factor,
+                "chunk_id": found.chunk.id,
+                "document_id": found.chunk.document_id,
+                "score": found.score,
+                "place": places.get(found.chunk.id),
+            }
+            for found in self.trace.lowered
+            for name, factor in found.factors[-1:]
+        ]
+
     @property
     def hits(self) -> tuple[Hit, ...]:
         """The hits for assembly. A chunk's metadata say, besides, how it was found (`SCORE_KEYS`)."""
         return tuple(Hit(chunk_with_scores(found), found.score) for found in self.found)
+
+    def explain(self, chunk_id: str) -> Explained:
+        """The way of a chunk through this retrieval as its trace has it, without another search.
+
+        >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+        >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
+        >>> retrieved = retrieve("ferritin", RetrievalConfig(strategy="keyword", limit=1), index=index)
+        >>> explained = retrieved.explain("lab#1")
+        >>> explained.lost_at, explained.reason, dict(explained.ranks)
+        ('limit', 'place 2 after fuse, where 1 are kept', {'search': 1, 'fuse': 1, 'limit': None})
+
+        A chunk that no channel brought is in no trace. `ctxassembly.explain` searches again, and so tells of such a
+        one, too, and of a chunk that is named by a part of its text.
+        """
+        steps = [step for step in self.trace.steps if step.name != "resolve"]
+        ranks: dict[str, int | None] = {
+            step.name: step.ids.index(chunk_id) if chunk_id in step.ids else None for step in steps
+        }
+        hits = tuple(found.chunk.id for found in self.found)
+        place = hits.index(chunk_id) if chunk_id in hits else None
+        is_known = place is not None or any(rank is not None for rank in ranks.values())
+        lost_at, reason = self._lost(chunk_id, steps) if place is None else (None, self._told(place))
+        return Explained(
+            query=self.query,
+            expect=chunk_id,
+            chunk_id=chunk_id if is_known else None,
+            lost_at=lost_at,
+            reason=reason,
+            rank=place,
+            ranks=ranks,
+            sizes={step.name: step.chunks_out for step in steps},
+            lost_to=() if lost_at is None else hits,
+        )
+
+    def _told(self, place: int) -> str:
+        """The place of a hit, the channels that found it, and the factors on its score."""
+        found = self.found[place]
+        factors = "".join(f", {name} x {factor:g}" for name, factor in found.factors)
+        return f"hit {place + 1} of {len(self.found)}, by {' and '.join(found.channels)}{factors}"
+
+    def _lost(self, chunk_id: str, steps: Sequence[Step]) -> tuple[str, str]:
+        """The step at which a chunk that is no hit was lost, and why."""
+        last = max((at for at, step in enumerate(steps) if chunk_id in step.ids), default=-1)
+        if last < 0:
+            return "search", "no channel brought it" if steps else "; ".join(self.trace.notes) or "there was no search"
+        if last + 1 == len(steps):
+            return "evidence", next((note for note in self.trace.notes if note.startswith("evidence")), "")
+        before, lost_at = steps[last], steps[last + 1]
+        reasons: Mapping[str, str] = {
+            "fuse": "its similarity is below min_similarity, and its words don't bring it",
+            "limit": f"place {before.ids.index(chunk_id) + 1} after {before.name}, where {lost_at.chunks_out} are kept",
+        }
+        reason = reasons.get(lost_at.name, f"it made room for {lost_at.name}")
+        lowered = next((found for found in self.trace.lowered if found.chunk.id == chunk_id), None)
+        if lost_at.name == "limit" and lowered:
+            reason += "".join(f", {name} x {factor:g}" for name, factor in lowered.factors)
+        return lost_at.name, reason
 
     def __str__(self) -> str:
         if not self.found:
@@ -175,21 +239,3 @@ class Retrieved:
         ]
         rest = len(self.found) - len(shown)
         return "\n".join((f"rank  score  {'channels':{width}}  id", *rows, *([f"and {rest:,} more"] if rest else [])))
-
-
-SCORE_KEYS = ("search_method", "vector_similarity", "keyword_score", "fused_score", "vector_rank", "keyword_rank")
-"""The metadata keys under which a hit carries its scores, as plain numbers; a score that it hasn't is left out."""
-
-
-def chunk_with_scores(found: Found) -> Chunk:
-    """The chunk with its scores in the metadata."""
-    values = (
-        "+".join(found.channels),
-        found.similarity,
-        found.keyword_score,
-        found.fused_score,
-        found.ranks.get("vector"),
-        found.ranks.get("keyword"),
-    )
-    known = {key: value for key, value in zip(SCORE_KEYS, values, strict=True) if value is not None}
-    return replace(found.chunk, metadata={**found.chunk.metadata, **known})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -44,16 +44,21 @@ class Vocabulary:
     """The number of chunks in the index."""
     terms: tuple[Term, ...]
     """Each once, in the order of the query."""
+    factors: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """Factors for the weights of some words; the others keep theirs."""
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
-        """The weight of each word: the rarer, the higher (the idf of BM25, which never is below 0).
+        """The weight of each word: the rarer, the higher (the idf of BM25, which never is below 0), times its factor.
 
         >>> weights = Vocabulary(100, (Term("the", 90), Term("ferritin", 2))).weights
         >>> {word: round(weight, 2) for word, weight in weights.items()}
         {'the': 0.11, 'ferritin': 3.7}
         """
-        return {term.text: _idf(min(term.chunks, self.chunks), self.chunks) for term in self.terms}
+        return {
+            term.text: _idf(min(term.chunks, self.chunks), self.chunks) * self.factors.get(term.text, 1.0)
+            for term in self.terms
+        }
 
 
 ONCE = 0.1 / 1.64493406685

@@ -9,12 +9,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ctxassembly.data.explained import Explained
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.asked import Asked, checked_config, checked_question
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncIndex, EmbedQuery, Index, Reranker, SearchChannel
 from ctxassembly.retrieval.boost import Classifier
-from ctxassembly.retrieval.explain import Explained, explain_flow
+from ctxassembly.retrieval.explain import explain_flow
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieval.tune import Labelled, Tuned, tune_flow

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from ctxassembly.chain.requests import Assemble, Search
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.data.conditions import both
+from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.filters import combined
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.assemble import aassemble, assemble
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
@@ -71,8 +72,10 @@ class IndexSource:
 
 def narrowed(request: Search) -> Question:
     """The question of a search, its filter narrowed by what the model inferred."""
-    question = request.question
-    return replace(question, filter=both(question.filter, request.narrowed)) if request.narrowed else question
+    question, inferred = request.question, request.narrowed
+    given: Any = as_predicate(inferred) if callable(question.filter) and inferred else inferred
+    allowed = "a mapping or a function, where a model may narrow it (filter_fields)"
+    return replace(question, filter=combined(question.filter, given, "filter", allowed, culprit=question.filter))
 
 
 def in_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
@@ -85,6 +88,7 @@ def in_mode(config: RetrievalConfig, request: Search) -> RetrievalConfig:
         config,
         limit=limit,
         candidates=None if candidates is None else max(candidates, limit),
+        rerank_candidates=mode.candidates or config.rerank_candidates,
         min_similarity=similarity,
         strategy="keyword" if request.by_words and config.strategy == "hybrid" else config.strategy,
     )

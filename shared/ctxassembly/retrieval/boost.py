@@ -7,8 +7,8 @@ from typing import Any
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.found import AFFINITY, Found
 from ctxassembly.data.keys import look_up
-from ctxassembly.data.retrieved import Found
 from ctxassembly.retrieval.fuse import in_order, multiplied
 from ctxassembly.settings.retrieval import Boost
 
@@ -42,7 +42,7 @@ def attuned(
     for one in found:
         category = category_of(one.chunk) or ""
         factor = factors.get(category, 1.0)
-        changed.append(one if factor == 1.0 else multiplied(one, f"affinity:{category}", factor))
+        changed.append(one if factor == 1.0 else multiplied(one, AFFINITY + category, factor))
         if factor < 1.0:
             lowered.append(changed[-1])
     return in_order(changed), lowered

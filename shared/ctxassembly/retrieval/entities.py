@@ -4,6 +4,9 @@
 for with the intent to have a list, wants every one of them: then one chunk has the whole list, which no search over
 texts can promise. It stands whole and needs no neighbours. If any of intent, phrase and entity is missing, there is no
 list, and nothing was looked up for it.
+
+A list is a document of its own, and so are the nodes that belong to one entity, in their order: each has a label, as a
+reader expects of an answer, and none has the gaps that the excerpts of a text have.
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.retrieved import Found
+from ctxassembly.data.filters import is_filter
+from ctxassembly.data.found import Found
 from ctxassembly.data.searched import Channel
-from ctxassembly.retrieval.taxonomy import Node, Resolution, Taxonomy, is_narrowing, node_test
+from ctxassembly.retrieval.taxonomy import Node, Resolution, Taxonomy, node_test
 from ctxassembly.text.words import unaccented, words
 
 PUBLISHED_TYPED, PUBLISHED_LED, PUBLISHED_LIST = 0.95, 0.90, 0.90
@@ -61,13 +65,14 @@ def entities(
     if wants_list:
         found = [_list(taxonomy, anchor, members, passes) for anchor, members in groups if members]
     else:
-        found = [_entity(taxonomy, anchor, *member, passes) for anchor, members in groups for member in members]
+        first = {node.id: anchor for anchor, members in reversed(groups) for node, _ in members}
+        own = [(anchor, [each for each in members if first[each[0].id] is anchor]) for anchor, members in groups]
+        found = [one for anchor, members in own for one in _listed(taxonomy, anchor, members, passes)]
     named = [*resolution.nodes, *(node for _, members in groups for node, _ in members)]
     facts = [fact for node in named if passes(node) and (fact := _fact(taxonomy, node, passes))]
-    once = {one.chunk.id: one for one in reversed(found)}
-    bare = {node.id for _, members in asked if is_narrowing(filter) for node, _ in members if not node.metadata}
+    bare = {node.id for _, members in asked if is_filter(filter) for node, _ in members if not node.metadata}
     notes = (f"taxonomy: {len(bare)} of its nodes have no metadata to test the filter on, and are left out",)
-    return Entities(tuple(reversed(once.values())), tuple(dict.fromkeys(facts)), notes if bare else ())
+    return Entities(tuple(found), tuple(dict.fromkeys(facts)), notes if bare else ())
 
 
 def _has_phrase(query: str, phrases: Iterable[str]) -> bool:
@@ -101,23 +106,32 @@ def _members(taxonomy: Taxonomy, anchor: Node, types: frozenset[str]) -> list[tu
     return []
 
 
-def _entity(taxonomy: Taxonomy, anchor: Node, node: Node, steps: int, passes: Callable[[Node], bool]) -> Found:
-    text = _fact(taxonomy, node, passes) or f"{node.name} ({node.type}): {anchor.name}"
-    found = _found("entities", _chunk(taxonomy, node.id, text), (anchor, node))
-    return replace(found, published_score=PUBLISHED_TYPED if steps == 1 else PUBLISHED_LED)
+def _listed(
+    taxonomy: Taxonomy, anchor: Node, members: list[tuple[Node, int]], passes: Callable[[Node], bool]
+) -> list[Found]:
+    """A chunk for each of the members, which follow each other in one document."""
+    found = []
+    for place, (node, steps) in enumerate(members):
+        text = _fact(taxonomy, node, passes) or f"{node.name} ({node.type}): {anchor.name}"
+        chunk = _chunk(taxonomy, node.id, text, (anchor.id, place))
+        score = PUBLISHED_TYPED if steps == 1 else PUBLISHED_LED
+        found.append(replace(_found("entities", chunk, (anchor, node)), published_score=score))
+    return found
 
 
 def _list(taxonomy: Taxonomy, anchor: Node, members: list[tuple[Node, int]], passes: Callable[[Node], bool]) -> Found:
     lines = [_fact(taxonomy, node, passes) or node.name for node, _ in members]
     text = "\n".join((f"{anchor.name} ({len(members)}):", *(f"- {line}" for line in lines)))
-    found = _found("list", _chunk(taxonomy, f"list:{anchor.id}", text, keep_whole=True), (anchor,))
+    name = f"list:{anchor.id}"
+    found = _found("list", _chunk(taxonomy, name, text, (name, 0), keep_whole=True), (anchor,))
     return replace(found, published_score=PUBLISHED_LIST)
 
 
-def _chunk(taxonomy: Taxonomy, name: str, text: str, **metadata: Any) -> Chunk:
-    """A chunk made of the taxonomy, and cited as it."""
+def _chunk(taxonomy: Taxonomy, name: str, text: str, place: tuple[str, int], **metadata: Any) -> Chunk:
+    """A chunk made of the taxonomy, and cited as it; `place` is its document's name and its index there."""
     marks = {"source": taxonomy.name, "no_neighbours": True, **metadata}
-    return Chunk(f"{taxonomy.name}:{name}", taxonomy.name, text, metadata=marks)
+    document, index = place
+    return Chunk(f"{taxonomy.name}:{name}", f"{taxonomy.name}:{document}", text, index, metadata=marks)
 
 
 def _found(channel: Channel, chunk: Chunk, because_of: Iterable[Node]) -> Found:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxassembly.data.retrieved import Found
+from ctxassembly.data.found import Found
 from ctxassembly.data.searched import Vocabulary
 
 LOOKED_AT = 10

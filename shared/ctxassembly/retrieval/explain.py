@@ -7,14 +7,16 @@ candidates, which tells its rank; one that isn't there either is looked for with
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.explained import Explained
 from ctxassembly.data.requests import FindTerms, SearchChunks, Together
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
 from ctxassembly.retrieval.flow import retrieve_flow
+from ctxassembly.retrieval.fuse import rankings
 from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.search import Means, ask, begun, search
@@ -28,44 +30,6 @@ OF_ITS_WORDS = 20
 
 
 EXCLUDED = "the filter excludes it"
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """The way of a chunk through a retrieval. It prints as a table of the steps.
-
-    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, explain
-    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
-    >>> explained = explain("ferritin", "lab#1", RetrievalConfig(strategy="keyword", limit=1), index=index)
-    >>> explained.lost_at, explained.reason, explained.lost_to
-    ('limit', 'place 2 after fuse, where 1 are kept', ('lab#0',))
-    """
-
-    query: str
-    expect: str
-    chunk_id: str | None
-    """None if no chunk was found that has the id or the text."""
-    lost_at: str | None
-    """The step after which it wasn't there: "index" and "filter" come before the first; None if it is a hit."""
-    reason: str
-    rank: int | None
-    """Its place among the hits, from 0."""
-    ranks: Mapping[str, int | None]
-    """Its place after each step, from 0; None where it wasn't there."""
-    sizes: Mapping[str, int] = field(repr=False)
-    """The number of chunks after each step."""
-    lost_to: tuple[str, ...] = ()
-    """The ids that stand where it would have stood, best first."""
-
-    def __str__(self) -> str:
-        rows = [("step", "place", "of")]
-        rows += [
-            (step, "-" if rank is None else str(rank + 1), str(self.sizes[step])) for step, rank in self.ranks.items()
-        ]
-        widths = [max(len(row[at]) for row in rows) for at in range(3)]
-        table = "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows)
-        stead = f"\nIn its stead: {', '.join(self.lost_to)}" if self.lost_to else ""
-        return f"{self.chunk_id or self.expect}: {self.reason}\n\n{table}{stead}"
 
 
 def explain_flow(
@@ -120,10 +84,10 @@ def _widely(
     question: Question, config: RetrievalConfig, means: Means, clock: Callable[[], float]
 ) -> Generator[Together, Any, tuple[list[Scored], Mapping[Channel, Sequence[str]]]]:
     """The best `WIDE` chunks of each channel, and how it ranks them."""
-    wide = replace(config, candidates=max(WIDE, config.per_channel), min_similarity=None)
+    wide = replace(config, candidates=max(WIDE, config.per_channel))
     log, _ = begun(question, means, clock)
-    scored, ranked, _ = yield from search(question, wide, means, log)
-    return scored, ranked
+    scored, _ = yield from search(question, wide, means, log)
+    return scored, rankings(scored, wide.per_channel, None)
 
 
 def _by_its_words(
@@ -144,46 +108,16 @@ def _by_its_words(
 def _explained(
     retrieved: Retrieved, expect: str, id_: str, config: RetrievalConfig, ranks: Mapping[Channel, int]
 ) -> Explained:
-    hits = [found.chunk.id for found in retrieved.found]
-    if id_ in hits:
-        place = hits.index(id_)
-        found = retrieved.found[place]
-        how = " and ".join(found.channels)
-        factors = "".join(f", {name} x {factor:g}" for name, factor in found.factors)
-        return _lost(retrieved, expect, id_, None, f"hit {place + 1} of {len(hits)}, by {how}{factors}", place)
-    steps = [step for step in retrieved.trace.steps if step.name != "resolve"]
-    last = max((at for at, step in enumerate(steps) if id_ in step.ids), default=-1)
-    if last < 0:
-        said = ", ".join(f"place {rank + 1:,} by {channel}" for channel, rank in ranks.items())
-        reason = f"{said or 'unranked'}, of {config.per_channel:,} candidates"
-        return _lost(retrieved, expect, id_, "search", reason)
-    if last + 1 == len(steps):
-        evidence = next((note for note in retrieved.trace.notes if note.startswith("evidence")), "")
-        return _lost(retrieved, expect, id_, "evidence", evidence)
-    before, lost_at = steps[last], steps[last + 1].name
-    place = before.ids.index(id_)
-    reason = {
-        "fuse": f"its similarity is below {config.min_similarity}, and its words don't bring it",
-        "limit": f"place {place + 1} after {before.name}, where {config.limit} are kept",
-    }.get(lost_at, f"it made room for {lost_at}")
-    lowered = next((found for found in retrieved.trace.lowered if found.chunk.id == id_), None)
-    if lost_at == "limit" and lowered:
-        reason += "".join(f", {name} x {factor:g}" for name, factor in lowered.factors)
-    return _lost(retrieved, expect, id_, lost_at, reason)
+    """The trace's account, with what only the settings and the wider search know."""
+    told = replace(retrieved.explain(id_), expect=expect, chunk_id=id_)
+    if told.lost_at == "fuse":
+        return replace(told, reason=told.reason.replace("min_similarity", f"{config.min_similarity}"))
+    if told.lost_at != "search":
+        return told
+    said = ", ".join(f"place {rank + 1:,} by {channel}" for channel, rank in ranks.items())
+    return replace(told, reason=f"{said or 'unranked'}, of {config.per_channel:,} candidates")
 
 
-def _lost(
-    retrieved: Retrieved, expect: str, id_: str | None, lost_at: str | None, reason: str, rank: int | None = None
-) -> Explained:
-    steps = [step for step in retrieved.trace.steps if step.name != "resolve"]
-    return Explained(
-        query=retrieved.query,
-        expect=expect,
-        chunk_id=id_,
-        lost_at=lost_at,
-        reason=reason,
-        rank=rank,
-        ranks={step.name: step.ids.index(id_) if id_ in step.ids else None for step in steps},
-        sizes={step.name: step.chunks_out for step in steps},
-        lost_to=() if lost_at is None else tuple(found.chunk.id for found in retrieved.found),
-    )
+def _lost(retrieved: Retrieved, expect: str, id_: str | None, lost_at: str, reason: str) -> Explained:
+    told = retrieved.explain(id_ or expect)
+    return replace(told, expect=expect, chunk_id=id_, lost_at=lost_at, reason=reason)

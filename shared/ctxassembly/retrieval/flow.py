@@ -7,21 +7,22 @@ It yields requests and is sent replies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.found import Found
 from ctxassembly.data.requests import RerankChunks, SearchChunks, Together
-from ctxassembly.data.retrieved import Found, Retrieved, SearchMethod
-from ctxassembly.data.searched import Channel, Vocabulary
+from ctxassembly.data.retrieved import Retrieved, SearchMethod
+from ctxassembly.data.searched import Channel, Scored, Vocabulary
 from ctxassembly.retrieval.boost import attuned, boosted, by_key
 from ctxassembly.retrieval.entities import Entities, entities
 from ctxassembly.retrieval.evidence import evidence
-from ctxassembly.retrieval.fuse import fuse, is_switch
+from ctxassembly.retrieval.fuse import Ranking, fuse, is_switch, rankings
 from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.places import placed
 from ctxassembly.retrieval.question import Question
-from ctxassembly.retrieval.rerank import reranked
+from ctxassembly.retrieval.rerank import behind, reranked
 from ctxassembly.retrieval.rescue import rescued, wanted
 from ctxassembly.retrieval.search import Means, ask, begun, check, search
 from ctxassembly.retrieval.taxonomy import Resolution
@@ -44,9 +45,8 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
         log.notes.append("query: there are no words to search for")
         return Retrieved(question.meant, (), log.trace("none"))
 
-    scored, ranked, vocabulary = yield from search(question, config, means, log)
-    found = fuse(scored, ranked, config, log.terms)
-    log.step("fuse", len(scored), found)
+    scored, vocabulary = yield from search(question, config, means, log)
+    ranked, found = _fused(scored, config, log)
     if is_switch(ranked, config):
         log.notes.append("fusion: with this weight and rrf_k all chunks of one channel precede those of the other")
     known = _entities(question, resolved, config, means, log)
@@ -58,7 +58,7 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
         found = boosted(found, boosts)
         log.step("boost", len(found), found)
     if means.rerankers and found:
-        found = yield from _rerank(question, found, means.rerankers, log)
+        found = yield from _rerank(question, found, means.rerankers, config, log)
     category_of = means.category_of or by_key(config.category_key)
     factors = config.affinity.get(question.intent or "", {})
     if factors:
@@ -81,6 +81,18 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
     )
 
 
+def _fused(scored: Sequence[Scored], config: RetrievalConfig, log: Log) -> tuple[Ranking, list[Found]]:
+    """The ids that each channel ranks, and all of them as one list."""
+    ranked = rankings(scored, config.per_channel, None)
+    found = fuse(scored, ranked, config, log.terms)
+    log.step("search", 0, found)
+    if config.min_similarity is not None:
+        ranked = rankings(scored, config.per_channel, config.min_similarity)
+        found = fuse(scored, ranked, config, log.terms)
+    log.step("fuse", len(scored), found)
+    return ranked, found
+
+
 def _entities(question: Question, resolved: Resolution, config: RetrievalConfig, means: Means, log: Log) -> Entities:
     """The answers of the taxonomy itself."""
     if means.taxonomy is None or config.strategy not in ("hybrid", "graph"):
@@ -90,7 +102,7 @@ def _entities(question: Question, resolved: Resolution, config: RetrievalConfig,
     return known
 
 
-def _is_too_thin(config: RetrievalConfig, ranked: Mapping[Channel, Sequence[str]], log: Log) -> bool:
+def _is_too_thin(config: RetrievalConfig, ranked: Ranking, log: Log) -> bool:
     """True if nothing that was found speaks for an answer, and the caller wants to know that."""
     if config.min_evidence is None or not ranked:
         return False
@@ -104,19 +116,22 @@ def _is_too_thin(config: RetrievalConfig, ranked: Mapping[Channel, Sequence[str]
 
 
 def _rerank(
-    question: Question, found: Sequence[Found], rerankers: int, log: Log
+    question: Question, found: Sequence[Found], rerankers: int, config: RetrievalConfig, log: Log
 ) -> Generator[Together, Any, list[Found]]:
     """`found` in the order of the first reranker that answers; as it is if none does."""
+    handed = found[: config.rerank_candidates]
     for by in range(rerankers):
-        request = RerankChunks(by, question.meant, tuple(one.chunk for one in found))
+        request = RerankChunks(by, question.meant, tuple(one.chunk for one in handed))
         (answer,) = yield Together((request,))
         if isinstance(answer, Exception):
             log.notes.append(f"rerank: number {by + 1} failed ({failure(answer)})")
             continue
-        ordered, notes = reranked(found, answer)
+        ordered, notes = reranked(handed, answer)
         log.notes += notes
-        log.step("rerank", len(found), ordered)
-        return ordered
+        if rest := behind(ordered, found[len(handed) :]):
+            log.notes.append(f"rerank: the best {len(handed)} of {len(found)} chunks; the others stay behind them")
+        log.step("rerank", len(found), [*ordered, *rest])
+        return [*ordered, *rest]
     return list(found)
 
 
@@ -141,7 +156,7 @@ def _rescue(
     return after
 
 
-def _method(ranked: Mapping[Channel, Sequence[str]], config: RetrievalConfig) -> SearchMethod:
+def _method(ranked: Ranking, config: RetrievalConfig) -> SearchMethod:
     methods: dict[frozenset[Channel], SearchMethod] = {
         frozenset({"vector", "keyword"}): "hybrid_bm25_vector",
         frozenset({"vector"}): "vector_only",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ctxassembly.data.retrieved import Found, RetrievalTrace, SearchMethod, Step
+from ctxassembly.data.found import Found
+from ctxassembly.data.retrieved import RetrievalTrace, SearchMethod, Step, StepName
 from ctxassembly.data.searched import Channel
 
 
@@ -29,7 +30,7 @@ class Log:
     def __post_init__(self) -> None:
         self.since = self.clock()
 
-    def step(self, name: str, chunks_in: int, after: Sequence[Found]) -> None:
+    def step(self, name: StepName, chunks_in: int, after: Sequence[Found]) -> None:
         """Note a step that ends now and began where the one before ended."""
         now = self.clock()
         self.steps.append(Step(name, chunks_in, tuple(one.chunk.id for one in after), (now - self.since) * 1000))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from ctxassembly.data.retrieved import Found
+from ctxassembly.data.found import Found
 
 
 def placed(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ctxassembly.data.retrieved import Found
+from ctxassembly.data.found import Found
 from ctxassembly.protocols import Ranked
 
 
@@ -32,11 +32,16 @@ def reranked(found: Sequence[Found], answer: Sequence[Ranked]) -> tuple[list[Fou
         return changed, notes
     if any(not 0 <= score <= 1 for score in given):
         given = [_sigmoid(score) for score in given]
-    lowest = min(given)
-    return [
-        *(replace(found[place], score=score, rerank_score=score) for place, score in zip(order, given, strict=True)),
-        *(replace(found[place], score=min(found[place].score, lowest)) for place in dropped),
-    ], notes
+    ordered = [
+        replace(found[place], score=score, rerank_score=score) for place, score in zip(order, given, strict=True)
+    ]
+    return [*ordered, *behind(ordered, [found[place] for place in dropped])], notes
+
+
+def behind(found: Sequence[Found], rest: Sequence[Found]) -> list[Found]:
+    """`rest` in its order, with no score above the lowest of `found`."""
+    lowest = min((one.score for one in found), default=math.inf)
+    return [replace(one, score=min(one.score, lowest)) for one in rest]
 
 
 def _sigmoid(logit: float) -> float:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.retrieved import Found
+from ctxassembly.data.found import Found
 from ctxassembly.data.searched import Scored, Term, Vocabulary
 from ctxassembly.settings.retrieval import RetrievalConfig
 from ctxassembly.text.words import unaccented, words

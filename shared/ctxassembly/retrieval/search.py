@@ -14,12 +14,13 @@ from ctxassembly.data.requests import EmbedTexts, FindTerms, SearchChunks, Searc
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
 from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.retrieval.boost import Classifier
-from ctxassembly.retrieval.fuse import fuse, merged, rankings, scored_by
+from ctxassembly.retrieval.fuse import merged, scored_by
 from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
 from ctxassembly.settings.retrieval import RetrievalConfig, Strategy
 from ctxassembly.shown import failure
+from ctxassembly.wording.function_words import function_words
 
 NEAR_WORDS = 4
 """Words of the index looked up for a word that no chunk has."""
@@ -73,8 +74,8 @@ def begun(question: Question, means: Means, clock: Callable[[], float]) -> tuple
 
 def search(
     question: Question, config: RetrievalConfig, means: Means, log: Log
-) -> Generator[Together, Any, tuple[list[Scored], dict[Channel, list[str]], Vocabulary | None]]:
-    """The union of what the channels find, the ids that each of them ranks, and the words searched."""
+) -> Generator[Together, Any, tuple[list[Scored], Vocabulary | None]]:
+    """The union of what the channels find, and the words searched."""
     channels = CHANNELS[config.strategy]
     here = channels - means.elsewhere
     prepare: dict[Channel, SearchRequest] = {}
@@ -84,7 +85,7 @@ def search(
         prepare["keyword"] = FindTerms(log.queries["keyword"], config.max_terms, NEAR_WORDS)
     ready = yield from ask(prepare, config, log)
     vector = ready["vector"][0] if "vector" in ready else None
-    vocabulary: Vocabulary | None = ready.get("keyword")
+    vocabulary = _weighed(ready["keyword"], config.function_word_weight) if "keyword" in ready else None
     log.terms = vocabulary.weights if vocabulary else {}
 
     requests: dict[Channel, SearchRequest] = {
@@ -99,11 +100,7 @@ def search(
     answers = yield from ask(requests, config, log)
     if channels and not answers:
         raise SearchError(f"no channel answered: {'; '.join(map(failure, log.failures))}") from log.failures[0]
-    scored = merged([_read(requests.get(channel), answer) for channel, answer in answers.items()])
-    every = rankings(scored, config.per_channel, None)
-    log.step("search", 0, fuse(scored, every, config, log.terms))
-    ranked = every if config.min_similarity is None else rankings(scored, config.per_channel, config.min_similarity)
-    return scored, ranked, vocabulary
+    return merged([_read(requests.get(channel), answer) for channel, answer in answers.items()]), vocabulary
 
 
 def ask(
@@ -155,6 +152,15 @@ def _queries(question: Question, resolved: Resolution, own: Resolution) -> dict[
         "keyword": " ".join((*texts, *dict.fromkeys((*resolved.names, *own.names)))),
         "rescue": " ".join(texts),
     }
+
+
+def _weighed(vocabulary: Vocabulary, function_word_weight: float) -> Vocabulary:
+    """The words of a query, of which function words keep that part of their weight, if the index said nothing of them.
+
+    "What" and "explain" are rare in documents, so by rareness alone they would say much.
+    """
+    lesser = function_words({term.text for term in vocabulary.terms})
+    return replace(vocabulary, factors={**dict.fromkeys(sorted(lesser), function_word_weight), **vocabulary.factors})
 
 
 def _read(request: SearchRequest | None, answer: Any) -> list[Scored]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.filters import is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.text.words import unaccented, words
 
@@ -131,6 +132,9 @@ class Taxonomy:
     >>> taxonomy = Taxonomy([skin, heart, failure], [Relation("card", "HANDLES", "hf")])
     >>> taxonomy.resolve("Heeft de Huidarts spreekuur?").names, taxonomy.resolve("hartfalen").names
     (('Dermatologie',), ('Cardiologie',))
+
+    It may come out of plain data (`from_dict`), a file (`from_file`), or two tables of PostgreSQL
+    (`ctxassembly.stores.postgres.read_taxonomy`).
     """
 
     def __init__(
@@ -185,7 +189,7 @@ class Taxonomy:
             ConfigError: something is missing or of another kind.
         """
         try:
-            nodes = [Node(**{**entry, "aliases": tuple(entry.get("aliases", ()))}) for entry in given["nodes"]]
+            nodes = [Node(**entry) for entry in given["nodes"]]
             relations = [
                 Relation(relation["source"], relation["type"], relation["target"])
                 for relation in given.get("relations", ())
@@ -255,14 +259,9 @@ def _check_template(template: Any) -> None:
         raise ConfigError("facts", "templates with names in braces", template)
 
 
-def is_narrowing(condition: Any) -> bool:
-    """True of a filter that excludes anything: None and an empty mapping exclude nothing."""
-    return condition is not None and not (isinstance(condition, Mapping) and not condition)
-
-
 def node_test(condition: Any) -> Callable[[Node], bool] | None:
     """The test of a filter on nodes, which one without metadata never passes; None if it can't be tested here."""
-    if not is_narrowing(condition):
+    if not is_filter(condition):
         return lambda _: True
     try:
         passes: Callable[[Chunk], bool] = as_predicate(condition)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ctxassembly.data.found import Found
 from ctxassembly.data.requests import Together
-from ctxassembly.data.retrieved import Found
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.retrieval.fuse import fuse
+from ctxassembly.retrieval.fuse import fuse, rankings
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.search import Means, begun, check, search
 from ctxassembly.settings.retrieval import RetrievalConfig
@@ -80,7 +80,8 @@ def tune_flow(
     sums = {weight: [0.0, 0.0] for weight in weights}
     for question, expected in pairs:
         log, _ = begun(question, means, clock)
-        scored, ranked, _ = yield from search(question, strict, means, log)
+        scored, _ = yield from search(question, strict, means, log)
+        ranked = rankings(scored, strict.per_channel, strict.min_similarity)
         for weight in weights:
             found = fuse(scored, ranked, replace(config, keyword_weight=weight), log.terms)
             places = [_place(found, expectation) for expectation in expected]

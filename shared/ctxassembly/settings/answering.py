@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ctxassembly.data.checks import MOST, check_int
+from ctxassembly.data.checks import MOST, check_int, check_number
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.retrieval import check_number
 
 Rewrite = Literal["auto", "always", "off"]
 Decompose = Literal["auto", "off"]

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import json
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+from ctxassembly.calls import in_thread
+from ctxassembly.data.checks import check_weights
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.conditions import as_predicate
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.searched import ONCE, Scored, Term, Vocabulary
+from ctxassembly.data.searched import Scored, Term, Vocabulary
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.shown import shown
 from ctxassembly.testing.cosines import Cosines
+from ctxassembly.testing.occurrences import occurrences
 from ctxassembly.testing.store import MemoryStore
 from ctxassembly.text.lexemes import NearWords, lexemes
-
-FIELDS = ("title", "questions")
-"""Metadata that are searched for words beside the text: a title, and questions that the chunk answers."""
-_LAST_PLACE = 16_383
-"""PostgreSQL counts no places of words beyond it: what stands there stands in one place."""
-_MOST_PLACES = 255
-"""PostgreSQL keeps no more places of one word."""
 
 Vectors = Sequence[Sequence[float]] | Mapping[str, Sequence[float]]
 
@@ -46,38 +43,49 @@ class MemoryIndex(MemoryStore):
         vectors: Vectors | None = None,
         *,
         words: Callable[[str], Sequence[str]] = lexemes,
+        title: str | None = "title",
+        questions: str | None = "questions",
+        field_weights: tuple[float, float] = (1.0, 1.0),
+        length_weight: float = 0.0,
     ) -> None:
         """An index of `chunks`.
 
         Args:
-            chunks: with an id each of its own. Their text is searched, and what stands under `title` and `questions` in
-                their metadata.
+            chunks: with an id each of its own.
             vectors: the embeddings: one for each of `chunks`, in their order, or by the chunks' ids. None takes each
                 chunk's own `vector`. Chunks without one are found by words alone.
             words: a function from a text to its words as they are to be found: the default does as the `simple`
                 configuration of PostgreSQL, a stemmer of yours as another one.
+            title: the metadata key of a title that is searched with the text; None for none.
+            questions: that of questions that the chunk answers.
+            field_weights: the weight of an occurrence in the title and in the questions, beside 1 in the text, 0 to 1.
+            length_weight: the share by which the length of a chunk lowers its keyword score, 0 to 1.
 
         Raises:
-            ConfigError: two chunks have one id.
+            ConfigError: two chunks have one id, or a weight is out of range.
             InputError: a vector is missing, or has another length than the first.
         """
         chunks = tuple(chunks)
         super().__init__(chunks)
-        self._corpus = _Corpus(chunks, vectors, words)
-        self.filters: tuple[Callable[[Chunk], bool], ...] | None = None
-        """The tests that every chunk has to pass. None: nobody has said what the caller's filter is."""
+        check_weights(field_weights, length_weight)
+        fields = dict(zip((title, questions), field_weights, strict=True))
+        self._corpus = _Corpus(chunks, vectors, words, fields, length_weight)
+        self.filters: tuple[Any, ...] | None = None
+        """The filters that every chunk has to pass. None: nobody has said what the caller's is. See `under`."""
 
     def under(self, filter: Any) -> MemoryIndex:
         """The same index for those chunks alone that pass `filter`, as a store of neighbours, too. None: there is none.
 
         A filter is a function Chunk -> bool, or a mapping of metadata keys to values or operators ($eq $ne $gt $gte
-        $lt $lte $in $nin $exists), with $and and $or over lists of such mappings. A chunk without the key doesn't pass.
+        $lt $lte $in $nin $exists $between $like $ilike), with $and, $or and $not over such mappings. A chunk without
+        the key doesn't pass. `document_id`, `chunk_index` and `start_index` are the chunk's own.
 
         Raises:
             ConfigError: it has another form.
         """
         narrowed = copy(self)
-        narrowed.filters = (*(self.filters or ()), *(() if filter is None else (as_predicate(filter),)))
+        narrowed.filters = (*(self.filters or ()), *(() if filter is None else (filter,)))
+        _tests(narrowed.filters)
         return narrowed
 
     @property
@@ -87,7 +95,8 @@ class MemoryIndex(MemoryStore):
 
     def fetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
         """The chunks that exist among `refs` and pass the filter, each once."""
-        return [chunk for chunk in super().fetch(refs) if all(test(chunk) for test in self.filters or ())]
+        tests = _tests(self.filters)
+        return [chunk for chunk in super().fetch(refs) if all(test(chunk) for test in tests)]
 
     def find_terms(self, request: FindTerms) -> Vocabulary:
         """The words of a query, and how many chunks have each, whatever the filter."""
@@ -100,21 +109,28 @@ class MemoryIndex(MemoryStore):
             ConfigError: the filter has a form that can't be read.
             InputError: there are no vectors to search, or the query's has another length.
         """
-        return self._corpus.search(request, self.under(request.filter).filters or ())
+        return self._corpus.search(request, _tests((*(self.filters or ()), request.filter)))
 
     async def afind_terms(self, request: FindTerms) -> Vocabulary:
-        """The same as `find_terms`, awaited."""
-        return self.find_terms(request)
+        """The same as `find_terms`, in a thread."""
+        return await in_thread(self.find_terms)(request)
 
     async def asearch(self, request: SearchChunks) -> list[Scored]:
-        """The same as `search`, awaited."""
-        return self.search(request)
+        """The same as `search`, in a thread."""
+        return await in_thread(self.search)(request)
 
 
 class _Corpus:
     """Chunks, the words that they have, and their vectors; an index under a filter shares it."""
 
-    def __init__(self, chunks: Sequence[Chunk], vectors: Vectors | None, words: Callable[[str], Sequence[str]]) -> None:
+    def __init__(
+        self,
+        chunks: Sequence[Chunk],
+        vectors: Vectors | None,
+        words: Callable[[str], Sequence[str]],
+        fields: Mapping[str | None, float],
+        length_weight: float,
+    ) -> None:
         self.chunks = chunks
         self.words = words
         counted = Counter(chunk.id for chunk in chunks)
@@ -124,18 +140,26 @@ class _Corpus:
         self.with_vector = list(embedded)
         """Places of the chunks that have a vector."""
         self.cosines = Cosines(list(embedded.values()))
-        self.saturated: dict[str, dict[int, float]] = defaultdict(dict)
+        self.ranks: dict[str, dict[int, float]] = defaultdict(dict)
         """For each word the places of the chunks that have it, and what it counts there."""
+        weights = (*fields.values(), 1.0)
+        sizes: list[int] = []
         for place, chunk in enumerate(chunks):
-            for word, times in _counts(words(_searched(chunk))).items():
-                self.saturated[word][place] = _saturated(times)
+            texts = (*(_text_under(key, chunk) for key in fields), chunk.text)
+            found = occurrences([words(text) for text in texts], weights)
+            sizes.append(found.size)
+            for word, rank in found.ranks.items():
+                self.ranks[word][place] = rank
+        mean = sum(sizes) // len(sizes) if sizes else 1  # a whole number, as PostgreSQL's statistics have it
+        self.lowered = [1 - length_weight + length_weight * size / mean for size in sizes]
+        """For each chunk what its keyword score is divided by."""
 
     @cached_property
     def near(self) -> NearWords:
-        return NearWords(self.saturated)
+        return NearWords(self.ranks)
 
     def vocabulary(self, request: FindTerms) -> Vocabulary:
-        having = {word: len(self.saturated.get(word, ())) for word in self.words(request.text)}
+        having = {word: len(self.ranks.get(word, ())) for word in self.words(request.text)}
         # A word that no chunk has finds nothing: it takes no place from one that does.
         rarest = sorted(having, key=lambda word: (not having[word], having[word]))[: request.most]
         kept = set(rarest)
@@ -155,8 +179,8 @@ class _Corpus:
         scores: dict[int, float] = defaultdict(float)
         terms: dict[int, list[str]] = defaultdict(list)
         for word, weight in (request.vocabulary.weights if request.vocabulary else {}).items():
-            for place, count in self.saturated.get(word, {}).items():
-                scores[place] += weight * count
+            for place, rank in self.ranks.get(word, {}).items():
+                scores[place] += weight * rank / self.lowered[place]
                 terms[place].append(word)
         passing = {place for place in {*similarities, *scores} if all(test(self.chunks[place]) for test in tests)}
         return [
@@ -193,20 +217,33 @@ def _embedded(chunks: Sequence[Chunk], vectors: Vectors | None) -> dict[int, Seq
         raise InputError(f"vectors must be one for each of {len(chunks)} chunks, got {shown(vectors, 80)}") from None
 
 
-def _searched(chunk: Chunk) -> str:
-    """All text in which words are searched."""
-    values = [chunk.metadata.get(key) for key in FIELDS]
-    more = [" ".join(map(str, value)) if isinstance(value, (list, tuple)) else value for value in values]
-    title, questions = (value if isinstance(value, str) else "" for value in more)
-    return f"{title}\n{chunk.text}\n{questions}"
+class _Row(NamedTuple):
+    """A chunk as a filter reads it."""
+
+    metadata: Mapping[str, Any]
 
 
-def _counts(words: Sequence[str]) -> Counter[str]:
-    """The occurrences of each word, as far as PostgreSQL tells their places apart."""
-    beyond = set(words[_LAST_PLACE - 1 :])
-    return Counter(words) if not beyond else Counter(words[: _LAST_PLACE - 1]) + Counter(beyond)
+def _tests(filters: Iterable[Any] | None) -> list[Callable[[Chunk], bool]]:
+    """The tests of `filters`, of which None excludes nothing."""
+    return [_test(condition) for condition in filters or () if condition is not None]
 
 
-def _saturated(times: int) -> float:
-    """The `ts_rank` of a word that occurs so often: each repetition counts less than the one before."""
-    return ONCE * sum(1 / count**2 for count in range(1, min(times, _MOST_PLACES) + 1))
+def _test(condition: Any) -> Callable[[Chunk], bool]:
+    """The test of a filter, to which the chunk's own places are metadata, too, as they are columns of a table."""
+    passes: Callable[[Any], bool] = as_predicate(condition)
+    if callable(condition):
+        return passes
+
+    def test(chunk: Chunk) -> bool:
+        own = {"document_id": chunk.document_id, "chunk_index": chunk.index, "start_index": chunk.start}
+        return passes(_Row(ChainMap(own, dict(chunk.metadata))))
+
+    return test
+
+
+def _text_under(key: str | None, chunk: Chunk) -> str:
+    """The text under a metadata key; of anything else but a text its JSON, whose words are searched in a table."""
+    value = None if key is None else chunk.metadata.get(key)
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)

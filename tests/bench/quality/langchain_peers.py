@@ -27,7 +27,12 @@ def reorder(_: QuestionSet) -> Strategy:
 
 def redundant_filter(_: QuestionSet) -> Strategy:
     """EmbeddingsRedundantFilter with its own threshold of 0.95, then LongContextReorder."""
-    transformer = _transformers().EmbeddingsRedundantFilter(embeddings=_embeddings())
+    return filtered(_embeddings())
+
+
+def filtered(embeddings: Any) -> Strategy:
+    """The same with `embeddings`."""
+    transformer = _transformers().EmbeddingsRedundantFilter(embeddings=embeddings)
 
     def strategy(case: Case) -> Fill:
         kept = transformer.transform_documents([_document(hit, rank) for rank, hit in enumerate(case.hits)])

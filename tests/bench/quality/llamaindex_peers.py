@@ -18,7 +18,7 @@ def prev_next(questions: QuestionSet) -> Strategy:
     from llama_index.core.schema import NodeWithScore
     from llama_index.core.storage.docstore import SimpleDocumentStore
 
-    nodes = {chunk.id: _node(questions, chunk) for chunk in questions.chunks.values()}
+    nodes = {chunk.id: node(questions, chunk) for chunk in questions.chunks.values()}
     docstore = SimpleDocumentStore()
     docstore.add_documents(list(nodes.values()))
     postprocessor = PrevNextNodePostprocessor(docstore=docstore, num_nodes=1, mode="both")
@@ -47,7 +47,8 @@ def _reordered(pieces: list[Answer]) -> list[Answer]:
     return [pieces[int(each.node.node_id)] for each in LongContextReorder().postprocess_nodes(nodes)]
 
 
-def _node(questions: QuestionSet, chunk: Chunk) -> Any:
+def node(questions: QuestionSet, chunk: Chunk) -> Any:
+    """A chunk as LlamaIndex has it: it knows the one before it and the one after it."""
     from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
     index = chunk.index or 0

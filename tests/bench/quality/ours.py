@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ctxassembly import AssemblyConfig, MemoryStore, assemble, presets
+from ctxassembly import AssemblyConfig, Context, MemoryStore, assemble, presets
 from quality.data import QuestionSet, Span
 from quality.filling import ENCODING, Case, Fill, Strategy
 from quality.metrics import Answer
@@ -40,15 +40,20 @@ def ours(config: AssemblyConfig) -> Callable[[QuestionSet], Strategy]:
                     query=case.question.text,
                     store=store,
                 )
-                runs = []
-                for source in context.provenance:
-                    # By the chunk's own offset: the engine gives none where it couldn't verify it.
-                    begin = questions.chunks[source.chunk_id].start or 0
-                    runs.append(Span(source.document_id, *(begin + at for at in source.chunk_span)))
-                return Answer(context.text, tuple(runs))
+                return answer(context, questions)
 
             return fill
 
         return strategy
 
     return make
+
+
+def answer(context: Context, questions: QuestionSet) -> Answer:
+    """A context of chunks of the set, with where its text comes from."""
+    runs = []
+    for source in context.provenance:
+        # By the chunk's own offset: the engine gives none where it couldn't verify it.
+        begin = questions.chunks[source.chunk_id].start or 0
+        runs.append(Span(source.document_id, *(begin + at for at in source.chunk_span)))
+    return Answer(context.text, tuple(runs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,18 +12,19 @@ from ctxassembly import Chunk
 from ctxassembly.text.lexemes import lexemes
 
 Vectors = NDArray[np.float32]
+Found = TypeVar("Found")
 Scorer = Callable[[str, Sequence[float]], list[tuple[str, float]]]
 
 MOST = 20
 """Chunks that a search gives."""
 
 
-def by_vectors(chunks: Sequence[Chunk], vectors: Vectors) -> Scorer:
+def by_vectors(chunks: Sequence[Chunk], vectors: Vectors, most: int = MOST) -> Scorer:
     """The cosine of vectors of length 1."""
-    return lambda question, vector: _best(chunks, vectors @ np.asarray(vector, dtype=np.float32))
+    return lambda question, vector: _best(chunks, vectors @ np.asarray(vector, dtype=np.float32), most)
 
 
-def by_words(chunks: Sequence[Chunk]) -> Scorer:
+def by_words(chunks: Sequence[Chunk], most: int = MOST) -> Scorer:
     """BM25 as it is written (k1 1.2, b .75), over the same words as ours, by the library bm25s."""
     import bm25s
 
@@ -33,10 +35,23 @@ def by_words(chunks: Sequence[Chunk]) -> Scorer:
 
     def ask(question: str, vector: Sequence[float]) -> list[tuple[str, float]]:
         sought = [word for word in dict.fromkeys(lexemes(question)) if word in known]
-        found = _best(chunks, index.get_scores(sought)) if sought else []
+        found = _best(chunks, index.get_scores(sought), most) if sought else []
         return [(id_, score) for id_, score in found if score > 0]
 
     return ask
+
+
+def once(ask: Callable[[str, Sequence[float]], Found]) -> Callable[[str, Sequence[float]], Found]:
+    """The same, which looks but once for a question that comes again at once: others stand behind the same search."""
+    last: tuple[str, Found] | None = None
+
+    def asked(question: str, vector: Sequence[float]) -> Found:
+        nonlocal last
+        if last is None or last[0] != question:
+            last = question, ask(question, vector)
+        return last[1]
+
+    return asked
 
 
 def searched(chunk: Chunk) -> str:
@@ -44,6 +59,6 @@ def searched(chunk: Chunk) -> str:
     return f"{chunk.metadata.get('title', '')} {chunk.text}"
 
 
-def _best(chunks: Sequence[Chunk], scores: NDArray[np.float32]) -> list[tuple[str, float]]:
-    places = np.argsort(-scores, kind="stable")[:MOST]
+def _best(chunks: Sequence[Chunk], scores: NDArray[np.float32], most: int) -> list[tuple[str, float]]:
+    places = np.argsort(-scores, kind="stable")[:most]
     return [(chunks[place].id, float(scores[place])) for place in places]

@@ -1,8 +1,8 @@
 """Hybrid retrieval of other libraries, at its defaults but for the number of chunks: 20 of each half, 20 in all.
 
-All get the vectors and the text that ours get. Haystack and langchain-postgres search it in their own way. The BM25
-retrievers of LangChain and LlamaIndex need packages of their own (rank-bm25, llama-index-retrievers-bm25); in their
-place stands exact BM25, so that what is measured of these two is their fusion.
+All get the vectors and the text that ours get, and search the words in their own way. The BM25 retrievers of LangChain
+and LlamaIndex know neither small letters from capitals (LangChain's) nor a language but English (LlamaIndex's) unless
+they are told; so both libraries' fusion is measured with exact BM25 in their place, too.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from contextlib import contextmanager
 import quality.haystack_peers  # noqa: F401  tells Haystack to report nothing
 from ctxassembly import Chunk
 from quality.data import QuestionSet
-from recall.exact import MOST, Scorer, Vectors, by_vectors, by_words, searched
+from recall.exact import MOST, Scorer, Vectors, by_vectors, by_words, once, searched
 from recall.systems import System
 
 JOINS = ("concatenate", "reciprocal_rank_fusion", "distribution_based_rank_fusion")
 """Of Haystack, its default first."""
 FUSIONS = ("simple", "relative_score", "reciprocal_rerank")
 """Of LlamaIndex, its default first."""
+WITH_EXACT = ", exact BM25"
 PEERS = (
     "langchain-postgres, hybrid",
-    "LangChain, EnsembleRetriever",
-    *(f"LlamaIndex, {fusion}" for fusion in FUSIONS),
+    *(f"LangChain, EnsembleRetriever{words}" for words in ("", WITH_EXACT)),
+    *(f"LlamaIndex, {fusion}{words}" for words in ("", WITH_EXACT) for fusion in FUSIONS),
     *(f"Haystack, {join}" for join in JOINS),
 )
 _TABLE = "chunks"
@@ -32,22 +33,25 @@ _WORDS = "content_tsv"
 
 
 @contextmanager
-def peers(questions: QuestionSet, vectors: Vectors) -> Iterator[dict[str, System]]:
-    """All of them, over the chunks of a set, whose vectors are in their order; a PostgreSQL runs meanwhile."""
+def peers(questions: QuestionSet, vectors: Vectors, most: int = MOST) -> Iterator[dict[str, System]]:
+    """All of them, over the chunks of a set, whose vectors are in their order; a PostgreSQL runs meanwhile.
+
+    Each takes `most` chunks of each half, and gives as many.
+    """
     chunks = list(questions.chunks.values())
-    halves = (by_words(chunks), by_vectors(chunks, vectors))
-    with _langchain_postgres(chunks, vectors) as hybrid:
+    words, meaning = by_words(chunks, most), by_vectors(chunks, vectors, most)
+    with _langchain_postgres(chunks, vectors, most) as hybrid:
         made = [
             hybrid,
-            _ensemble(chunks, halves),
-            *(_query_fusion(chunks, halves, mode) for mode in FUSIONS),
-            *(_joined(chunks, vectors, mode) for mode in JOINS),
+            *(_ensemble(chunks, meaning, exact, most) for exact in (None, words)),
+            *(_query_fusion(chunks, meaning, exact, mode, most) for exact in (None, words) for mode in FUSIONS),
+            *_joined(chunks, vectors, most),
         ]
         yield dict(zip(PEERS, made, strict=True))
 
 
 @contextmanager
-def _langchain_postgres(chunks: Sequence[Chunk], vectors: Vectors) -> Iterator[System]:
+def _langchain_postgres(chunks: Sequence[Chunk], vectors: Vectors, most: int) -> Iterator[System]:
     """The weighted sum of its PGVectorStore, with the column of words that its documents advise."""
     from langchain_core.embeddings import DeterministicFakeEmbedding
     from langchain_postgres import Column, PGEngine, PGVectorStore
@@ -57,7 +61,7 @@ def _langchain_postgres(chunks: Sequence[Chunk], vectors: Vectors) -> Iterator[S
 
     def config(question: str = "") -> HybridSearchConfig:
         # A config keeps the first question that it sees.
-        return HybridSearchConfig(tsv_column=_WORDS, fts_query=question, primary_top_k=MOST, secondary_top_k=MOST)
+        return HybridSearchConfig(tsv_column=_WORDS, fts_query=question, primary_top_k=most, secondary_top_k=most)
 
     size = vectors.shape[1]
     with embedded_postgres(durable=False) as url:
@@ -71,7 +75,7 @@ def _langchain_postgres(chunks: Sequence[Chunk], vectors: Vectors) -> Iterator[S
 
             def ask(question: str, vector: Sequence[float]) -> list[str]:
                 found = store.similarity_search_by_vector(
-                    [float(each) for each in vector], k=MOST, hybrid_search_config=config(question)
+                    [float(each) for each in vector], k=most, hybrid_search_config=config(question)
                 )
                 return [str(document.id) for document in found]
 
@@ -80,33 +84,40 @@ def _langchain_postgres(chunks: Sequence[Chunk], vectors: Vectors) -> Iterator[S
             asyncio.run(engine.close())
 
 
-def _ensemble(chunks: Sequence[Chunk], halves: Sequence[Scorer]) -> System:
-    """LangChain's EnsembleRetriever: reciprocal ranks, both halves alike."""
+def _ensemble(chunks: Sequence[Chunk], meaning: Scorer, exact: Scorer | None, most: int) -> System:
+    """LangChain's EnsembleRetriever, reciprocal ranks, both halves alike; of words its BM25Retriever or `exact`."""
     from langchain_classic.retrievers import EnsembleRetriever
+    from langchain_community.retrievers import BM25Retriever
     from langchain_core.documents import Document
     from langchain_core.runnables import RunnableLambda
 
-    documents = {chunk.id: Document(chunk.text, id=chunk.id) for chunk in chunks}
+    documents = {chunk.id: Document(searched(chunk), id=chunk.id) for chunk in chunks}
+    words = BM25Retriever.from_documents(documents.values(), k=most)
 
     def ask(question: str, vector: Sequence[float]) -> list[str]:
         def half(scorer: Scorer) -> RunnableLambda[str, list[Document]]:
             return RunnableLambda(lambda text: [documents[id_] for id_, _ in scorer(text, vector)])
 
-        fused = EnsembleRetriever(retrievers=[half(each) for each in halves], weights=[0.5, 0.5]).invoke(question)
-        return [str(document.id) for document in fused[:MOST]]  # it cuts nothing itself
+        halves = [words if exact is None else half(exact), half(meaning)]
+        fused = EnsembleRetriever(retrievers=halves, weights=[0.5, 0.5]).invoke(question)
+        return [str(document.id) for document in fused[:most]]  # it cuts nothing itself
 
     return ask
 
 
-def _query_fusion(chunks: Sequence[Chunk], halves: Sequence[Scorer], mode: str) -> System:
-    """LlamaIndex's QueryFusionRetriever without a language model, so for the question alone."""
+def _query_fusion(chunks: Sequence[Chunk], meaning: Scorer, exact: Scorer | None, mode: str, most: int) -> System:
+    """LlamaIndex's QueryFusionRetriever without a language model, so for the question alone.
+
+    Words are searched by its BM25Retriever or by `exact`.
+    """
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.llms import MockLLM
     from llama_index.core.retrievers import QueryFusionRetriever
     from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
     from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+    from llama_index.retrievers.bm25 import BM25Retriever
 
-    nodes = {chunk.id: TextNode(id_=chunk.id, text=chunk.text) for chunk in chunks}
+    nodes = {chunk.id: TextNode(id_=chunk.id, text=searched(chunk)) for chunk in chunks}
 
     class Half(BaseRetriever):
         def __init__(self, scorer: Scorer) -> None:
@@ -117,11 +128,12 @@ def _query_fusion(chunks: Sequence[Chunk], halves: Sequence[Scorer], mode: str) 
             found = self._scorer(query_bundle.query_str, query_bundle.embedding or ())
             return [NodeWithScore(node=nodes[id_], score=score) for id_, score in found]
 
+    own = BM25Retriever(list(nodes.values()), similarity_top_k=min(most, len(nodes))) if exact is None else Half(exact)
     fused = QueryFusionRetriever(
-        [Half(scorer) for scorer in halves],
+        [own, Half(meaning)],
         llm=MockLLM(),
         mode=FUSION_MODES(mode),
-        similarity_top_k=MOST,
+        similarity_top_k=most,
         num_queries=1,
         use_async=False,
     )
@@ -133,8 +145,8 @@ def _query_fusion(chunks: Sequence[Chunk], halves: Sequence[Scorer], mode: str) 
     return ask
 
 
-def _joined(chunks: Sequence[Chunk], vectors: Vectors, mode: str) -> System:
-    """Haystack's BM25 and embedding retrievers over its store in memory, and a DocumentJoiner."""
+def _joined(chunks: Sequence[Chunk], vectors: Vectors, most: int) -> list[System]:
+    """Haystack's BM25 and embedding retrievers over its store in memory, and a DocumentJoiner of each of `JOINS`."""
     from haystack import Document
     from haystack.components.joiners import DocumentJoiner
     from haystack.components.retrievers import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
@@ -147,13 +159,18 @@ def _joined(chunks: Sequence[Chunk], vectors: Vectors, mode: str) -> System:
             for chunk, vector in zip(chunks, vectors.tolist(), strict=True)
         ]
     )
-    words = InMemoryBM25Retriever(store, top_k=MOST)
-    meaning = InMemoryEmbeddingRetriever(store, top_k=MOST)
-    joiner = DocumentJoiner(join_mode=mode, top_k=MOST)
+    words = InMemoryBM25Retriever(store, top_k=most)
+    meaning = InMemoryEmbeddingRetriever(store, top_k=most)
 
-    def ask(question: str, vector: Sequence[float]) -> list[str]:
+    @once
+    def halves(question: str, vector: Sequence[float]) -> list[list[Document]]:
         by_words = words.run(query=question)["documents"]
-        by_vectors = meaning.run(query_embedding=[float(each) for each in vector])["documents"]
-        return [document.id for document in joiner.run(documents=[by_words, by_vectors])["documents"]]
+        return [by_words, meaning.run(query_embedding=[float(each) for each in vector])["documents"]]
 
-    return ask
+    def joined(mode: str) -> System:
+        joiner = DocumentJoiner(join_mode=mode, top_k=most)
+        return lambda question, vector: [
+            document.id for document in joiner.run(documents=halves(question, vector))["documents"]
+        ]
+
+    return [joined(mode) for mode in JOINS]

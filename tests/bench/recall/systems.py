@@ -11,12 +11,15 @@ from recall.exact import MOST, Scorer, Vectors, by_words
 
 System = Callable[[str, Sequence[float]], list[str]]
 
+PLAIN = RetrievalConfig(rescue="off", adjacency=0.0, function_word_weight=1.0)
 OURS: Mapping[str, RetrievalConfig] = {
     "vector": RetrievalConfig(strategy="vector"),
     "keyword": RetrievalConfig(strategy="keyword", rescue="off"),
     "fused": RetrievalConfig(rescue="off"),
     "fused + rescue": RetrievalConfig(),
-    "fused, RRF 60": RetrievalConfig(rescue="off", fusion="rrf", keyword_weight=0.5, candidates=MOST),
+    "fused, without adjacency": RetrievalConfig(rescue="off", adjacency=0.0),
+    "fused, scores alone": PLAIN,
+    "fused, RRF 60": replace(PLAIN, fusion="rrf", keyword_weight=0.5, candidates=MOST),
     "published, 20 hits": replace(RetrievalConfig.published(), limit=MOST),
 }
 EXACT = "exact BM25"
@@ -27,7 +30,7 @@ def systems(questions: QuestionSet, vectors: Vectors) -> dict[str, System]:
     chunks = list(questions.chunks.values())
     index = MemoryIndex(chunks, vectors.tolist())
     made: dict[str, System] = {name: _ours(index, config) for name, config in OURS.items()}
-    return {**made, EXACT: _without_scores(by_words(chunks))}
+    return {**made, EXACT: without_scores(by_words(chunks))}
 
 
 def _ours(index: MemoryIndex, config: RetrievalConfig) -> System:
@@ -38,5 +41,6 @@ def _ours(index: MemoryIndex, config: RetrievalConfig) -> System:
     return ask
 
 
-def _without_scores(scorer: Scorer) -> System:
+def without_scores(scorer: Scorer) -> System:
+    """The ids of what a search finds."""
     return lambda question, vector: [id_ for id_, _ in scorer(question, vector)]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from typing import Any
 
 import pytest
@@ -54,6 +55,29 @@ METADATA = {
         ({"absent": {"$in": [1]}}, False),
         ({"absent": {"$nin": [1]}}, False),
         ({"nothing": {"$ne": 1}}, False),
+        ({"open": {"$lt": 1}}, False),
+        ({"open": {"$ne": 0}}, True),  # nor is False 0 here
+        ({"level": {"$between": [3, 4]}}, True),
+        ({"level": {"$between": [4, 9]}}, False),
+        ({"tenant": {"$like": "o%s"}}, True),
+        ({"tenant": {"$like": "%r"}}, False),
+        ({"tenant": {"$like": "_urs"}}, True),
+        ({"tenant": {"$like": "OURS"}}, False),
+        ({"tenant": {"$ilike": "OUR_"}}, True),
+        ({"tenant": {"$like": "o*"}}, False),
+        ({"tenant": {"$like": r"\ours"}}, True),
+        ({"tenant": {"$like": r"o\%"}}, False),
+        ({"level": {"$like": "3"}}, False),
+        ({"$not": {"tenant": "theirs"}}, True),
+        ({"$not": {"tenant": "ours"}}, False),
+        ({"$not": [{"tenant": "theirs"}, {"level": 3}]}, False),
+        ({"$not": {"$not": {"tenant": "ours"}}}, True),
+        # What is unknown stays so under NOT: a chunk without the key isn't somebody else's.
+        ({"$not": {"absent": "x"}}, False),
+        ({"$not": {"$and": [{"tenant": "ours"}, {"absent": 1}]}}, False),
+        ({"$not": {"$and": [{"tenant": "theirs"}, {"absent": 1}]}}, True),
+        ({"$or": [{"tenant": "ours"}, {"$not": {"absent": 1}}]}, True),
+        ({"$not": {"absent": {"$exists": True}}}, True),
         (lambda each: each.metadata["level"] == 3, True),
     ],
 )
@@ -64,7 +88,9 @@ def test_a_filter_as_a_test(condition: Any, expected: bool) -> None:
 @pytest.mark.parametrize(
     "condition",
     [
-        "tenant = 'ours'", 3, ["tenant"], {3: "x"}, {"$not": {"tenant": "ours"}}, {"tenant": {"$like": "o%"}},
+        "tenant = 'ours'", 3, ["tenant"], {3: "x"}, {"$not": {}}, {"$not": []}, {"$not": "x"}, {"$or": [{}]},
+        {"tenant": {"$like": 3}}, {"tenant": {"$ilike": "o\\"}}, {"level": {"$between": [1]}}, {"level": {"$gt": True}},
+        {"level": {"$between": [True, 3]}}, {"tenant": {"$regex": "o"}},
         {"tenant": {"name": "ours"}}, {"tenant": {}}, {"tenant": {"$in": "ours"}}, {"tenant": {"$in": 3}},
         {"tenant": None}, {"tenant": {"$eq": {"a": 1}}}, {"tenant": {"$exists": "yes"}}, {"$and": []},
         {"$or": {"tenant": "ours"}}, {"$and": ["tenant"]}, {"": 1},
@@ -73,6 +99,14 @@ def test_a_filter_as_a_test(condition: Any, expected: bool) -> None:
 def test_a_filter_that_cannot_be_evaluated_is_an_error(condition: Any) -> None:
     with pytest.raises(ConfigError, match=r"^filter"):
         as_predicate(condition)
+
+
+def test_a_pattern_with_many_wildcards_takes_no_longer() -> None:
+    """A regular expression would go back 30 times over the text for each of them."""
+    text = "a" * 2_000
+    began = time.perf_counter()
+    assert not as_predicate({"text": {"$like": "%a" * 30 + "%b"}})(Chunk("a", "A", "", metadata={"text": text}))
+    assert time.perf_counter() - began < 1.0
 
 
 def test_the_error_names_what_is_tested() -> None:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from ctxassembly import Chunk, Found, MemoryIndex, RetrievalConfig, RetrievalTrace, Retrieved, Step, retrieve
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+
+from ctxassembly import (
+    Boost,
+    Chunk,
+    Found,
+    MemoryIndex,
+    Node,
+    Question,
+    Relation,
+    RetrievalConfig,
+    RetrievalTrace,
+    Retrieved,
+    Step,
+    Taxonomy,
+    explain,
+    retrieve,
+)
+from ctxassembly.data.retrieved import StepName
 
 KEYWORD = RetrievalConfig(strategy="keyword")
 
 
-def step(name: str, *ids: str) -> Step:
+def step(name: StepName, *ids: str) -> Step:
     return Step(name, 0, ids)
 
 
@@ -36,6 +57,13 @@ class TestTrace:
             "vector_only: 3 found -> 3 fused -> 3 boosted -> 3 reranked -> 3 weighed -> 3 kept, 2 from the taxonomy, "
             "1 rescued, 0 round trips"
         )
+
+    @pytest.mark.parametrize("name", sorted({*get_args(StepName)} - {"resolve", "limit"}))
+    def test_tells_of_every_step_that_has_chunks(self, name: StepName):
+        """A step that isn't entered where the line is made would be missing from it, and nobody would see."""
+        steps = (step("search", "a"), step("limit", "a"))
+        shorter, longer = (RetrievalTrace("vector_only", some).summary for some in (steps, (*steps, step(name, "b"))))
+        assert len(longer) > len(shorter)
 
     def test_of_a_retrieval_counts_the_hits_with_those_that_were_rescued(self):
         texts = ("Iron and iron, iron.", "Iron, copper.", "Iron, copper.", "Zinc, and many words: no value.")
@@ -76,3 +104,83 @@ class TestRetrieved:
 
     def test_says_so_if_there_are_no_hits(self):
         assert str(retrieve("zinc", KEYWORD, index=MemoryIndex([Chunk("a", "lab", "Iron.")]))) == "no hits"
+
+
+TEXTS = ["Iron and ferritin.", "Iron, copper, zinc.", "Copper.", "Vitamin B12, and nothing else.", "Selenium."]
+METALS = MemoryIndex(
+    [Chunk(f"lab#{at}", "lab", text, at, metadata={"category": f"c{at}"}) for at, text in enumerate(TEXTS)],
+    [[1.0, 0.0], [0.9, 0.1], [0.5, 0.5], [0.0, 1.0], [-1.0, 0.1]],
+)
+ANALYST = Taxonomy(
+    [Node("team", "team", "Laboratory", ("iron",)), Node("p", "person", "analyst P")],
+    [Relation("p", "WORKS_IN", "team")],
+    type_words={"person": ("who",)},
+)
+GIVEN = {"index": METALS, "embed": lambda _: [1.0, 0.0]}
+
+
+class TestExplain:
+    @pytest.mark.parametrize(
+        ("query", "settings", "given"),
+        [
+            ("Where is iron?", {"limit": 2}, {}),
+            ("Who measures iron?", {"limit": 2}, {"taxonomy": ANALYST}),
+            ("Iron, or vitamin?", {"limit": 2, "rescue": "first", "keyword_weight": 0.0}, {}),
+            ("Where is iron?", {"min_evidence": 2.0}, {}),
+            ("Where is iron?", {"min_similarity": 0.6}, {}),
+            (Question("iron", intent="find"), {"limit": 1, "candidates": 5, "affinity": {"find": {"c0": 0.1}}}, {}),
+        ],
+    )
+    def test_tells_of_every_chunk_of_its_trace_as_another_search_would(
+        self, query: Any, settings: dict[str, Any], given: dict[str, Any]
+    ):
+        config = RetrievalConfig(**settings)
+        retrieved = retrieve(query, config, **GIVEN, **given)
+        known = {id_: None for step in retrieved.trace.steps for id_ in step.ids}
+        assert len(known) >= 5
+        told = [retrieved.explain(id_) for id_ in known]
+        searched = [explain(query, id_, config, **GIVEN, **given) for id_ in known]
+        floor = str(config.min_similarity)
+        assert [replace(one, reason=one.reason.replace("min_similarity", floor)) for one in told] == searched
+        assert {one.lost_at for one in told} != {None}
+
+    def test_knows_no_chunk_that_nothing_brought(self):
+        retrieved = retrieve("iron", RetrievalConfig(limit=1, candidates=2, rescue="off"), **GIVEN)
+        told = retrieved.explain("lab#4")
+        assert (told.chunk_id, told.lost_at, told.reason) == (None, "search", "no channel brought it")
+        assert explain("iron", "lab#4", RetrievalConfig(limit=1, candidates=2), **GIVEN).reason == (
+            "place 5 by vector, of 2 candidates"
+        )
+
+    def test_says_so_where_nothing_was_searched(self):
+        assert retrieve(" ", **GIVEN).explain("lab#0").reason == "query: there are no words to search for"
+        assert Retrieved("iron", (), RetrievalTrace("none")).explain("lab#0").reason == "there was no search"
+
+
+class TestMismatches:
+    QUESTION = Question("Iron, copper", intent="find")
+
+    def test_are_rows_of_the_chunks_whose_category_does_not_go_with_the_intent(self):
+        config = RetrievalConfig(
+            limit=2,
+            boosts=(Boost("all", 2.0, {"document_id": "lab"}),),
+            affinity={"find": {"c1": 0.5, "c2": 0.1, "c0": 1.2}},
+        )
+        retrieved = retrieve(self.QUESTION, config, **GIVEN)
+        rows = {row["chunk_id"]: row for row in retrieved.mismatches()}
+        assert rows.keys() == {"lab#1", "lab#2"}
+        assert rows["lab#1"] == {
+            "query": "Iron, copper",
+            "intent": "find",
+            "category": "c1",
+            "factor": 0.5,
+            "chunk_id": "lab#1",
+            "document_id": "lab",
+            "score": retrieved.found[1].score,
+            "place": 1,
+        }
+        assert (rows["lab#2"]["category"], rows["lab#2"]["factor"], rows["lab#2"]["place"]) == ("c2", 0.1, None)
+
+    def test_are_none_without_an_affinity(self):
+        assert retrieve(self.QUESTION, **GIVEN).mismatches() == []
+        assert retrieve("iron", RetrievalConfig(affinity={"find": {"c1": 0.5}}), **GIVEN).mismatches() == []

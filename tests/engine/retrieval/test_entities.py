@@ -7,6 +7,7 @@ import pytest
 from ctxassembly import (
     AssemblyConfig,
     Chunk,
+    Context,
     MemoryIndex,
     Node,
     Question,
@@ -41,6 +42,12 @@ HOSPITAL = Taxonomy(
 
 def ask(query: str, intent: str | None = None, condition: Any = None, taxonomy: Taxonomy = HOSPITAL) -> Entities:
     return entities(taxonomy, query, taxonomy.resolve(query, condition), intent, condition)
+
+
+def assembled(query: str, intent: str | None = None, taxonomy: Taxonomy = HOSPITAL) -> Context:
+    config = RetrievalConfig(strategy="graph")
+    found = retrieve_from(Question(query, intent=intent), config, taxonomy=taxonomy)
+    return assemble(found.hits, query=found.query)
 
 
 def ids(known: Entities) -> list[str]:
@@ -125,6 +132,36 @@ def test_intents_and_phrases_are_the_callers():
     assert ask(LIST, "list", taxonomy=own).found == ()
     everything = ask("smoelenboek Cardiologie", "roster", taxonomy=own).found[0].chunk.text
     assert everything == "Cardiologie (3):\n- Hartfalen\n- cardioloog A\n- cardioloog B"
+
+
+# Labels
+
+
+def test_the_nodes_of_one_entity_follow_each_other_under_one_label():
+    both = Node("d", "doctor", "arts D", (), {"campus": "Noord"})
+    works_in = [Relation("d", "WORKS_IN", "card"), Relation("d", "WORKS_IN", "neuro")]
+    taxonomy = Taxonomy([*NODES, both], [*RELATIONS, *works_in], name="hospital", type_words=TYPE_WORDS)
+    context = assembled("Welke artsen zijn er bij Cardiologie en Neurologie?", taxonomy=taxonomy)
+    assert str(context) == (
+        "[1] Source: hospital\n"
+        "arts D (doctor): Cardiologie\ncardioloog A (doctor): Cardiologie\ncardioloog B (doctor): Cardiologie\n\n"
+        "[2] Source: hospital\n"
+        "neuroloog C (doctor): Neurologie"
+    )
+    assert [citation.chunk_ids for citation in context.citations] == [
+        ("hospital:d", "hospital:a", "hospital:b"),
+        ("hospital:c",),
+    ]
+
+
+def test_each_list_has_a_label_of_its_own():
+    context = assembled("alle cardiologen en neurologen", "list")
+    assert [citation.chunk_ids for citation in context.citations] == [
+        ("hospital:list:card",),
+        ("hospital:list:neuro",),
+    ]
+    assert {citation.source for citation in context.citations} == {"hospital"}
+    assert "[...]" not in str(context)
 
 
 # Facts

@@ -24,6 +24,7 @@ from ctxassembly import (
     Retrieved,
     SearchError,
     Taxonomy,
+    Vocabulary,
     aexplain,
     aretrieve,
     assemble,
@@ -487,6 +488,35 @@ def test_a_failing_reranker_falls_to_the_next(index: MemoryIndex, failing: Any):
     assert ids(none_left) == before
 
 
+@pytest.mark.parametrize("scores", [(3.0, -2.0), (0.9, 0.2), (None, None)])
+def test_the_reranker_gets_the_best_and_the_others_stay_behind_in_their_order(index: MemoryIndex, scores: Any):
+    config = RetrievalConfig(rescue="off", limit=5, rerank_candidates=2)
+    before = retrieve("de garage", config, index=index, embed=embed)
+    handed: list[str] = []
+
+    def reranker(_: str, chunks: Sequence[Chunk]) -> list[tuple[int, float | None]]:
+        handed.extend(chunk.id for chunk in chunks)
+        return list(zip((1, 0), scores, strict=True))
+
+    after = retrieve("de garage", config, index=index, embed=embed, rerankers=[reranker])
+    assert handed == ids(before)[:2]
+    assert ids(after) == [*ids(before)[1::-1], *ids(before)[2:]]
+    given = [found.score for found in after.found]
+    assert given == sorted(given, reverse=True)
+    assert [found.rerank_score is None for found in after.found] == [scores[0] is None] * 2 + [True] * 3
+    assert "rerank: the best 2 of 6 chunks; the others stay behind them" in notes(after)
+    rerank = next(step for step in after.trace.steps if step.name == "rerank")
+    assert (rerank.chunks_in, rerank.chunks_out) == (6, 6)
+
+
+def test_a_reranker_gets_all_of_them_unless_told_otherwise(index: MemoryIndex):
+    for most in (None, 6, 100):
+        config = RetrievalConfig(rescue="off", rerank_candidates=most)
+        retrieved = retrieve("de garage", config, index=index, embed=embed, rerankers=[backwards])
+        assert all(found.rerank_score is not None for found in retrieved.found)
+        assert "rerank" not in notes(retrieved)
+
+
 def test_affinity_comes_after_reranking_and_boosts_before(index: MemoryIndex):
     config = RetrievalConfig(affinity=AFFINITY, boosts=(Boost("t", 1.2, {"tenant": "noord"}),))
     question = Question("hoofdingang", intent="navigate")
@@ -577,3 +607,43 @@ def test_hits_are_joined_with_their_neighbours_in_the_index_that_found_them(stra
     assert len(found.hits) == 1
     assert len(context.citations[0].chunk_ids) == 3
     assert context.trace.unscoped == ()
+
+
+def test_function_words_say_less_than_words_as_rare():
+    """Both chunks have a word that no other has: one is asked with, the other is asked for."""
+    chunks = [
+        Chunk("a", "a", "Explain why."),
+        Chunk("b", "b", "The ferritin."),
+        *(Chunk(f"{n}", "c", "The") for n in range(9)),
+    ]
+    index = MemoryIndex(chunks)
+
+    def best(config: RetrievalConfig) -> Retrieved:
+        return retrieve("explain the ferritin", config, index=index)
+
+    alike = best(replace(KEYWORD, function_word_weight=1.0, limit=2))
+    assert alike.trace.terms["explain"] == alike.trace.terms["ferritin"]
+    weights = best(replace(KEYWORD, limit=2)).trace.terms
+    assert weights["explain"] == 0.75 * weights["ferritin"]
+    assert weights["the"] == 0.75 * alike.trace.terms["the"]
+    assert weights["ferritin"] == alike.trace.terms["ferritin"]
+
+    # One that repeats what it is asked with stands before what is asked for, if all words weigh alike.
+    twice = [Chunk("a", "a", "Explain, explain."), Chunk("b", "b", "Ferritin."), *chunks[2:]]
+    orders = {
+        weight: ids(
+            retrieve("explain ferritin", replace(KEYWORD, function_word_weight=weight), index=MemoryIndex(twice))
+        )
+        for weight in (1.0, 0.75)
+    }
+    assert orders == {1.0: ["a", "b"], 0.75: ["b", "a"]}
+
+
+def test_an_index_may_weigh_words_itself():
+    class Weighing(MemoryIndex):
+        def find_terms(self, request: FindTerms) -> Vocabulary:
+            return replace(super().find_terms(request), factors={"explain": 2.0})
+
+    index = Weighing([Chunk("a", "a", "Explain."), Chunk("b", "b", "Ferritin.")])
+    weights = retrieve("explain ferritin", KEYWORD, index=index).trace.terms
+    assert weights["explain"] == 2 * weights["ferritin"]

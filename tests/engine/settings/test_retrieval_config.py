@@ -26,15 +26,18 @@ FACTORS = "a mapping of intents to mappings of categories to factors"
         ("min_similarity", "a number from -1 to 1", [1.1, -1.1, "0.4", NAN, INF, True]),
         ("query_prefix", "a string", [None, 3]),
         ("max_terms", "an integer from 1 to 200", [0, 201, 32.0, None]),
+        ("function_word_weight", "a number from 0 to 1", [-0.1, 1.1, "0.75", None, NAN]),
         ("on_search_error", "one of 'degrade', 'raise'", ["ignore", None]),
         ("timeout_seconds", "a number above 0", [0, -1, "10", None, NAN, INF]),
         ("fusion", "one of 'convex', 'rrf'", ["max", None]),
         ("keyword_weight", "a number from 0 to 1", [-0.1, 1.1, "0.6", None, NAN, True]),
         ("rrf_k", "a number of at least 1", [0, 0.9, -60, "60", None, NAN, INF]),
+        ("adjacency", "a number from 0 to 1", [-0.1, 1.1, "0.2", None, NAN]),
         ("boosts", "a tuple of Boost", [None, ("category",), Boost("a", 1.2, {"b": 1})]),
         ("affinity", FACTORS, [None, [], {"navigate": 0.5}, {"navigate": None}]),
         ("affinity", "a number above 0", [{"navigate": {"a": 0}}, {"navigate": {"a": "x"}}]),
         ("category_key", "a string", [None, 3]),
+        ("rerank_candidates", "an integer of at least 1", [0, 50.0, "50", True]),
         ("rescue", "one of 'last', 'first', 'off'", [True, None]),
         ("rescue_terms", "an integer of at least 0", [-1, 2.0, None]),
         ("rescue_max_chunks", "an integer of at least 0", [-1, 0.05, None]),
@@ -122,6 +125,8 @@ def test_candidates_are_four_times_the_limit():
         ("reciprocal rank fusion", lambda: RetrievalConfig.published().fusion, "rrf"),
         ("with k = 60", lambda: RetrievalConfig.published().rrf_k, 60),
         ("both channels alike", lambda: RetrievalConfig.published().keyword_weight, 0.5),
+        ("all words by rareness alone", lambda: RetrievalConfig.published().function_word_weight, 1.0),
+        ("no chunk raised by another", lambda: RetrievalConfig.published().adjacency, 0.0),
         ("words from 6 letters are rescued", lambda: RetrievalConfig.published().rescue_min_letters, 6),
         ("at most two of them", lambda: RetrievalConfig.published().rescue_terms, 2),
         ("rescued hits have .85", lambda: rescue.PUBLISHED_SCORE, 0.85),
@@ -146,3 +151,9 @@ def test_published_numbers(rule: str, number, expected: Any):
 def test_a_wrong_question_is_an_error(given: dict[str, Any], message: str):
     with pytest.raises((TypeError, ValueError), match=message):
         Question(**given)
+
+
+def test_the_channels_give_as_many_as_are_reranked():
+    assert RetrievalConfig(limit=20, rerank_candidates=100).per_channel == 100
+    assert RetrievalConfig(limit=20, rerank_candidates=50).per_channel == 80
+    assert RetrievalConfig(limit=20, candidates=60, rerank_candidates=100).per_channel == 60

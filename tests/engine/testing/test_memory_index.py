@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import threading
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.settings.retrieval import RetrievalConfig
 from ctxassembly.testing.cosines import Cosines
+from ctxassembly.text.lexemes import lexemes
 
 
 def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:
@@ -69,6 +71,40 @@ def test_title_and_questions_are_searched(questions: Any):
 def test_a_chunk_without_questions_is_found_all_the_same():
     """In SQL `title || content || NULL` is NULL."""
     assert [*scores(MemoryIndex([chunk("A0", "liver", questions=None)]), "liver")] == ["A0"]
+
+
+def test_other_keys_are_searched_or_none():
+    chunks = [chunk("A0", "text", title="liver", heading="iron", year=2024)]
+    assert [*scores(MemoryIndex(chunks, title="heading", questions=None), "iron liver")] == ["A0"]
+    assert not scores(MemoryIndex(chunks, title=None), "liver iron")
+    assert [*scores(MemoryIndex(chunks, title="year"), "2024")] == ["A0"]
+
+
+def test_an_occurrence_counts_by_its_field():
+    chunks = [chunk("A0", "", title="liver"), chunk("A1", "", questions="liver"), chunk("A2", "liver"), chunk("A3")]
+    found = scores(MemoryIndex(chunks, field_weights=(0.5, 0.25)), "liver")
+    assert found["A0"] == pytest.approx(0.5 * found["A2"])
+    assert found["A1"] == pytest.approx(0.25 * found["A2"])
+
+
+def test_a_long_chunk_counts_less_if_length_does():
+    chunks = [chunk("A0", "liver"), chunk("A1", "liver and much more beside it, on many other things, in one text")]
+    assert len({*scores(MemoryIndex(chunks), "liver").values()}) == 1
+    found = scores(MemoryIndex(chunks, length_weight=1.0), "liver")
+    assert found["A0"] > 2 * found["A1"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"field_weights": (2.0, 1.0)}, "field_weights must be a number from 0 to 1, got 2"),
+        ({"field_weights": 1.0}, "field_weights must be two numbers from 0 to 1, for title and questions"),
+        ({"length_weight": -0.1}, "length_weight must be a number from 0 to 1"),
+    ],
+)
+def test_a_weight_out_of_range_is_an_error(weights: Any, message: str):
+    with pytest.raises(ConfigError, match=message):
+        MemoryIndex(WATER, **weights)
 
 
 def test_words_can_be_made_by_a_stemmer():
@@ -228,6 +264,26 @@ async def test_it_finds_and_brings_the_neighbours_sync_and_async():
     assert words == index.find_terms(request)
     search = SearchChunks(5, None, words, None)
     assert await index.asearch(search) == index.search(search)
+
+
+async def test_awaited_it_leaves_the_event_loop_free():
+    running: list[str] = []
+
+    def words(text: str) -> list[str]:
+        running.append(threading.current_thread().name)
+        return lexemes(text)
+
+    index = MemoryIndex(WATER, words=words)
+    running.clear()
+    vocabulary = await index.afind_terms(FindTerms("water", 32, 4))
+
+    def passes(each: Chunk) -> bool:
+        running.append(threading.current_thread().name)
+        return True
+
+    assert await index.asearch(SearchChunks(5, None, vocabulary, passes))
+    assert len(running) == 3
+    assert threading.current_thread().name not in running
 
 
 def test_ties_go_by_id_and_an_empty_index_finds_nothing():

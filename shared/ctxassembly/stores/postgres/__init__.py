@@ -1,7 +1,8 @@
-"""PostgreSQL: neighbours of chunks from any table of them, and an index to search one by words and vectors."""
+"""PostgreSQL: neighbours of chunks from any table of them, an index to search one by words and vectors, a taxonomy."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.errors import missing_extra
@@ -13,13 +14,14 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from ctxassembly.stores.postgres.index import PostgresIndex
+    from ctxassembly.stores.postgres.taxonomy import aread_taxonomy, read_taxonomy
 
-__all__ = ["PostgresIndex"]
+__all__ = ["PostgresIndex", "aread_taxonomy", "read_taxonomy"]
+
+_HOMES = {"PostgresIndex": "index", "aread_taxonomy": "taxonomy", "read_taxonomy": "taxonomy"}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "PostgresIndex":
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ctxassembly.stores.postgres.index import PostgresIndex
-
-    return PostgresIndex
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -4,7 +4,8 @@ A connection is set up once, when it is opened, so that a query costs one round 
 
 - `hnsw.ef_search` bounds how many rows an HNSW scan gives (40 by default: `LIMIT 100` gives 40), and
   `hnsw.iterative_scan` lets the scan go on until the limit is reached, also past rows that a filter excludes;
-- plans are made for the values at hand: one made for any values doesn't know a rare word from a common one;
+- plans are made for the values at hand: one made for any values doesn't know a rare word from a common one. So
+  psycopg prepares no statement, which would be another round trip for the fifth use of each, and gain no time;
 - no just-in-time compilation, which takes longer than these statements do.
 """
 
@@ -19,7 +20,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from ctxassembly.calls import lock
 from ctxassembly.errors import ConfigError, missing_extra
 from ctxassembly.stores.rows import Asked, read, read_in_background
 
@@ -28,6 +28,8 @@ _SETTINGS = {
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",
 }
+CONNECT_SECONDS = 10
+"""For a connection, where its URL doesn't say. The driver's own 130 s would hold a thread of ours for as long."""
 _OF_ASYNCPG = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
 """Parameters of a URL that psycopg doesn't know."""
 
@@ -64,10 +66,8 @@ def server_url(url: Any) -> str:
 def engine_of(server: Server) -> Engine:
     """The engine for `server` in this process. A fork gets its own: two processes can't share a connection."""
     key = (os.getpid(), server)
-    with _making:
-        if key not in _engines:
-            _engines[key] = _made(server)
-        return _engines[key]
+    # Without a lock, which a fork would inherit held. Of two made at once one is dropped, before it has connected.
+    return _engines.get(key) or _engines.setdefault(key, _made(server))
 
 
 def rows(server: Server, asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
@@ -99,7 +99,6 @@ async def arows(server: Server, asked: Asked, timeout_seconds: float) -> list[Ro
 
 
 _engines: dict[tuple[int, Server], Engine] = {}
-_making = lock()
 
 
 def unpooled(server: Server) -> Engine:
@@ -108,8 +107,10 @@ def unpooled(server: Server) -> Engine:
 
 
 def _made(server: Server, **options: Any) -> Engine:
+    if not ("connect_timeout" in make_url(server.url).query or "PGCONNECT_TIMEOUT" in os.environ):
+        options["connect_args"] = {"connect_timeout": CONNECT_SECONDS}
     try:
-        engine = create_engine(server.url, **options)
+        engine = create_engine(server.url, connect_args={"prepare_threshold": None}, **options)
     except ModuleNotFoundError as error:
         raise missing_extra(error, "PostgresIndex", "postgres", ("psycopg",)) from error
     event.listen(engine, "connect", _set_up({**_SETTINGS, "hnsw.ef_search": str(server.ef_search)}))

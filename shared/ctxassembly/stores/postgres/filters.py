@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Text, and_, any_, bindparam, case, cast, func, not_, or_
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from ctxassembly.data.filters import Comparison, Group, read_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.llamaindex import where
 from ctxassembly.stores.postgres.table import IndexedTable
@@ -23,7 +24,6 @@ from ctxassembly.wording.clean import is_storable
 
 Condition = ColumnElement[bool]
 
-FORM = "a mapping of metadata keys to values or operators"
 _TEXTS = frozenset({"text", "character varying", "character", "name"})
 _INTEGERS = {"smallint": 15, "integer": 31, "bigint": 63}
 """Column types that compare with a value of their own type by themselves, so that an index on them serves."""
@@ -47,50 +47,33 @@ def condition_of(table: IndexedTable, *filters: Any) -> Condition | None:
 def _condition(table: IndexedTable, condition: Any) -> Condition | None:
     if table.dialect == "llamaindex" and not isinstance(condition, Mapping):
         return where(condition, table.json())
-    if not isinstance(condition, Mapping):
-        raise ConfigError("filter", FORM, condition)
-    return _all(table, condition) if condition else None
+    group = read_filter(condition)
+    return _built(table, group, negated=False) if group.members else None
 
 
-def _all(table: IndexedTable, condition: Any, *, negated: bool = False) -> Condition:
-    if not isinstance(condition, Mapping) or not condition:
-        raise ConfigError("filter", FORM, condition)
-    return and_(*(_entry(table, key, value, negated=negated) for key, value in condition.items()))
-
-
-def _entry(table: IndexedTable, key: Any, value: Any, *, negated: bool) -> Condition:
-    if key in ("$and", "$or"):
-        if not isinstance(value, (list, tuple)) or not value:
-            raise ConfigError(f"filter[{key!r}]", "a non-empty list of mappings", value)
-        return (and_ if key == "$and" else or_)(*(_all(table, inner, negated=negated) for inner in value))
-    if key == "$not":
-        several = value if isinstance(value, (list, tuple)) and value else [value]
-        return and_(*(not_(_all(table, inner, negated=True)) for inner in several))
-    if not isinstance(key, str) or not key or key.startswith("$"):
-        raise ConfigError("filter", "made of metadata keys, $and, $or and $not", key)
-    if not is_storable(key):
-        raise ConfigError("filter", "made of keys without NUL", key)
-    wanted = value if isinstance(value, Mapping) else {"$eq": value}
-    if not wanted:
-        raise ConfigError(f"filter[{key!r}]", "a value or operators", value)
-    return and_(*(_Check(table, key, name, negated=negated)(operand) for name, operand in wanted.items()))
+def _built(table: IndexedTable, condition: Comparison | Group, *, negated: bool) -> Condition:
+    if isinstance(condition, Comparison):
+        check = _Check(table, condition, negated=negated)
+        return _CONDITIONS[condition.operator](check, condition.operand)
+    negated = negated or condition.word == "$not"
+    members = [_built(table, member, negated=negated) for member in condition.members]
+    if condition.word == "$not":
+        return and_(*map(not_, members))
+    return (or_ if condition.word == "$or" else and_)(*members)
 
 
 class _Check:
     """One operator on what stands under one key."""
 
-    def __init__(self, table: IndexedTable, key: str, name: Any, *, negated: bool) -> None:
-        self.table, self.key, self.parameter = table, key, f"filter[{key!r}][{name!r}]"
-        self.is_whole = "." not in key and table.is_jsonb and key not in table.columns and not negated
+    def __init__(self, table: IndexedTable, condition: Comparison, *, negated: bool) -> None:
+        self.table, self.key = table, condition.key
+        if not is_storable(self.key):
+            raise ConfigError("filter", "made of keys without NUL", self.key)
+        self.parameter = f"filter[{self.key!r}][{condition.operator!r}]"
+        self.is_whole = "." not in self.key and table.is_jsonb and self.key not in table.columns and not negated
         """True if an index on the metadata as a whole may serve."""
-        self.type = table.columns.get(key)
-        self.column: Any = table.c[key] if self.type else None
-        if name not in OPERATORS:
-            raise ConfigError(f"filter[{key!r}]", "a value or operators out of " + " ".join(OPERATORS), name)
-        self.operator = OPERATORS[name]
-
-    def __call__(self, operand: Any) -> Condition:
-        return self.operator(self, operand)
+        self.type = table.columns.get(self.key)
+        self.column: Any = table.c[self.key] if self.type else None
 
     @property
     def json(self) -> ColumnElement[Any]:
@@ -176,7 +159,7 @@ def _ordered(name: str) -> Callable[[_Check, Any], Condition]:
             is_text = func.jsonb_typeof(check.json) == "string"
             value = _storable(check, operand, lambda value: bindparam(None, value, Text))
             return and_(is_text, check.text.collate("C").op(name, is_comparison=True)(value))
-        if isinstance(operand, bool) or not isinstance(operand, (int, float, Decimal)):
+        if not isinstance(operand, (int, float, Decimal)):
             raise ConfigError(check.parameter, "a number or a string", operand)
         is_number = func.jsonb_typeof(check.json) == "number"
         return and_(is_number, check.json.op(name, is_comparison=True)(check.bound(operand)))
@@ -185,15 +168,14 @@ def _ordered(name: str) -> Callable[[_Check, Any], Condition]:
 
 
 def _among(check: _Check, operand: Any) -> Condition:
-    values = _values(check, operand)
+    values = list(operand)
     if values and all(map(check.fits_column, values)):
         return _storable(check, values, check.column.in_)
     return _of_known(check, lambda found: found == any_(_jsons(check, values)))
 
 
 def _not_among(check: _Check, operand: Any) -> Condition:
-    values = _values(check, operand)
-    return _of_known(check, lambda found: not_(found == any_(_jsons(check, values))))
+    return _of_known(check, lambda found: not_(found == any_(_jsons(check, list(operand)))))
 
 
 def _of_known(check: _Check, test: Callable[[Any], Condition]) -> Condition:
@@ -203,35 +185,21 @@ def _of_known(check: _Check, test: Callable[[Any], Condition]) -> Condition:
 
 
 def _exists(check: _Check, operand: Any) -> Condition:
-    if not isinstance(operand, bool):
-        raise ConfigError(check.parameter, "True or False", operand)
     found = check.json if check.column is None else check.column
     return found.is_not(None) if operand else found.is_(None)
 
 
 def _between(check: _Check, operand: Any) -> Condition:
-    if not isinstance(operand, (list, tuple)) or len(operand) != 2:
-        raise ConfigError(check.parameter, "a list of two values", operand)
     return and_(_ordered(">=")(check, operand[0]), _ordered("<=")(check, operand[1]))
 
 
 def _like(name: str) -> Callable[[_Check, Any], Condition]:
     def compare(check: _Check, operand: Any) -> Condition:
-        if not isinstance(operand, str):
-            raise ConfigError(check.parameter, "a string", operand)
-        if operand.endswith("\\") and (len(operand) - len(operand.rstrip("\\"))) % 2:
-            raise ConfigError(check.parameter, "a pattern that doesn't end in an escape", operand)
         is_text = func.jsonb_typeof(check.json) == "string"
         pattern = _storable(check, operand, lambda value: bindparam(None, value, Text))
         return and_(is_text, check.text.op(name, is_comparison=True)(pattern))
 
     return compare
-
-
-def _values(check: _Check, operand: Any) -> list[Any]:
-    if isinstance(operand, (str, Mapping)) or not isinstance(operand, Collection):
-        raise ConfigError(check.parameter, "a list of values", operand)
-    return list(operand)
 
 
 def _jsons(check: _Check, values: list[Any]) -> ColumnElement[Any]:
@@ -247,7 +215,7 @@ def _storable(check: _Check, value: Any, made: Callable[[Any], ColumnElement[Any
     return made(value)
 
 
-OPERATORS: Mapping[str, Callable[[_Check, Any], Condition]] = {
+_CONDITIONS: Mapping[str, Callable[[_Check, Any], Condition]] = {
     "$eq": _equal,
     "$ne": _unequal,
     "$gt": _ordered(">"),
@@ -261,4 +229,3 @@ OPERATORS: Mapping[str, Callable[[_Check, Any], Condition]] = {
     "$like": _like("LIKE"),
     "$ilike": _like("ILIKE"),
 }
-"""The last three are langchain-postgres' own."""

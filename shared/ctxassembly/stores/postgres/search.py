@@ -7,13 +7,16 @@ on an English, a Dutch and a German corpus), where `ts_rank_cd` over all words f
 
 Common words needn't be matched, only scored. Candidates have one of the rarest words, taken until they have `ENOUGH`
 chunks together, or two of the next ones. A bound on the rarest alone loses hits as the table grows (.87 of the best at
-200,000 chunks), the pairs bring them back (1.00), and the time stays flat.
+200,000 chunks), the pairs bring them back (1.00), and the time stays flat. In a table of a million even two words may
+have 50,000 chunks together; those scored of them would be the first stored, and crowd out the ones with a rare word
+(.15 of the best). So there more words go together, or none.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -84,23 +87,35 @@ def candidates(vocabulary: Vocabulary, enough: int) -> str:
     """
     terms = sorted(_searchable(vocabulary.terms), key=lambda term: term.chunks)
     parts: list[str] = []
-    total = 0.0
+    total = 0
     alone = len(terms) == 1 or (terms and terms[0].chunks <= MOST_SCORED)  # else the pairs alone are more than enough
     while terms and (total + terms[0].chunks <= enough or (alone and not parts)):
         term = terms.pop(0)
         total += term.chunks
         parts.append(quoted(term.text))
-    pairs = sorted(
-        (one.chunks * two.chunks / max(vocabulary.chunks, 1), quoted(one.text), quoted(two.text))
-        for one, two in combinations(terms[:MOST_PAIRED], 2)
-    )
-    total = 0.0
-    for at, (having, one, two) in enumerate(pairs):
-        total += having
-        if at and total > enough:
-            break
-        parts.append(f"{one} & {two}")
-    return " | ".join(parts)
+    room = max(MOST_SCORED, MOST_SCORED // ENOUGH * enough) - total
+    return " | ".join(parts + _together(terms[:MOST_PAIRED], vocabulary.chunks, enough, room, required=not parts))
+
+
+def _together(terms: Sequence[Term], chunks: int, enough: int, room: int, *, required: bool) -> list[str]:
+    """Pairs of `terms` that a chunk has to have both of, the rarest, until they have `enough` chunks.
+
+    Where even the first would have more than there is `room` for, sets of three, and so on; a set that has too many all
+    the same is taken if one is `required`. How many have a set is what would be if words kept to themselves.
+    """
+    for size in range(2, len(terms) + 1):
+        sets = sorted(
+            (chunks * math.prod(term.chunks / max(chunks, 1) for term in some), [quoted(term.text) for term in some])
+            for some in combinations(terms, size)
+        )
+        if sets[0][0] <= room or (required and size == len(terms)):
+            totals = accumulate(having for having, _ in sets)
+            return [
+                " & ".join(words)
+                for at, ((_, words), total) in enumerate(zip(sets, totals, strict=True))
+                if not at or total <= enough
+            ]
+    return []
 
 
 class Shape(NamedTuple):

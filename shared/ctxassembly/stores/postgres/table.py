@@ -77,13 +77,14 @@ class IndexedTable:
     dialect: Dialect = "mapping"
     has_trigrams: bool = True
     """False if there is no pg_trgm, so that nobody knows of near words."""
+    reads_lexemes: bool = True
+    """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
     """True if the index made it."""
 
     def __post_init__(self) -> None:
         for name in (self.name, self.schema, self.key, self.id, self.content, self.embedding, *self.columns):
-            if not isinstance(name, str) or not name or not is_storable(name) or len(name.encode()) > 63:
-                raise ConfigError("table", "made of names of 1 to 63 bytes without NUL", name)
+            checked_name("table", name)
 
     @property
     def lexemes(self) -> str:
@@ -118,6 +119,11 @@ class IndexedTable:
         """True if HNSW takes so many dimensions only in half precision, which the column hasn't."""
         return self.vector_type == "vector" and (self.dimensions or 0) > MOST_INDEXED["vector"]
 
+    @property
+    def can_have_hnsw(self) -> bool:
+        """True if HNSW takes the embeddings: of one length, and not too long."""
+        return 0 < (self.dimensions or 0) <= MOST_INDEXED["halfvec"]
+
     def distance(self) -> ColumnElement[Any]:
         """The cosine distance of the embedding to the parameter `vector`, written as the index on it is."""
         kind = VectorOf("halfvec" if self.is_halved else self.vector_type, self.dimensions)
@@ -133,6 +139,17 @@ class IndexedTable:
         for step in path:
             found = found.op("->", return_type=JSONB())(bindparam(None, step, Text))
         return func.nullif(found, cast(literal("null", Text), JSONB), type_=JSONB()) if path else found
+
+
+def checked_name(parameter: str, name: str) -> str:
+    """`name`, which PostgreSQL can hold.
+
+    Raises:
+        ConfigError: it can't.
+    """
+    if not isinstance(name, str) or not name or not is_storable(name) or len(name.encode()) > 63:
+        raise ConfigError(parameter, "a name of 1 to 63 bytes without NUL", name)
+    return name
 
 
 def shortened(table: str, ending: str) -> str:

