@@ -107,10 +107,11 @@ def unpooled(server: Server) -> Engine:
 
 
 def _made(server: Server, **options: Any) -> Engine:
+    arguments: dict[str, Any] = {"prepare_threshold": None}
     if not ("connect_timeout" in make_url(server.url).query or "PGCONNECT_TIMEOUT" in os.environ):
-        options["connect_args"] = {"connect_timeout": CONNECT_SECONDS}
+        arguments["connect_timeout"] = CONNECT_SECONDS
     try:
-        engine = create_engine(server.url, connect_args={"prepare_threshold": None}, **options)
+        engine = create_engine(server.url, connect_args=arguments, **options)
     except ModuleNotFoundError as error:
         raise missing_extra(error, "PostgresIndex", "postgres", ("psycopg",)) from error
     event.listen(engine, "connect", _set_up({**_SETTINGS, "hnsw.ef_search": str(server.ef_search)}))
