@@ -14,12 +14,14 @@ from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_valida
 from typing_extensions import Self, override
 
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.asked import checked_question
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
+from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.boost import Classifier
@@ -117,13 +119,13 @@ class ContextRetriever(BaseRetriever):
         """The context that `invoke` would turn into documents, for a look at its decisions."""
         question = self._question(query, filter)
         given = self._input(self._retrieved(question, k), question)
-        return self._over_index(question.filter).as_context().invoke(given)
+        return self.held_to(question.filter).as_context().invoke(given)
 
     async def acontext(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Context:
         """The same as `context`, awaited."""
         question = self._question(query, filter)
         given = self._input(await self._aretrieved(question, k), question)
-        return await self._over_index(question.filter).as_context().ainvoke(given)
+        return await self.held_to(question.filter).as_context().ainvoke(given)
 
     @override
     def _get_relevant_documents(
@@ -137,7 +139,7 @@ class ContextRetriever(BaseRetriever):
         config = patch_config(None, callbacks=run_manager.get_child())
         question = self._question(query, filter)
         given = self._input(self._retrieved(question, k), question)
-        return self._over_index(question.filter).invoke(given, config)
+        return self.held_to(question.filter).invoke(given, config)
 
     @override
     async def _aget_relevant_documents(
@@ -151,7 +153,23 @@ class ContextRetriever(BaseRetriever):
         config = patch_config(None, callbacks=run_manager.get_child())
         question = self._question(query, filter)
         given = self._input(await self._aretrieved(question, k), question)
-        return await self._over_index(question.filter).ainvoke(given, config)
+        return await self.held_to(question.filter).ainvoke(given, config)
+
+    def search(self, request: Search) -> Retrieved:
+        """The hits for one search of an answer chain."""
+        return self._source().search(request)
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same as `search`, awaited."""
+        return await self._source().asearch(request)
+
+    def filter_of(self, given: Any) -> Any:
+        """The filter of a call: the retriever's own, and `given` beside it."""
+        return _together(self.filter, given)
+
+    def _source(self) -> IndexSource:
+        given = self._given()
+        return IndexSource(given.pop("index"), self._limited(None), self.assembler.effective, given=given)
 
     def _question(self, query: str | Question, filter: Any) -> Question:
         """The question of a call, held to all filters that there are."""
@@ -179,8 +197,8 @@ class ContextRetriever(BaseRetriever):
         k = self.k if k is None else k
         return self.config if k is None else replace(self.config, limit=k)
 
-    def _over_index(self, condition: Any) -> ContextAssembler:
-        """The assembler with the index as its store of neighbours, held to the filter of this call.
+    def held_to(self, condition: Any) -> ContextAssembler:
+        """The assembler of a call: with the index as its store of neighbours, held to the filter `condition`.
 
         Raises:
             ConfigError: there is a filter, and the assembler's own store can't be held to it.

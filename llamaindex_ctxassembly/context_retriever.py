@@ -12,12 +12,15 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
+from ctxassembly.adapting.told import Told
+from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.asked import checked_question
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
+from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.boost import Classifier
@@ -111,7 +114,7 @@ class ContextRetriever(BaseRetriever):
         """
         made = copy(self)
         made._filters = together = _together(self._filters, filters)  # noqa: SLF001 - its own
-        made._postprocessor = self._held(together)  # noqa: SLF001
+        made._postprocessor = self.held_to(together)  # noqa: SLF001
         return made
 
     def hits(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Retrieved:
@@ -127,20 +130,36 @@ class ContextRetriever(BaseRetriever):
     def context(self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None) -> Context:
         """The context that `retrieve` would turn into nodes, for a look at its decisions."""
         question = self._question(query, filters)
-        return self._held(question.filter).context_of(self._retrieved(question, similarity_top_k))
+        return self.held_to(question.filter).context_of(self._retrieved(question, similarity_top_k))
 
     async def acontext(
         self, query: str | Question, *, similarity_top_k: int | None = None, filters: Any = None
     ) -> Context:
         """The same as `context`, awaited."""
         question = self._question(query, filters)
-        return await self._held(question.filter).acontext_of(await self._aretrieved(question, similarity_top_k))
+        return await self.held_to(question.filter).acontext_of(await self._aretrieved(question, similarity_top_k))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return answered((), self.context(query_bundle.query_str))
+        return answered((), Told(self.context(query_bundle.query_str)))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return answered((), await self.acontext(query_bundle.query_str))
+        return answered((), Told(await self.acontext(query_bundle.query_str)))
+
+    def search(self, request: Search) -> Retrieved:
+        """The hits for one search of an answer chain."""
+        return self._source().search(request)
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same as `search`, awaited."""
+        return await self._source().asearch(request)
+
+    def filters_of(self, given: Any) -> Any:
+        """The filters of a call: the retriever's own, and `given` beside them."""
+        return _together(self._filters, given)
+
+    def _source(self) -> IndexSource:
+        given = {name: value for name, value in self._given.items() if name != "index"}
+        return IndexSource(self._index, self._config, self._own.config, given=given)
 
     def _question(self, query: str | Question, filters: Any) -> Question:
         """The question of a call, held to all filters that there are."""
@@ -153,7 +172,7 @@ class ContextRetriever(BaseRetriever):
     async def _aretrieved(self, question: Question, similarity_top_k: int | None) -> Retrieved:
         return await aretrieve(question, _limited(self._config, similarity_top_k), **self._given)
 
-    def _held(self, filters: Any) -> ContextAssemblyPostprocessor:
+    def held_to(self, filters: Any) -> ContextAssemblyPostprocessor:
         """The postprocessor, whose neighbours are held to the filters of a call."""
         return self._postprocessor if filters is self._filters else _over(self._own, self._index, filters, of_call=True)
 

@@ -36,15 +36,25 @@ def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, i
 def _searched(
     channel: str, retriever: BaseRetriever, keys: MetadataKeys, query: str, limit: int, filters: Any
 ) -> list[Hit]:
+    own = set_up(f"channels[{channel!r}]", retriever, limit, filters)
+    return [hit for node in own.retrieve(query) for hit in to_hits(node, keys)][:limit]
+
+
+def set_up(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:
+    """`retriever` for one call: with that number of chunks, if it has one, and with `filters` beside its own.
+
+    Raises:
+        ConfigError: it takes no filters, or its own are of another form; the error is that of `parameter`.
+    """
     # A copy: another call may use the retriever at the same time.
-    own = copy(retriever)
-    if hasattr(own, "_similarity_top_k"):
+    own: Any = copy(retriever)
+    if limit is not None and hasattr(own, "_similarity_top_k"):
         own._similarity_top_k = limit  # noqa: SLF001
     if is_filter(filters):
         if not hasattr(own, "_filters"):
             allowed = f"one whose search takes filters, where a call has some; {type(own).__name__} would ignore them"
-            raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
+            raise ConfigError(parameter, allowed, retriever)
         allowed = "without filters of its own, where a call has some of another form"
         kept = own._filters  # noqa: SLF001
-        own._filters = combined(kept, filters, f"channels[{channel!r}]", allowed, both, kept)  # noqa: SLF001
-    return [hit for node in own.retrieve(query) for hit in to_hits(node, keys)][:limit]
+        own._filters = combined(kept, filters, parameter, allowed, both, kept)  # noqa: SLF001
+    return own  # type: ignore[no-any-return]

@@ -12,8 +12,8 @@ from ctxassembly.data.explained import Explained
 from ctxassembly.data.found import AFFINITY, Found, chunk_with_scores
 from ctxassembly.data.searched import Channel
 
-SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "none"]
-"""The ways to search a query, by the names that production traces use."""
+SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "other", "none"]
+"""The ways to search a query, by the names that production traces use; "other" is a retriever of another make."""
 StepName = Literal["resolve", "search", "fuse", "boost", "rerank", "affinity", "limit", "entities", "rescue"]
 """The steps of retrieval, in their order."""
 _LEAVES: Mapping[StepName, str] = {
