@@ -14,6 +14,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Vocabulary
+from ctxassembly.drivers.progress import progress_bar
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import health, ingest, making, search, terms
 from ctxassembly.stores.postgres.catalog import connected, described
@@ -316,7 +317,7 @@ class PostgresIndex:
                 "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
             )
         total = len(chunks) if isinstance(chunks, Sized) else None
-        told, done = ingest.progress_bar(total) if progress else (_nothing, _nothing)
+        told, done = progress_bar(total) if progress else (_nothing, _nothing)
         with connected(self.server) as connection:
             try:
                 report = ingest.add(connection, self.home, chunks, vectors, ingest.embedding(embed), told)

@@ -12,7 +12,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -160,12 +159,17 @@ def _embedded(rows: list[Row], embed: Embed | None, home: IndexedTable) -> list[
     for chunk, given, mark in rows:
         vector = next(following) if given is None and embed else given
         if vector is not None:
-            _check(vector, home)
+            check_vector(vector, home)
         found.append((chunk, vector, mark))
     return found
 
 
-def _check(vector: Vector, home: IndexedTable) -> None:
+def check_vector(vector: Vector, home: IndexedTable) -> None:
+    """Check that the table takes `vector`.
+
+    Raises:
+        ConfigError: it has another length, or numbers that aren't finite.
+    """
     if len(vector) != home.dimensions:
         raise ConfigError("embed", f"of {home.dimensions} dimensions, as the table is", len(vector))
     if not all(map(math.isfinite, vector)):
@@ -185,11 +189,17 @@ def _write(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> 
             for chunk, vector, mark in rows:
                 *place, text = _plain(chunk)
                 copy.write_row((*place, text, _metadata(chunk), mark, None if vector is None else as_vector(vector)))
-        cursor.execute(
-            f"INSERT INTO {_doubled(lexemes_name(home))} SELECT DISTINCT lexeme FROM {_table(home)}, unnest({TSV}) "
-            f"WHERE id = ANY(%s) AND length(lexeme) <= {LONGEST_KEPT} ON CONFLICT DO NOTHING".encode(),
-            (ids,),
-        )
+        keep_words(cursor, home, ids)
+
+
+def keep_words(cursor: Any, home: IndexedTable, keys: Sequence[Any]) -> None:
+    """Add the words of these rows to those that the table has."""
+    cursor.execute(
+        f"INSERT INTO {_doubled(lexemes_name(home))} SELECT DISTINCT lexeme FROM {_table(home)}, unnest({TSV}) "
+        f"WHERE {_doubled(quoted_name(home.key))} = ANY(%s) AND length(lexeme) <= {LONGEST_KEPT} "
+        "ON CONFLICT DO NOTHING".encode(),
+        (list(keys),),
+    )
 
 
 def _table(home: IndexedTable) -> str:
@@ -214,20 +224,3 @@ def _delete_others(connection: Connection[Any], home: IndexedTable, documents: M
             statement, (some, [id_ for document_id in some for id_ in kept[document_id]])
         ).rowcount
     return deleted
-
-
-def progress_bar(total: int | None) -> tuple[Callable[[int], object], Callable[[], object]]:
-    """A function to tell of chunks done, and one to call at the end: a bar of tqdm's or rich's, if one is installed."""
-    if find_spec("tqdm"):
-        from tqdm.auto import tqdm
-
-        bar = tqdm(total=total, unit="chunk")
-        return bar.update, bar.close
-    if find_spec("rich"):
-        from rich.progress import Progress
-
-        shown_bar = Progress()
-        task = shown_bar.add_task("chunks", total=total)
-        shown_bar.start()
-        return lambda done: shown_bar.advance(task, done), shown_bar.stop
-    return lambda _: None, lambda: None
