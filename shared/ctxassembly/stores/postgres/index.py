@@ -16,7 +16,7 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Vocabulary
 from ctxassembly.drivers.progress import progress_bar
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import health, ingest, making, search, terms
+from ctxassembly.stores.postgres import health, ingest, making, notes, search, terms
 from ctxassembly.stores.postgres.catalog import connected, described
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, storable
 from ctxassembly.stores.postgres.engines import Server, arows, rows
@@ -170,6 +170,40 @@ class PostgresIndex:
             ConfigError: it has another form.
         """
         return replace(self, filters=(*(self.filters or ()), *(() if filter is None else (filter,))))
+
+    # Notes of a model
+
+    @overload
+    def with_enrichment(self, *, dry_run: Literal[True]) -> Plan: ...
+
+    @overload
+    def with_enrichment(self, *, dry_run: Literal[False] = False) -> PostgresIndex: ...
+
+    def with_enrichment(self, *, dry_run: bool = False) -> PostgresIndex | Plan:
+        """The same index over a table with columns for what `enrich` writes; those that it hasn't are added.
+
+        A table that `create` made has them. Another one is rewritten once, since the words of questions and contexts
+        become words of its chunks: nobody reads or writes it meanwhile. Whoever else writes to it goes on as before. An
+        index that was made earlier finds by the notes, too; to show summaries it has to be made anew.
+
+        Args:
+            dry_run: give back the statements, and execute none.
+
+        Raises:
+            ConfigError: this user doesn't own the table.
+        """
+        home, plan = notes.prepared(self.server, self.home, self.fields, dry_run=dry_run)
+        return plan if dry_run else replace(self, home=home)
+
+    @property
+    def enrichment(self) -> notes.PostgresNotes:
+        """The notes on its chunks, as `enrich` reads and writes them.
+
+        Raises:
+            ConfigError: the table has no columns for them.
+        """
+        condition = condition_of(self.home, *(self.filters or ()))
+        return notes.PostgresNotes(self.server, self.home, self.keys, self.chunk_of, condition, self.timeout_seconds)
 
     # Retrieval
 

@@ -20,6 +20,7 @@ from ctxassembly.stores.postgres.schema import (
     full_name,
     lexemes_refreshed,
     lists_emptied,
+    mark,
     new_table,
     shares_known,
     vectors_indexed,
@@ -59,6 +60,7 @@ def created(
         extensions = _with_extensions(connection, home)
         home = replace(home, has_trigrams="pg_trgm" in extensions)
         found = described(connection, schema, table)
+        home = replace(home, has_notes=found.has_notes or not found.exists)
         _check_made_alike(home, found, fields)
         steps = list(new_table(home, fields)) if not found.exists else []
         steps += attached.lexemes_missing(home, found)
@@ -160,7 +162,7 @@ def _check_made_alike(home: IndexedTable, found: Described, fields: Fields) -> N
     if found.types.keys() < {*neighbours.OWN, home.embedding, "content_hash"}:
         raise ConfigError("table", "a new one, or one that PostgresIndex.create made", home.name)
     made = (found.dimensions[home.embedding], found.words_of)
-    if made != (home.dimensions, str(fields)):
+    if made != (home.dimensions, mark(home, fields)):
         raise ConfigError(
             "dimensions, language, title and questions",
             f"those of the table that is there ({made[0]}, {made[1]})",
