@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from langchain_core.vectorstores import VectorStore
 from llama_index.core.schema import MetadataMode
 
-from ctxassembly import AssemblyConfig, Context, RetrievalConfig, Retrieved
-from ctxassembly.stores.postgres import PostgresIndex
+from ctxassembly import AssemblyConfig, Context, PostgresIndex, RetrievalConfig, Retrieved
 from langchain_ctxassembly import ContextAssembler
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
@@ -33,7 +32,7 @@ class Answer:
 
 def ask(vectorstore: VectorStore, question: str) -> Answer:
     """The answer to read, retrieved and assembled twice; its two texts should be the same."""
-    index = PostgresIndex.attach(vectorstore)
+    index = PostgresIndex.attach(vectorstore, hnsw=False)
     assembler = ContextAssembler(config=CONFIG, store=index)
     retriever = LangChainRetriever(index, vectorstore.embeddings, config=RETRIEVAL, assembler=assembler)
     # The two halves of retriever.invoke(question), one by one, since the demo shows what goes in between.

@@ -19,8 +19,8 @@ from rich.progress import track
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from ctxassembly import PostgresIndex
 from ctxassembly.stores.embedded import embedded_postgres
-from ctxassembly.stores.postgres import PostgresIndex
 from demo.embedding import DIMENSIONS, MODEL, SentenceEncoder
 
 SCHEMA = "ctxassembly_demo"
@@ -82,7 +82,8 @@ def vector_store(url: URL, chunks: Sequence[Document], console: Console) -> Iter
                     _fill(_opened(engine, embedding), chunks, console)
                     _seal(connection, fingerprint(chunks))
                 _with_near_words(connection)
-                PostgresIndex.attach(_opened(engine, embedding))
+                # So few vectors are compared exactly in no time, and the demo shows the same each time.
+                PostgresIndex.attach(_opened(engine, embedding), hnsw=False)
         except (psycopg.Error, DBAPIError) as error:
             reason = str(error).strip().partition("\n")[0]
             raise DatabaseError(f"The database {url.render_as_string()} can't be used: {reason}") from error

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ctxassembly.data.assembled import Block, Citation, Passage, Source
     from ctxassembly.data.chunks import Beside, Chunk, ChunkRef, Hit, Origin
     from ctxassembly.data.keys import MetadataKeys
+    from ctxassembly.data.requests import FindTerms, SearchChunks
     from ctxassembly.data.retrieved import Found, RetrievalTrace, Retrieved, Step
     from ctxassembly.data.searched import Scored, Term, Vocabulary
     from ctxassembly.data.trace import Decision, Stage, Trace
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from ctxassembly.settings.config import AssemblyConfig
     from ctxassembly.settings.enriching import EnrichmentConfig
     from ctxassembly.settings.retrieval import Boost, RetrievalConfig
+    from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.testing.index import MemoryIndex
     from ctxassembly.testing.store import MemoryStore
     from ctxassembly.tokens.budget import TokenBudget
@@ -116,6 +118,7 @@ __all__ = [
     "Exchange",
     "Explained",
     "FilterNotSeenWarning",
+    "FindTerms",
     "Found",
     "Heading",
     "History",
@@ -147,6 +150,7 @@ __all__ = [
     "RetrievalTrace",
     "Retrieved",
     "Scored",
+    "SearchChunks",
     "SearchError",
     "Source",
     "Stage",
@@ -182,6 +186,8 @@ __all__ = [
     "understand",
     "uuid_of",
 ]
+
+# Not among them is PostgresIndex, which needs an extra: `from ctxassembly import *` has to work without it.
 
 _HOMES = {
     "Answer": "chain.answer",
@@ -221,6 +227,7 @@ _HOMES = {
     "Exchange": "chain.requests",
     "Explained": "retrieval.explain",
     "FilterNotSeenWarning": "errors",
+    "FindTerms": "data.requests",
     "Found": "data.retrieved",
     "Heading": "wording.formats",
     "History": "tokens.history",
@@ -242,6 +249,7 @@ _HOMES = {
     "OnFetched": "protocols",
     "Origin": "data.chunks",
     "Passage": "data.assembled",
+    "PostgresIndex": "stores.postgres",
     "Quality": "chain.quality",
     "Question": "retrieval.question",
     "Quote": "answers.quotes",
@@ -252,6 +260,7 @@ _HOMES = {
     "RetrievalTrace": "data.retrieved",
     "Retrieved": "data.retrieved",
     "Scored": "data.searched",
+    "SearchChunks": "data.requests",
     "SearchError": "errors",
     "Source": "data.assembled",
     "Stage": "data.trace",
@@ -297,4 +306,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*globals(), *__all__, *_HOMES]

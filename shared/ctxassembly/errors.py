@@ -78,6 +78,7 @@ class StoreError(CtxAssemblyError):
     """The store failed to fetch neighbours, or the embeddings failed; `__cause__` is their own error.
 
     Raised with `on_store_error="raise"` alone; by default the context does without, and `Trace.notes` has the message.
+    `PostgresIndex.add` raises one where two runs write different chunks of a document at once.
 
     >>> from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
     >>> class Unreachable:

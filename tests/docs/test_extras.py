@@ -53,6 +53,8 @@ def run(code: str, missing: set[str]) -> str:
         ("from llamaindex_ctxassembly import PGVectorNeighbours", "sqlalchemy", "llamaindex,postgres"),
         ("from llamaindex_ctxassembly import number_stored_chunks", "sqlalchemy", "llamaindex,postgres"),
         ("import ctxassembly.stores.postgres", "sqlalchemy", "postgres"),
+        ("from ctxassembly import PostgresIndex", "sqlalchemy", "postgres"),
+        ("from ctxassembly import PostgresIndex\nPostgresIndex.create('postgresql://h/d')", "psycopg", "postgres"),
         ("import ctxassembly.stores.rows", "sqlalchemy", "postgres"),
         (
             "from ctxassembly import *\ncompare([Hit(Chunk('a', 'A', 'x'))], [AssemblyConfig()]).plot()",

@@ -58,6 +58,15 @@ def test_importing_takes_under_50_ms(tmp_path: Path):
     assert min(imported(tmp_path)[0] for _ in range(10)) < 0.050
 
 
+def test_an_index_that_needs_an_extra_is_there_by_name_alone():
+    """`import *` has to work without it."""
+    from ctxassembly.stores.postgres import PostgresIndex
+
+    assert ctxassembly.PostgresIndex is PostgresIndex
+    assert "PostgresIndex" in dir(ctxassembly)
+    assert "PostgresIndex" not in ctxassembly.__all__
+
+
 def test_every_public_name_is_there():
     for name in ctxassembly.__all__:
         assert getattr(ctxassembly, name) is not None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from langchain_postgres import PGEngine
 
 from ctxassembly.stores.embedded import embedded_postgres
 from owners import PATIENCE, Servers, query
@@ -41,3 +43,11 @@ def folder(used_folder: Path, servers: Servers) -> Iterator[Path]:
     assert not servers(used_folder)
     yield used_folder
     end_all(servers(used_folder))
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[PGEngine]:
+    """The engine of a PGVectorStore of LangChain's."""
+    engine = PGEngine.from_connection_string(database_url)
+    yield engine
+    asyncio.run(engine.close())

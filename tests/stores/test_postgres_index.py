@@ -125,7 +125,7 @@ def test_a_limit_beyond_ef_search_is_reached(database_url: str):
     with engine_of(index.server).connect() as connection:
         connection.exec_driver_sql("SET enable_seqscan = off")
         connection.exec_driver_sql("SET enable_sort = off")
-        made = index._search(request)
+        made = index._asking.for_search(request)
         assert made is not None
         assert len(connection.execute(*made).all()) == 100
         plan = connection.exec_driver_sql(
@@ -189,6 +189,25 @@ def test_a_hostile_query_gives_hits(index: PostgresIndex, name: str):
     assert {hit.chunk.id for hit in retrieved.hits} >= {"lab#0", "lab#4"}
 
 
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_a_hostile_query_obeys_the_filter_in_every_channel(index: PostgresIndex, name: str):
+    config = RetrievalConfig(rescue="first", limit=10)
+    for condition, found in (({"n": {"$gte": 3}}, {"lab#3", "lab#4"}), ({"n": 99}, set()), ({"no": "key"}, set())):
+        asked = {"index": index, "embed": lambda _: embed_query("ferritin"), "filter": condition}
+        ours, theirs = retrieve(HOSTILE[name], config, **asked), await aretrieve(HOSTILE[name], config, **asked)
+        assert {hit.chunk.id for hit in ours.hits} == {hit.chunk.id for hit in theirs.hits} == found
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "vector", "keyword"])
+@pytest.mark.parametrize("rescue", ["off", "first", "last"])
+def test_a_filter_that_matches_nothing_gives_nothing(index: PostgresIndex, strategy: Any, rescue: Any):
+    config = RetrievalConfig(strategy=strategy, rescue=rescue)
+    for query in ("When is ferritin measured?", "epilepsie", "wheelchiar"):
+        nothing = retrieve(query, config, index=index, embed=embed_query, filter={"n": {"$in": []}})
+        assert (nothing.hits, nothing.trace.notes) == ((), ())
+    assert retrieve("When is ferritin measured?", config, index=index, embed=embed_query).hits
+
+
 @pytest.mark.parametrize("query", ["", "   ", "\0", "& | !", "😀", "?!", "zzzz qqqq"])
 def test_a_query_without_a_known_word_gives_nothing(index: PostgresIndex, query: str):
     assert retrieve(query, RetrievalConfig(strategy="keyword"), index=index).hits == ()
@@ -225,6 +244,18 @@ def test_any_name_will_do_for_a_table(database_url: str, table: str):
     assert ids(by_words(index, "wheelchair")) == ["lab#3"]
     assert [chunk.id for chunk in index.fetch([ChunkRef("lab", 1)])] == ["lab#1"]
     index.refresh()
+
+
+@pytest.mark.parametrize(
+    "key", ["o'brien", "a\\'b", "%s :b {x} %(c)s", '"; DROP TABLE chunks; --', "ti.tle", "Ünïcode ✓"]
+)
+def test_any_name_will_do_for_a_title(database_url: str, key: str):
+    index = PostgresIndex.create(database_url, dimensions=16, title=key)
+    index.add([Chunk("a", "a", "text", metadata={key: "Thistles"}), Chunk("b", "b", "text")], progress=False)
+    assert ids(by_words(index, "thistles")) == ["a"]
+    assert ids(by_words(index, "text", condition={key: "Thistles"})) == ["a"]
+    index.refresh()
+    assert PostgresIndex.create(database_url, dimensions=16, title=key).find_terms(FindTerms("thistles", 9, 4)).terms
 
 
 @pytest.mark.parametrize("table", ["", "x" * 64, "a\0b"])

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
-from langchain_postgres import Column, PGEngine, PGVectorStore
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from langchain_postgres import PGEngine, PGVectorStore
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
-from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
-from sqlalchemy import NullPool, make_url
 
+from attached_samples import Hashed, langchain_store, llamaindex_store, names, searched
 from ctxassembly import (
     AssemblyConfig,
     Beside,
@@ -30,76 +26,7 @@ from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.engines import engine_of
 from ctxassembly.stores.postgres.schema import Plan
-from postgres_samples import TEXTS, embed, embed_query, execute
-
-
-class Hashed(Embeddings):
-    def embed_query(self, text: str) -> list[float]:
-        return embed_query(text)
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return embed(texts)
-
-
-@pytest.fixture
-def engine(database_url: str) -> Iterator[PGEngine]:
-    engine = PGEngine.from_connection_string(database_url)
-    yield engine
-    asyncio.run(engine.close())
-
-
-def langchain_store(engine: PGEngine, *, columns: bool = True, texts: tuple[str, ...] = TEXTS) -> PGVectorStore:
-    kinds = {"document_id": "text", "chunk_index": "integer", "tenant": "text"} if columns else {}
-    engine.init_vectorstore_table(
-        "documents", 16, id_column=Column("id", "text"), metadata_columns=[Column(*one) for one in kinds.items()]
-    )
-    store = PGVectorStore.create_sync(engine, Hashed(), "documents", id_column="id", metadata_columns=list(kinds))
-    store.add_documents(
-        [
-            Document(
-                id=f"lab#{at}",
-                page_content=text,
-                metadata={"document_id": "lab", "chunk_index": at, "tenant": "ab"[at % 2], "n": at},
-            )
-            for at, text in enumerate(texts)
-        ]
-    )
-    return store
-
-
-def llamaindex_store(database_url: str, *, jsonb: bool = False, halfvec: bool = False) -> LlamaIndexPGVectorStore:
-    url = make_url(database_url)
-    store = LlamaIndexPGVectorStore(
-        connection_string=url.set(drivername="postgresql+psycopg2"),
-        async_connection_string=url.set(drivername="postgresql+asyncpg"),
-        table_name="chunks",
-        embed_dim=16,
-        use_jsonb=jsonb,
-        use_halfvec=halfvec,
-        create_engine_kwargs={"poolclass": NullPool},
-    )
-    nodes = [
-        TextNode(
-            id_=f"lab#{at}",
-            text=text,
-            metadata={"chunk_index": at, "tenant": "ab"[at % 2], "n": at},
-            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="lab")},
-            embedding=vector,
-            excluded_llm_metadata_keys=["n"],
-        )
-        for at, (text, vector) in enumerate(zip(TEXTS, embed(list(TEXTS)), strict=True))
-    ]
-    store.add(nodes)
-    return store
-
-
-def names(found: Any) -> list[str]:
-    return sorted(getattr(one, "chunk", one).id for one in found)
-
-
-def searched(index: PostgresIndex, text: str, condition: Any = None) -> list[str]:
-    words = index.find_terms(FindTerms(text, 32, 4))
-    return names(index.search(SearchChunks(10, None, words, condition)))
+from postgres_samples import TEXTS, embed_query, execute
 
 
 @pytest.mark.parametrize("columns", [True, False])
@@ -125,7 +52,7 @@ def test_a_langchain_table_as_it_is_by_default_is_searched_too(engine: PGEngine)
     store = PGVectorStore.create_sync(engine, Hashed(), "plain")
     metadatas = [{"source": "lab.pdf", "start_index": at * 100, "tenant": "ab"[at % 2]} for at in range(len(TEXTS))]
     ids = store.add_texts(list(TEXTS), metadatas)
-    index = PostgresIndex.attach(store, hnsw=True)
+    index = PostgresIndex.attach(store)
     found = retrieve("wheelchair", index=index, embed=Hashed(), filter={"tenant": "b"}).hits
     assert [hit.chunk.id for hit in found][:1] == [ids[3]]
     assert (found[0].chunk.document_id, found[0].chunk.start) == ("lab.pdf", 300)
@@ -181,9 +108,9 @@ def test_a_second_attach_changes_nothing(engine: PGEngine, database_url: str):
     with engine_of(PostgresIndex.create(database_url, "other").server).connect() as connection:
         columns = "SELECT count(*) FROM information_schema.columns WHERE table_name = 'documents'"
         before = connection.exec_driver_sql(columns).scalar()
-        PostgresIndex.attach(store, hnsw=True)
+        PostgresIndex.attach(store)
         assert connection.exec_driver_sql(columns).scalar() == (before or 0) + 1
-    again = PostgresIndex.attach(store, dry_run=True, hnsw=True)
+    again = PostgresIndex.attach(store, dry_run=True)
     assert (again.steps, str(again)) == ((), "-- nothing is missing")
     with pytest.raises(ConfigError, match="what the table was indexed with"):
         PostgresIndex.attach(store, language="english")
@@ -196,6 +123,56 @@ def test_the_plan_does_what_attach_does(engine: PGEngine, database_url: str):
         execute(database_url, step.sql)
     assert PostgresIndex.attach(store, dry_run=True).steps == ()
     assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
+
+
+def test_what_attach_makes_is_what_check_wants(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    plan = str(PostgresIndex.attach(store, dry_run=True))
+    assert 'CREATE INDEX CONCURRENTLY IF NOT EXISTS "documents_ctxassembly_hnsw"' in plan
+    assert PostgresIndex.attach(store).check().missing == ()
+    execute(database_url, "DROP INDEX documents_ctxassembly_hnsw")
+    plan = str(PostgresIndex.attach(store, dry_run=True, hnsw=False))
+    assert plan == "-- no HNSW index: vectors are compared one by one, exactly; attach(..., hnsw=True) makes one"
+    state = PostgresIndex.attach(store, hnsw=False).check()
+    assert (state.missing, state.recall) == (("HNSW on the vectors",), None)
+    assert "attach(...) by the table's owner" in str(state)
+
+
+def test_an_hnsw_index_of_their_own_is_taken(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    execute(database_url, "CREATE INDEX ON documents USING hnsw (embedding vector_cosine_ops)")
+    assert "hnsw" not in str(PostgresIndex.attach(store, dry_run=True)).lower()
+    assert PostgresIndex.attach(store).check().missing == ()
+
+
+@pytest.mark.parametrize("kind", ["vector", "vector(5000)"])
+def test_vectors_that_no_index_takes_are_compared_one_by_one(engine: PGEngine, database_url: str, kind: str):
+    store = langchain_store(engine)
+    execute(database_url, "ALTER TABLE documents ALTER embedding DROP NOT NULL")
+    execute(database_url, f"ALTER TABLE documents ALTER embedding TYPE {kind} USING NULL")
+    assert "no HNSW index: vectors are compared one by one, exactly; it takes a column of up to 4,000" in str(
+        PostgresIndex.attach(store, dry_run=True)
+    )
+    index = PostgresIndex.attach(store)
+    assert index.check().missing == ()
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+    assert searched(index, "wheelchair") == ["lab#3"]
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        "CREATE VIEW documents AS SELECT * FROM kept",
+        "CREATE TABLE documents (LIKE kept) PARTITION BY HASH (id)",
+        "CREATE MATERIALIZED VIEW documents AS SELECT * FROM kept",
+    ],
+)
+def test_what_is_no_ordinary_table_is_an_error(engine: PGEngine, database_url: str, instead: str):
+    store = langchain_store(engine)
+    execute(database_url, "ALTER TABLE documents RENAME TO kept", instead)
+    for dry_run in (True, False):
+        with pytest.raises(ConfigError, match="vectorstore must be one of an ordinary table"):
+            PostgresIndex.attach(store, dry_run=dry_run)
 
 
 def test_an_index_left_unfinished_is_made_anew(engine: PGEngine, database_url: str):
@@ -278,7 +255,7 @@ def test_another_vector_store_is_an_error(store: Any):
 @pytest.mark.parametrize(("jsonb", "halfvec"), [(False, False), (True, True)])
 def test_a_llamaindex_table_is_searched_as_it_is(database_url: str, jsonb: bool, halfvec: bool):
     store = llamaindex_store(database_url, jsonb=jsonb, halfvec=halfvec)
-    index = PostgresIndex.attach(store, hnsw=True)
+    index = PostgresIndex.attach(store)
 
     retrieved = retrieve("When is ferritin measured?", index=index, embed=embed_query)
     first = retrieved.hits[0].chunk
@@ -287,7 +264,7 @@ def test_a_llamaindex_table_is_searched_as_it_is(database_url: str, jsonb: bool,
     assert names(index.fetch([ChunkRef("lab", 1), ChunkRef("lab", chunk_id="lab#4")])) == ["lab#1", "lab#4"]
     assert not index.finds_offsets
     assert retrieve("epilepsie", RetrievalConfig(strategy="keyword"), index=index).found[0].chunk.id == "lab#2"
-    assert PostgresIndex.attach(store, dry_run=True, hnsw=True).steps == ()
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
 
 
 def one(key: str, value: Any, operator: FilterOperator = FilterOperator.EQ) -> MetadataFilter:

@@ -120,6 +120,10 @@ def test_what_cannot_be_stored_is_an_error(index: PostgresIndex, given: Any, err
         index.add(given, progress=False)
 
 
+async def embed_later(texts: list[str]) -> list[list[float]]:
+    return embed(texts)
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [
@@ -128,6 +132,7 @@ def test_what_cannot_be_stored_is_an_error(index: PostgresIndex, given: Any, err
         (lambda texts: [[1.0] * 16], "one vector for each text"),
         (lambda texts: [[1.0] * 16 for _ in [*texts, "more"]], "one vector for each text"),
         ("no function", "embed must be a function"),
+        (embed_later, "embed is called in a thread and can't be awaited"),
     ],
 )
 def test_vectors_that_do_not_fit_are_an_error(index: PostgresIndex, made: Any, message: str):

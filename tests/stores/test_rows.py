@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import tempfile
+import gc
 import time
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from pathlib import Path
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-import psutil
-import psycopg
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -20,13 +17,15 @@ from langchain_postgres import Column, PGEngine, PGVector, PGVectorStore
 from langchain_postgres.v2.async_vectorstore import AsyncPGVectorStore
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
-from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import langchain_ctxassembly
 import llamaindex_ctxassembly
 from ctxassembly import Chunk, ChunkRef
-from ctxassembly.stores.embedded import embedded_postgres
+from ctxassembly.stores.rows import read
+from own_server import Server, server_of_ones_own
+from owners import wait_until
 from pauses import TRIES, limit, pauses
 
 TIMEOUT = 0.4
@@ -38,54 +37,11 @@ METADATA = [{"document_id": "A", "chunk_index": index} for index in range(4)]
 TABLES = {"langchain": "chunks", "old": "langchain_pg_embedding", "llamaindex": "data_chunks"}
 
 
-class Server:
-    """A PostgreSQL server of this module's own, which can be frozen."""
-
-    def __init__(self, url: str, postmaster: psutil.Process) -> None:
-        self.url, self._postmaster = url, postmaster
-
-    def with_driver(self, driver: str) -> str:
-        url = make_url(self.url).set(drivername=f"postgresql+{driver}")
-        return url.render_as_string(hide_password=False)
-
-    def ask(self, statement: str) -> Any:
-        with psycopg.connect(self.url.replace("+psycopg", "", 1), autocommit=True) as connection:
-            cursor = connection.execute(statement)
-            return cursor.fetchone() if cursor.description else None
-
-    @contextmanager
-    def frozen(self) -> Iterator[None]:
-        processes = [self._postmaster, *self._postmaster.children(recursive=True)]
-        for process in processes:
-            process.send_signal(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for process in processes:
-                process.send_signal(signal.SIGCONT)
-
-    @contextmanager
-    def locked(self, table: str) -> Iterator[None]:
-        """Nobody can read `table` meanwhile."""
-        with psycopg.connect(self.url.replace("+psycopg", "", 1)) as connection:
-            connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
-            yield
-
-    def waiting(self) -> int:
-        """How many statements wait for a lock."""
-        return int(self.ask("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")[0])
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with tempfile.TemporaryDirectory(prefix="ctxassembly-test-") as name:
-        Path(name).chmod(0o711)  # PostgreSQL's own user has to pass
-        with embedded_postgres(Path(name), durable=False) as url:
-            (pid_file,) = Path(name).glob("data-*/postmaster.pid")
-            server = Server(url, psutil.Process(int(pid_file.read_text().splitlines()[0])))
-            server.ask("CREATE EXTENSION vector")
-            _fill(server)
-            yield server
+    with server_of_ones_own() as server:
+        _fill(server)
+        yield server
 
 
 def _fill(server: Server) -> None:
@@ -304,3 +260,23 @@ async def test_the_timeout_covers_the_wait_for_a_connection(store: Store) -> Non
         assert f"no answer from Postgres within {TIMEOUT} s" in message
 
     await stops_nobody(store, none_left)
+
+
+def test_a_connection_that_comes_too_late_is_closed(server: Server) -> None:
+    """Its pool may be gone by then: given back there, it would be deleted while it is open."""
+    engine = create_engine(server.url, **POOL, connect_args={"application_name": "late"})
+    held = engine.connect()
+    with pytest.raises(TimeoutError):
+        read(lambda: engine, (text("SELECT 1"), {}), TIMEOUT)
+    engine.dispose()
+
+    def none_is_left() -> bool:
+        gc.collect()
+        return not server.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'late'")[0]
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        held.close()  # now the statement that was given up gets it
+        del held
+        wait_until(none_is_left)
+    assert [str(one.message) for one in said] == []

@@ -43,6 +43,11 @@ class FindTerms:
     """Answered with a `Vocabulary`: the words of `text` as the index knows them.
 
     Of more than `most` the rarest are kept. Those that no chunk has go last: nothing is found by them.
+
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> index = MemoryIndex([Chunk("a", "d", "Iron, and ferritin."), Chunk("b", "d", "Iron.")])
+    >>> [(term.text, term.chunks) for term in index.find_terms(FindTerms("iron or ferritin", most=2, near=0)).terms]
+    [('iron', 2), ('ferritin', 1)]
     """
 
     text: str
@@ -53,7 +58,15 @@ class FindTerms:
 
 @dataclass(frozen=True, slots=True)
 class SearchChunks:
-    """Answered with `Scored` chunks: the best `limit` of each channel, each with its scores in all that search."""
+    """Answered with `Scored` chunks: the best `limit` of each channel, each with its scores in all that search.
+
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> stored = [Chunk("a", "d", "Iron.", metadata={"ward": 1}), Chunk("b", "d", "Iron.", metadata={"ward": 2})]
+    >>> index = MemoryIndex(stored)
+    >>> words = index.find_terms(FindTerms("iron", most=9, near=0))
+    >>> [one.chunk.id for one in index.search(SearchChunks(10, None, words, {"ward": 2}))]
+    ['b']
+    """
 
     limit: int
     vector: Sequence[float] | None

@@ -103,6 +103,7 @@ class _Fetch:
                 event.listen(connection, "before_cursor_execute", _timed(self.timeout_seconds), retval=True)
             with self._lock:
                 if self._late:
+                    connection.invalidate()  # its pool may be gone, which would leave it open
                     raise TimeoutError(_given_up(self.timeout_seconds))
                 self._driver = connection.connection.driver_connection
             try:

@@ -15,6 +15,7 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.shown import as_name, shown
 from ctxassembly.stores.postgres.catalog import Described
+from ctxassembly.stores.postgres.lexemes import lexemes_missing, lexemes_name
 from ctxassembly.stores.postgres.schema import (
     Fields,
     Plan,
@@ -23,15 +24,12 @@ from ctxassembly.stores.postgres.schema import (
     analysed,
     dropped,
     full_name,
-    lexemes_made,
-    lexemes_refreshed,
     mark,
-    near_indexed,
     place_indexed,
     vectors_indexed,
     words_indexed,
 )
-from ctxassembly.stores.postgres.table import TSV, IndexedTable, shortened
+from ctxassembly.stores.postgres.table import MOST_INDEXED, TSV, IndexedTable, shortened
 
 _SOURCE, _PREVIOUS, _NEXT, _PARENT = "1", "2", "3", "4"
 """Relationships of a node, as LlamaIndex writes them."""
@@ -90,10 +88,12 @@ def completed(home: IndexedTable, found: Described) -> IndexedTable:
     """`home` with the types that the database gives.
 
     Raises:
-        ConfigError: the table isn't there, or its embeddings are of no type of pgvector.
+        ConfigError: there is no such table, or its embeddings are of no type of pgvector.
     """
     if not found.exists:
         raise ConfigError("vectorstore", "one whose table exists", full_name(home))
+    if not found.is_plain:
+        raise ConfigError("vectorstore", "one of an ordinary table: no view, no partitions", full_name(home))
     kind = found.types.get(home.embedding)
     if kind not in ("vector", "halfvec"):
         raise ConfigError("vectorstore", f"one whose {home.embedding!r} is a vector or halfvec of pgvector", kind)
@@ -105,6 +105,7 @@ def completed(home: IndexedTable, found: Described) -> IndexedTable:
         dimensions=found.dimensions[home.embedding],
         has_trigrams="pg_trgm" in found.extensions,
         has_notes=found.has_notes,
+        reads_lexemes=found.reads_lexemes,
     )
 
 
@@ -133,26 +134,28 @@ def missing(home: IndexedTable, found: Described, fields: Fields, keys: Metadata
         steps += [] if found.has_index_on(*place) else _new(place_indexed(home, *place), found)
     elif home.dialect == "mapping":
         notes.append("no columns of document and place: number_stored_chunks(vectorstore) makes an index of the JSON")
-    if hnsw and not found.has_hnsw and home.dimensions:
-        steps += _new(vectors_indexed(home, concurrently=True), found)
-    elif not found.has_hnsw:
-        notes.append("no HNSW index: vectors are compared one by one, exactly; attach(..., hnsw=True) makes one")
+    if hnsw and not found.has_hnsw:
+        steps += vectors_indexed(home, concurrently=True)
+    if not found.has_hnsw and not (hnsw and home.can_have_hnsw):
+        notes.append(f"no HNSW index: vectors are compared one by one, exactly; {hnsw_remedy(home)}")
     if steps:
         steps.append(analysed(home))
     steps += lexemes_missing(home, found)
     if not home.has_trigrams:
         notes.append("no near words for words that no chunk has: CREATE EXTENSION pg_trgm, then attach again")
+    if found.has_policies and found.unread_by:
+        notes.append(
+            f"row-level security: {lexemes_name(home)} has the words of all rows, so its owner alone reads it; "
+            "others find no near words for words that no chunk has"
+        )
     return Plan(tuple(steps), tuple(notes))
 
 
-def lexemes_missing(home: IndexedTable, found: Described) -> Iterator[Step]:
-    """What the table of lexemes still needs. One that is older than the column of words has those of another."""
-    if not found.has_lexemes:
-        yield from lexemes_made(home)
-    elif TSV not in found.types:
-        yield from lexemes_refreshed(home)
-    if home.has_trigrams and not found.has_near:
-        yield near_indexed(home)
+def hnsw_remedy(home: IndexedTable) -> str:
+    """The way to an HNSW index."""
+    if home.can_have_hnsw:
+        return "attach(..., hnsw=True) makes one"
+    return f"it takes a column of up to {MOST_INDEXED['halfvec']:,} dimensions, the same for all rows"
 
 
 def _names(home: IndexedTable) -> set[str]:

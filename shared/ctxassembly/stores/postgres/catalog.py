@@ -29,8 +29,22 @@ JOIN pg_class c ON c.oid = x.indrelid JOIN pg_namespace n ON n.oid = c.relnamesp
 WHERE n.nspname = %s AND c.relname = %s ORDER BY i.relname
 """
 _TABLE = """
-SELECT pg_has_role(c.relowner, 'USAGE'), c.relkind
+SELECT pg_has_role(c.relowner, 'USAGE'), c.relkind::text, c.relrowsecurity, has_table_privilege(c.oid, 'SELECT')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s
+"""
+_UNREAD_BY = """
+WITH tables AS (
+  SELECT c.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s
+), readers AS (
+  SELECT c.relowner AS role FROM tables c WHERE c.relname = %(table)s
+  UNION SELECT g.grantee FROM tables c, aclexplode(c.relacl) g WHERE c.relname = %(table)s AND privilege_type = 'SELECT'
+), named AS (
+  SELECT role, CASE role WHEN 0 THEN 'public' ELSE pg_get_userbyid(role) END AS name FROM readers
+)
+SELECT CASE role WHEN 0 THEN 'PUBLIC' ELSE quote_ident(name) END FROM named
+WHERE name <> current_user AND NOT EXISTS (
+  SELECT FROM tables c WHERE c.relname = %(lexemes)s AND has_table_privilege(name, c.oid, 'SELECT')
+) ORDER BY 1
 """
 
 
@@ -41,6 +55,10 @@ class Described:
     exists: bool
     is_owned: bool
     """True if the user may change it."""
+    is_plain: bool
+    """True of an ordinary table; false of a view, and of one in partitions."""
+    has_policies: bool
+    """True if row-level security is on."""
     types: Mapping[str, str]
     """The types of its columns, without lengths."""
     dimensions: Mapping[str, int | None]
@@ -52,6 +70,10 @@ class Described:
     invalid: Sequence[str]
     has_lexemes: bool
     """True if there is a table of lexemes."""
+    reads_lexemes: bool
+    """True if the user may read it."""
+    unread_by: Sequence[str]
+    """Roles, quoted, that may read the table and not that of lexemes."""
     has_near: bool
     """True if it has an index by which near ones are found."""
     extensions: frozenset[str]
@@ -76,12 +98,21 @@ class Described:
 
 @contextmanager
 def connected(server: Server) -> Iterator[Connection[Any]]:
-    """A new connection that commits each statement by itself. It may be held for long, so none of the pool's."""
+    """A new connection that commits each statement by itself. It may be held for long, so none of the pool's.
+
+    Raises:
+        ConfigError: the user may not do what is done inside.
+    """
     proxied = unpooled(server).raw_connection()
+    from psycopg.errors import InsufficientPrivilege  # there by now, or the engine has said what is missing
+
     try:
         connection: Any = proxied.driver_connection
         connection.autocommit = True
         yield connection
+    except InsufficientPrivilege as error:
+        allowed = "one for which this user may do that; attach(..., dry_run=True) prints what is missing"
+        raise ConfigError("url", allowed, str(error).strip()) from error
     finally:
         proxied.close()
 
@@ -93,17 +124,23 @@ def described(connection: Connection[Any], schema: str, name: str) -> Described:
     indexes = connection.execute(_INDEXES, (schema, name)).fetchall()
     lexemes = connection.execute(_TABLE, (schema, shortened(name, "lexemes"))).fetchone()
     of_lexemes = connection.execute(_INDEXES, (schema, shortened(name, "lexemes"))).fetchall()
+    names = {"schema": schema, "table": name, "lexemes": shortened(name, "lexemes")}
+    unread_by = connection.execute(_UNREAD_BY, names).fetchall()
     extensions = connection.execute("SELECT extname FROM pg_extension").fetchall()
     languages = connection.execute("SELECT cfgname FROM pg_ts_config WHERE pg_ts_config_is_visible(oid)").fetchall()
     return Described(
         exists=found is not None,
         is_owned=bool(found and found[0]),
+        is_plain=bool(found and found[1] == "r"),
+        has_policies=bool(found and found[2]),
         types={column: kind.rpartition(".")[2] for column, kind, *_ in columns},
         dimensions={column: _dimensions(full) for column, _, full, _ in columns},
         words_of=next((comment for column, *_, comment in columns if column == TSV), None),
         indexes={index: definition for index, _, valid, definition in indexes if valid},
         invalid=[index for index, _, valid, _ in indexes if not valid],
         has_lexemes=lexemes is not None,
+        reads_lexemes=bool(lexemes and lexemes[3]),
+        unread_by=[role for (role,) in unread_by],
         has_near=any("gin_trgm_ops" in definition for *_, definition in of_lexemes),
         extensions=frozenset(extension for (extension,) in extensions),
         languages=frozenset(language for (language,) in languages),
@@ -116,28 +153,32 @@ def _dimensions(full_type: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def execute(connection: Connection[Any], steps: Sequence[Step], lock: str) -> None:
-    """Execute `steps`, one process at a time for a `lock`.
+@contextmanager
+def locked(connection: Connection[Any], name: str) -> Iterator[None]:
+    """Inside, no other connection is inside for the same `name`. What is missing is looked up inside, too."""
+    # Whoever waited in a statement would keep CREATE INDEX CONCURRENTLY waiting for its snapshot, for ever.
+    while not _first(connection, "SELECT pg_try_advisory_lock(hashtext(%s))", name):
+        time.sleep(0.1)
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", (name,))
+
+
+def execute(connection: Connection[Any], steps: Sequence[Step]) -> None:
+    """Execute `steps`.
 
     Raises:
-        ConfigError: the user may not do that, or there is no such schema.
+        ConfigError: there is no such schema.
     """
-    from psycopg.errors import InsufficientPrivilege, InvalidSchemaName
+    from psycopg.errors import InvalidSchemaName
 
-    # Whoever waited in a statement would keep CREATE INDEX CONCURRENTLY waiting for its snapshot, for ever.
-    while not _first(connection, "SELECT pg_try_advisory_lock(hashtext(%s))", lock):
-        time.sleep(0.1)
     try:
         for step in steps:
             connection.execute(step.sql.encode())
-    except InsufficientPrivilege as error:
-        allowed = "one for which this user may do what is missing (attach(..., dry_run=True) prints it)"
-        raise ConfigError("url", allowed, str(error).strip()) from error
     except InvalidSchemaName as error:
         raise ConfigError("schema", "one that exists", str(error).strip()) from error
-    finally:
-        if not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", (lock,))
 
 
 def _first(connection: Connection[Any], statement: str, *values: Any) -> Any:

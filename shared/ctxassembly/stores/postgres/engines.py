@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from ctxassembly.calls import lock
 from ctxassembly.errors import ConfigError, missing_extra
 from ctxassembly.stores.rows import Asked, read, read_in_background
 
@@ -28,6 +27,8 @@ _SETTINGS = {
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",
 }
+CONNECT_SECONDS = 10
+"""For a connection, where its URL doesn't say. The driver's own 130 s would hold a thread of ours for as long."""
 _OF_ASYNCPG = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
 """Parameters of a URL that psycopg doesn't know."""
 
@@ -64,10 +65,8 @@ def server_url(url: Any) -> str:
 def engine_of(server: Server) -> Engine:
     """The engine for `server` in this process. A fork gets its own: two processes can't share a connection."""
     key = (os.getpid(), server)
-    with _making:
-        if key not in _engines:
-            _engines[key] = _made(server)
-        return _engines[key]
+    # Without a lock, which a fork would inherit held. Of two made at once one is dropped, before it has connected.
+    return _engines.get(key) or _engines.setdefault(key, _made(server))
 
 
 def rows(server: Server, asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
@@ -99,7 +98,6 @@ async def arows(server: Server, asked: Asked, timeout_seconds: float) -> list[Ro
 
 
 _engines: dict[tuple[int, Server], Engine] = {}
-_making = lock()
 
 
 def unpooled(server: Server) -> Engine:
@@ -108,6 +106,8 @@ def unpooled(server: Server) -> Engine:
 
 
 def _made(server: Server, **options: Any) -> Engine:
+    if not ("connect_timeout" in make_url(server.url).query or "PGCONNECT_TIMEOUT" in os.environ):
+        options["connect_args"] = {"connect_timeout": CONNECT_SECONDS}
     try:
         engine = create_engine(server.url, **options)
     except ModuleNotFoundError as error:

@@ -80,7 +80,7 @@ def measured(
     if found.has_hnsw and chunks > without_vector:
         ids = _sampled(connection, home, sample, seed)
     recall = _recall(connection, home, ids, limit) if ids else None
-    missing = [name for name, there in _expected(found, chunks) if not there]
+    missing = [name for name, there in _expected(home, found, chunks) if not there]
     told: dict[str, str] = {}
     if without_vector:
         told["vectors"] = "add(chunks, embed=...) embeds them" if home.is_own else "the vector store has none for them"
@@ -89,7 +89,7 @@ def measured(
     if recall is not None and recall < GOOD_RECALL:
         told["recall"] = "a higher ef_search"
     if missing:
-        told["indexes"] = "create(...) or add(...)" if home.is_own else "attach(..., hnsw=True)"
+        told["indexes"] = f"{'create(...) or add(...)' if home.is_own else 'attach(...)'} by the table's owner"
     return Health(chunks, without_words, without_vector, changed, recall, len(ids), limit, tuple(missing), told)
 
 
@@ -97,12 +97,13 @@ def _row(connection: Connection[Any], statement: str, *values: Any) -> Any:
     return connection.execute(statement.encode(), values or None).fetchone()
 
 
-def _expected(found: Described, chunks: int) -> list[tuple[str, bool]]:
+def _expected(home: IndexedTable, found: Described, chunks: int) -> list[tuple[str, bool]]:
     definitions = " ".join(found.indexes.values())
     return [
         ("GIN on the words", f"gin ({TSV})" in definitions),
-        ("HNSW on the vectors", found.has_hnsw or not chunks),
+        ("HNSW on the vectors", found.has_hnsw or not chunks or not home.can_have_hnsw),
         ("table of words", found.has_lexemes),
+        ("right to read it", found.reads_lexemes or found.has_policies or not found.has_lexemes),
         ("pg_trgm", "pg_trgm" in found.extensions),
         *((f"{name}, which is invalid", False) for name in found.invalid),
     ]

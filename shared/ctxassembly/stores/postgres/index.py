@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, overload
 
-from sqlalchemy import Row, Select
-
+from ctxassembly.calls import in_thread
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Vocabulary
-from ctxassembly.drivers.progress import progress_bar
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import health, ingest, making, notes, search, terms
-from ctxassembly.stores.postgres.catalog import connected, described
-from ctxassembly.stores.postgres.chunk_table import ChunkTable, storable
-from ctxassembly.stores.postgres.engines import Server, arows, rows
+from ctxassembly.stores.postgres import making, notes, terms
+from ctxassembly.stores.postgres.asking import Asking
+from ctxassembly.stores.postgres.engines import arows, rows
 from ctxassembly.stores.postgres.filters import condition_of
-from ctxassembly.stores.postgres.health import Health
-from ctxassembly.stores.postgres.ingest import Added
-from ctxassembly.stores.postgres.reading import ToChunk, asked_of, chunk_in, columns_of, neighbours_in
+from ctxassembly.stores.postgres.kept import KeptTable
+from ctxassembly.stores.postgres.reading import ToChunk
 from ctxassembly.stores.postgres.schema import Fields, Plan, checked
-from ctxassembly.stores.postgres.search import Shape
-from ctxassembly.stores.postgres.table import IndexedTable
-from ctxassembly.stores.rows import Asked
 
 
 @dataclass(frozen=True)
-class PostgresIndex:
+class PostgresIndex(KeptTable):
     """An index over a table of chunks in PostgreSQL, as `create` and `attach` give it.
 
         index = PostgresIndex.create("postgresql://localhost/docs", dimensions=384)
@@ -43,8 +36,6 @@ class PostgresIndex:
     and hits have to pass it.
     """
 
-    server: Server = field(repr=False)
-    home: IndexedTable
     fields: Fields
     _: KW_ONLY
     filters: tuple[Any, ...] | None = None
@@ -69,7 +60,7 @@ class PostgresIndex:
             raise ConfigError("length_weight", "a number from 0 to 1", self.length_weight)
         if len(self.field_weights) != 2 or not all(0 <= weight <= 1 for weight in self.field_weights):
             raise ConfigError("field_weights", "two numbers from 0 to 1, for title and questions", self.field_weights)
-        condition_of(self.home, *(self.filters or ()))
+        _ = self._asking  # reads the filters
 
     @classmethod
     def create(
@@ -106,6 +97,11 @@ class PostgresIndex:
         server, home = making.created(url, table, schema, fields, dimensions=dimensions, ef_search=ef_search)
         return cls(server, home, fields, **settings)
 
+    @classmethod
+    async def acreate(cls, url: str, table: str = "chunks", **settings: Any) -> PostgresIndex:
+        """The same, awaited: it runs in a thread."""
+        return await in_thread(partial(cls.create, table=table, **settings))(url)
+
     @overload
     @classmethod
     def attach(cls, vectorstore: Any, *, dry_run: Literal[True], **settings: Any) -> Plan: ...
@@ -123,17 +119,21 @@ class PostgresIndex:
         language: str = "simple",
         title: str | None = "title",
         questions: str | None = "questions",
-        hnsw: bool = False,
+        hnsw: bool = True,
         ef_search: int = 200,
         keys: MetadataKeys | None = None,
         **settings: Any,
     ) -> PostgresIndex | Plan:
         """An index over the table of a PGVectorStore, LangChain's or LlamaIndex's, which gets what is missing.
 
-        That is a generated column of words and its index, the index on document and place, statistics, and a table of
-        the words that there are. The first rewrites the table, and nobody reads or writes it meanwhile; all else is
-        made while it is in use. A second run changes nothing. After the vector store has added many chunks, `refresh`
-        learns their words: until then those are counted one by one, and aren't found as near ones.
+        That is a generated column of words and its index, the index on document and place, an HNSW index of the
+        vectors, statistics, and a table of the words that there are, which whoever may read the chunks may read. The
+        first rewrites the table, and nobody reads or writes it meanwhile; all else is made while it is in use, HNSW the
+        longest. A second run changes nothing. After the vector store has added many chunks, `refresh` learns their
+        words: until then those are counted one by one, and aren't found as near ones.
+
+        The table's owner attaches first; then a user who may only read it can. With row-level security the words stay
+        with the owner, since they are those of all rows: others find no near ones.
 
         Args:
             vectorstore: of langchain-postgres or llama-index-vector-stores-postgres. Connections are the index's own.
@@ -141,7 +141,7 @@ class PostgresIndex:
             language: the text search configuration by which texts become words. "simple" keeps each as it is.
             title: the metadata key of a title that is searched with the text; None for none.
             questions: that of questions that the chunk answers.
-            hnsw: make an HNSW index if there is none.
+            hnsw: make an HNSW index if there is none. Without one all vectors are compared, exactly.
             ef_search: how many chunks an HNSW search looks at, at least.
             keys: under which the metadata have document id, index and offset.
             settings: `field_weights`, `length_weight`, `timeout_seconds`, `chunk_of`.
@@ -158,6 +158,15 @@ class PostgresIndex:
         if dry_run:
             return plan
         return cls(server, home, fields, keys=keys, **settings)
+
+    @classmethod
+    async def aattach(cls, vectorstore: Any, **settings: Any) -> PostgresIndex:
+        """The same, awaited: it runs in a thread. It has no dry run."""
+
+        def attach(store: Any) -> PostgresIndex:
+            return cls.attach(store, dry_run=False, **settings)
+
+        return await in_thread(attach)(vectorstore)
 
     def under(self, filter: Any) -> PostgresIndex:
         """The same index, of which hits and neighbours have to pass `filter`, too. None: there is none.
@@ -207,17 +216,23 @@ class PostgresIndex:
 
     # Retrieval
 
+    @cached_property
+    def _asking(self) -> Asking:
+        return Asking(self.home, self.filters or (), self.keys, self.chunk_of, self.field_weights, self.length_weight)
+
     def find_terms(self, request: FindTerms) -> Vocabulary:
         """The words of a query as the index knows them. One round trip.
 
         Raises:
             TimeoutError: the database didn't answer in time.
         """
-        return terms.vocabulary(rows(self.server, self._terms(request), self.timeout_seconds))
+        asked = self._asking.for_terms(request, self.fields.language)
+        return terms.vocabulary(rows(self.server, asked, self.timeout_seconds))
 
     async def afind_terms(self, request: FindTerms) -> Vocabulary:
         """The same, awaited."""
-        return terms.vocabulary(await arows(self.server, self._terms(request), self.timeout_seconds))
+        asked = self._asking.for_terms(request, self.fields.language)
+        return terms.vocabulary(await arows(self.server, asked, self.timeout_seconds))
 
     def search(self, request: SearchChunks) -> list[Scored]:
         """The best chunks of each channel, each with its scores in all channels that search. One round trip.
@@ -226,51 +241,13 @@ class PostgresIndex:
             ConfigError: the filter can't be read, or the vector has another length than the embeddings.
             TimeoutError: the database didn't answer in time.
         """
-        asked = self._search(request)
-        return self._scored(rows(self.server, asked, self.timeout_seconds)) if asked else []
+        asked = self._asking.for_search(request)
+        return self._asking.scored(rows(self.server, asked, self.timeout_seconds)) if asked else []
 
     async def asearch(self, request: SearchChunks) -> list[Scored]:
         """The same, awaited."""
-        asked = self._search(request)
-        return self._scored(await arows(self.server, asked, self.timeout_seconds)) if asked else []
-
-    def _terms(self, request: FindTerms) -> Asked:
-        return terms.statement(self.home, request, self.fields.language), {}
-
-    def _search(self, request: SearchChunks) -> Asked | None:
-        self._check_vector(request.vector)
-        condition = condition_of(self.home, *(self.filters or ()), request.filter)
-        shape, bound = search.asked(request, filtered=condition is not None, field_weights=self.field_weights)
-        made = self._searches.get(shape) if condition is None else None
-        if made is None:
-            made = search.statement(self.home, shape, condition, columns_of(self.home), self.length_weight)
-        if made is not None and condition is None:
-            self._searches[shape] = made
-        return None if made is None else (made, bound)
-
-    @cached_property
-    def _searches(self) -> dict[Shape, Select[Any]]:
-        """The statements without a filter, which take longer to build than to send."""
-        return {}
-
-    def _check_vector(self, vector: Sequence[float] | None) -> None:
-        if vector is None:
-            return
-        if self.home.dimensions is not None and len(vector) != self.home.dimensions:
-            raise ConfigError("embed", f"of {self.home.dimensions} dimensions, as the table is", len(vector))
-        if not all(map(math.isfinite, vector)):
-            raise ConfigError("embed", "a function that gives finite numbers", vector)
-
-    def _scored(self, found: Iterable[Row[Any]]) -> list[Scored]:
-        return [
-            Scored(
-                chunk_in(row, self.home, self.keys, self.chunk_of),
-                _number(similarity),
-                keyword_score,
-                tuple(matched or ()),
-            )
-            for *row, similarity, keyword_score, matched in found
-        ]
+        asked = self._asking.for_search(request)
+        return self._asking.scored(await arows(self.server, asked, self.timeout_seconds)) if asked else []
 
     # Neighbours
 
@@ -297,95 +274,10 @@ class PostgresIndex:
         Raises:
             TimeoutError: the database didn't answer in time.
         """
-        refs = storable(refs)
-        return (
-            self._fetched(rows(self.server, asked_of(self._neighbours, refs, self.home), self.timeout_seconds))
-            if refs
-            else []
-        )
+        asked = self._asking.for_chunks(refs)
+        return self._asking.chunks(rows(self.server, asked, self.timeout_seconds)) if asked else []
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
-        refs = storable(refs)
-        return (
-            self._fetched(await arows(self.server, asked_of(self._neighbours, refs, self.home), self.timeout_seconds))
-            if refs
-            else []
-        )
-
-    @cached_property
-    def _neighbours(self) -> ChunkTable:
-        return neighbours_in(self.home, self.keys, condition_of(self.home, *(self.filters or ())))
-
-    def _fetched(self, found: Iterable[Row[Any]]) -> list[Chunk]:
-        return [chunk_in(row, self.home, self.keys, self.chunk_of) for row in found]
-
-    # The table itself
-
-    def add(
-        self,
-        chunks: Iterable[Chunk],
-        vectors: Iterable[Sequence[float]] | None = None,
-        embed: Any = None,
-        *,
-        progress: bool = True,
-    ) -> Added:
-        """Store `chunks`: those that are there as they are stay, others of the same documents are deleted.
-
-        Batches commit each, so a run that was ended goes on where it was when it is started again. The first large one
-        ends with an index of the vectors and statistics.
-
-        Args:
-            chunks: of whole documents, each with an id of its own.
-            vectors: one for each chunk. None takes `chunk.vector`, or else what `embed` makes of the text.
-            embed: a function from a list of texts to one vector for each, or an object with `embed_documents`. It gets
-                the texts of chunks alone that aren't stored. Without vectors, chunks are found by words.
-            progress: show a bar, if tqdm or rich is installed.
-
-        Raises:
-            ConfigError: the table is a framework's, which writes to it itself; vectors of another length.
-            InputError: a chunk with what PostgreSQL can't hold.
-        """
-        if not self.home.is_own:
-            raise ConfigError(
-                "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
-            )
-        total = len(chunks) if isinstance(chunks, Sized) else None
-        told, done = progress_bar(total) if progress else (_nothing, _nothing)
-        with connected(self.server) as connection:
-            try:
-                report = ingest.add(connection, self.home, chunks, vectors, ingest.embedding(embed), told)
-            finally:
-                done()
-            making.settle(connection, self.home, report.added + report.deleted)
-        return report
-
-    def check(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
-        """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
-
-        Args:
-            sample: how many of the chunks' own vectors are searched for, exactly and by the index. An exact search
-                reads the whole table.
-            limit: how many nearest chunks of each are compared.
-            seed: of the choice of chunks.
-
-        Raises:
-            ConfigError: `sample` or `limit` is below 1.
-        """
-        with connected(self.server) as connection:
-            found = described(connection, self.home.schema, self.home.name)
-            return health.measured(connection, self.home, found, sample=sample, limit=limit, seed=seed)
-
-    def refresh(self) -> None:
-        """Bring statistics and the table of words up to date, after others have written many chunks."""
-        with connected(self.server) as connection:
-            making.refresh(connection, self.home)
-
-
-def _nothing(*_: Any) -> None:
-    """No progress bar."""
-
-
-def _number(similarity: Any) -> float | None:
-    """A cosine; that of a vector without a length, which is none, as 0."""
-    return None if similarity is None else 0.0 if math.isnan(similarity) else float(similarity)
+        asked = self._asking.for_chunks(refs)
+        return self._asking.chunks(await arows(self.server, asked, self.timeout_seconds)) if asked else []

@@ -11,14 +11,17 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from ctxassembly.calls import is_async
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.shown import shown
-from ctxassembly.stores.postgres.schema import LONGEST_KEPT, full_name, lexemes_name, quoted_name
+from ctxassembly.stores.postgres.lexemes import LONGEST_KEPT, lexemes_name
+from ctxassembly.stores.postgres.schema import full_name, quoted_name
 from ctxassembly.stores.postgres.search import as_vector
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.wording.clean import is_storable
@@ -54,9 +57,13 @@ def embedding(embed: Any) -> Embed | None:
     """The function from texts to vectors.
 
     Raises:
-        InputError: it is none.
+        InputError: it is none, or has to be awaited.
     """
     function: Embed | None = getattr(embed, "embed_documents", embed)
+    if is_async(function):
+        raise InputError(
+            f"embed is called in a thread and can't be awaited: give the sync function, got {shown(embed)}"
+        )
     if not (function is None or callable(function)):
         raise InputError(f"embed must be a function from texts to vectors, or have embed_documents, got {shown(embed)}")
     return function
@@ -181,9 +188,7 @@ def _write(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> 
         return
     table, columns = full_name(home), ", ".join(map(quoted_name, _COLUMNS))
     ids = [chunk.id for chunk, *_ in rows]
-    with connection.transaction(), connection.cursor() as cursor:
-        # Of two runs with the same chunks the second waits here, and replaces what the first has written.
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (table,))
+    with _in_turn(connection, home), connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {_table(home)} WHERE id = ANY(%s)".encode(), (ids,))
         with cursor.copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as copy:
             for chunk, vector, mark in rows:
@@ -212,15 +217,37 @@ def _doubled(name: str) -> str:
 
 
 def _delete_others(connection: Connection[Any], home: IndexedTable, documents: Mapping[str, str]) -> int:
-    """Delete the chunks of `documents` that aren't among their keys; the number of those deleted."""
+    """Delete the chunks of `documents` that aren't among their keys; the number of those deleted.
+
+    Raises:
+        StoreError: another run has deleted some of them, as it had other chunks of the same document. Its chunks stay.
+    """
     kept: dict[str, list[str]] = defaultdict(list)
     for id_, document in documents.items():
         kept[document].append(id_)
-    statement = f"DELETE FROM {_table(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)".encode()
+    gone = (
+        "SELECT id FROM unnest(%s::text[]) AS given(id) "
+        f"WHERE NOT EXISTS (SELECT FROM {_table(home)} AS stored WHERE stored.id = given.id) LIMIT 1"
+    )
+    others = f"DELETE FROM {_table(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)"
     deleted = 0
     names = iter(kept)
     while some := list(islice(names, BATCH)):
-        deleted += connection.execute(
-            statement, (some, [id_ for document_id in some for id_ in kept[document_id]])
-        ).rowcount
+        ids = [id_ for document_id in some for id_ in kept[document_id]]
+        with _in_turn(connection, home):
+            lost = connection.execute(gone.encode(), (ids,)).fetchone()
+            if lost:
+                raise StoreError(
+                    f"another run has written other chunks of document {documents[lost[0]]!r} meanwhile, and its own "
+                    "stay; add the newest ones again"
+                )
+            deleted += connection.execute(others.encode(), (some, ids)).rowcount
     return deleted
+
+
+@contextmanager
+def _in_turn(connection: Connection[Any], home: IndexedTable) -> Iterator[None]:
+    """A transaction that writes to the table. Another run's waits, and finds what this one has written."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (full_name(home),))
+        yield

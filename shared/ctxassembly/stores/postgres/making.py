@@ -10,19 +10,18 @@ from ctxassembly.data.checks import check_int
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import attached, neighbours
-from ctxassembly.stores.postgres.catalog import Described, connected, described, execute
+from ctxassembly.stores.postgres.catalog import Described, connected, described, execute, locked
 from ctxassembly.stores.postgres.engines import Server, server_url
+from ctxassembly.stores.postgres.lexemes import lexemes_missing, lexemes_name, lexemes_refreshed, shares_known
 from ctxassembly.stores.postgres.schema import (
     Fields,
     Plan,
     Step,
     analysed,
     full_name,
-    lexemes_refreshed,
     lists_emptied,
     mark,
     new_table,
-    shares_known,
     vectors_indexed,
 )
 from ctxassembly.stores.postgres.table import MOST_INDEXED, OWN_COLUMNS, IndexedTable
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 _ANALYSED_AT = 10
 """Statistics are made anew once a tenth of the rows has changed, as autovacuum does it a minute later."""
-_MEMORY = "512MB"
-"""For building an HNSW index: one that doesn't fit takes many times as long."""
 
 
 def created(
@@ -61,11 +58,16 @@ def created(
         home = replace(home, has_trigrams="pg_trgm" in extensions)
         found = described(connection, schema, table)
         home = replace(home, has_notes=found.has_notes or not found.exists)
-        _check_made_alike(home, found, fields)
-        steps = list(new_table(home, fields)) if not found.exists else []
-        steps += attached.lexemes_missing(home, found)
-        execute(connection, steps, full_name(home))
-    return server, home
+        if _own_missing(connection, home, fields):
+            with locked(connection, full_name(home)):
+                execute(connection, _own_missing(connection, home, fields))
+        return server, _readable(home, described(connection, schema, table))
+
+
+def _own_missing(connection: Connection[Any], home: IndexedTable, fields: Fields) -> list[Step]:
+    found = described(connection, home.schema, home.name)
+    _check_made_alike(home, found, fields)
+    return [*(() if found.exists else new_table(home, fields)), *lexemes_missing(home, found)]
 
 
 def attached_to(
@@ -74,29 +76,41 @@ def attached_to(
     """A vector store's table, and what it still needed; with `dry_run` what it needs."""
     url, home = attached.located(vectorstore)
     server = _server(url, ef_search)
-    with connected(server) as connection:
+
+    def planned() -> tuple[Described, IndexedTable, Plan]:
         found = described(connection, home.schema, home.name)
-        home = attached.completed(home, found)
+        whole = attached.completed(home, found)
         _check_language(found, fields)
-        plan = attached.missing(home, found, fields, keys, hnsw=hnsw)
-        if not dry_run:
-            if plan.steps and not found.is_owned:
-                allowed = "one whose table this user owns; attach(..., dry_run=True) prints what its owner has to run"
-                raise ConfigError("vectorstore", allowed, full_name(home))
-            execute(connection, plan.steps, full_name(home))
-            if not home.has_trigrams:
-                _warn_of_no_near_words()
-    return server, home, plan
+        return found, whole, attached.missing(whole, found, fields, keys, hnsw=hnsw)
+
+    with connected(server) as connection:
+        found, whole, plan = planned()
+        if dry_run:
+            return server, whole, plan
+        if plan.steps and not found.is_owned:
+            allowed = "one whose table this user owns; attach(..., dry_run=True) prints what its owner has to run"
+            raise ConfigError("vectorstore", allowed, full_name(home))
+        if plan.steps:
+            with locked(connection, full_name(home)):
+                # Another process may have done it while this one waited.
+                execute(connection, planned()[-1].steps)
+            found, whole, _ = planned()
+    if not whole.has_trigrams:
+        _warn_of_no_near_words()
+    return server, _readable(whole, found), plan
 
 
 def settle(connection: Connection[Any], home: IndexedTable, changed: int) -> None:
     """Do what is due after `changed` rows were written: an index of the vectors, and statistics."""
+    with locked(connection, full_name(home)):
+        execute(connection, _due(connection, home, changed))
+
+
+def _due(connection: Connection[Any], home: IndexedTable, changed: int) -> list[Step]:
     steps: list[Step] = []
     found = described(connection, home.schema, home.name)
     if not found.has_hnsw:
-        steps.append(Step(f"SELECT set_config('maintenance_work_mem', '{_MEMORY}', false)"))
         steps += vectors_indexed(home, concurrently=False)
-        steps.append(Step("RESET maintenance_work_mem"))
     known = connection.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(home),)).fetchone()
     if changed and known and changed * _ANALYSED_AT >= max(known[0], 0):
         if found.version >= 150_000:
@@ -105,12 +119,13 @@ def settle(connection: Connection[Any], home: IndexedTable, changed: int) -> Non
         steps += [analysed(home), shares_known(home)]
     if changed:
         steps += lists_emptied(home)
-    execute(connection, steps, full_name(home))
+    return steps
 
 
 def refresh(connection: Connection[Any], home: IndexedTable) -> None:
     """Make statistics and the table of words anew."""
-    execute(connection, [analysed(home), *lexemes_refreshed(home)], full_name(home))
+    with locked(connection, full_name(home)):
+        execute(connection, [analysed(home), *lexemes_refreshed(home)])
 
 
 def _server(url: Any, ef_search: int) -> Server:
@@ -129,16 +144,30 @@ def _with_extensions(connection: Any, home: IndexedTable) -> frozenset[str]:
     def there() -> frozenset[str]:
         return described(connection, home.schema, home.name).extensions
 
+    refused = (errors.InsufficientPrivilege, errors.FeatureNotSupported, errors.UndefinedFile, errors.InternalError)
     for name in ("vector", "pg_trgm"):
         if name in there():
             continue
         try:
-            execute(connection, [Step(f"CREATE EXTENSION IF NOT EXISTS {name}")], "extensions")
-        except (ConfigError, errors.FeatureNotSupported, errors.UndefinedFile, errors.InternalError) as error:
+            with locked(connection, "extensions"):
+                execute(connection, [Step(f"CREATE EXTENSION IF NOT EXISTS {name}")])
+        except refused as error:
             if name == "vector":
                 raise ConfigError("url", "of a database with pgvector: CREATE EXTENSION vector", str(error)) from error
             _warn_of_no_near_words()
     return there()
+
+
+def _readable(home: IndexedTable, found: Described) -> IndexedTable:
+    """`home`, with a warning if the user may not read its words. With policies that is as it should be."""
+    if not found.reads_lexemes and not found.has_policies:
+        warnings.warn(
+            f"this user may not read {lexemes_name(home)}: words are counted one by one, and those that no chunk has "
+            "bring no near ones. GRANT SELECT ON it lets it, as attach or create by its owner does",
+            UserWarning,
+            stacklevel=4,
+        )
+    return replace(home, reads_lexemes=found.reads_lexemes)
 
 
 def _warn_of_no_near_words() -> None:

@@ -77,7 +77,7 @@ def of_langchain(
     """
     document, index = _first(keys.lookup_id or keys.document_id, columns.own), _first(keys.index, columns.own)
     own: dict[str, Any] = {name: table.c[name] for name in (columns.id, columns.content, *columns.own)}
-    metadata = null() if columns.json is None else table.c[columns.json]
+    metadata = cast(null(), JSON) if columns.json is None else table.c[columns.json]
     read = (own[columns.id], own[columns.content], metadata, *(own[name] for name in columns.own))
     rows = select(*read).select_from(table)
     ordered = index in own

@@ -26,7 +26,7 @@ from ctxassembly.data.enriched import (
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import making
-from ctxassembly.stores.postgres.catalog import Described, connected, described, execute
+from ctxassembly.stores.postgres.catalog import Described, connected, described, execute, locked
 from ctxassembly.stores.postgres.chunk_table import texts
 from ctxassembly.stores.postgres.engines import Server, rows, unpooled
 from ctxassembly.stores.postgres.ingest import check_vector, keep_words
@@ -72,7 +72,8 @@ def prepared(server: Server, home: IndexedTable, fields: Fields, *, dry_run: boo
             if not found.is_owned:
                 allowed = "one whose table this user owns; with_enrichment(dry_run=True) prints its owner's statements"
                 raise ConfigError("index", allowed, full_name(home))
-            execute(connection, plan.steps, full_name(home))
+            with locked(connection, full_name(home)):
+                execute(connection, plan.steps)
     return whole, plan
 
 

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.table import CONTEXT, MOST_INDEXED, NOTES, QUESTIONS, TSV, IndexedTable, shortened
+from ctxassembly.stores.postgres.table import CONTEXT, NOTES, QUESTIONS, TSV, IndexedTable, shortened
 
 MOST_CHARACTERS = 200_000
 """Of a chunk's parts, so much is indexed: a `tsvector` of more than 1 MB is an error, and the row would be lost."""
-LONGEST_KEPT = 100
-"""Characters of a lexeme in the table of lexemes; longer ones are no words."""
 _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
 """The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
 MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
+_MEMORY = "512MB"
+"""For building an HNSW index: one that doesn't fit takes many times as long."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 
 
@@ -187,57 +187,10 @@ def vectors_indexed(home: IndexedTable, *, concurrently: bool) -> Iterator[Step]
     column, operators = quoted_name(home.embedding), f"{home.vector_type}_cosine_ops"
     if home.is_halved:
         column, operators = f"({column}::halfvec({home.dimensions}))", "halfvec_cosine_ops"
-    if (home.dimensions or 0) <= MOST_INDEXED["halfvec"]:
+    if home.can_have_hnsw:
+        yield Step(f"SELECT set_config('maintenance_work_mem', '{_MEMORY}', false)")
         yield from _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
-
-
-def lexemes_name(home: IndexedTable) -> str:
-    """The table of lexemes, quoted."""
-    return f"{quoted_name(home.schema)}.{quoted_name(home.lexemes)}"
-
-
-def lexemes_made(home: IndexedTable) -> Iterator[Step]:
-    """The table of lexemes, and what is in it."""
-    yield Step(f"CREATE TABLE IF NOT EXISTS {lexemes_name(home)} (word text PRIMARY KEY, share real)")
-    yield from lexemes_refreshed(home)
-
-
-def near_indexed(home: IndexedTable) -> Step:
-    """The index by which lexemes near to a word are found."""
-    name = quoted_name(shortened(home.name, "lexemes_trgm"))
-    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(home)} USING gin (word gin_trgm_ops)")
-
-
-def lexemes_refreshed(home: IndexedTable) -> Iterator[Step]:
-    """The words of all chunks, in the place of those of before, after an ANALYZE."""
-    every = text_literal(f"SELECT {TSV} FROM {full_name(home)}")
-    table = lexemes_name(home)
-    yield Step(
-        f"WITH fresh AS MATERIALIZED (SELECT word FROM ts_stat({every}) WHERE length(word) <= {LONGEST_KEPT}),\n"
-        f"  gone AS (DELETE FROM {table} WHERE word NOT IN (SELECT word FROM fresh))\n"
-        f"INSERT INTO {table} SELECT word FROM fresh ON CONFLICT DO NOTHING"
-    )
-    yield shares_known(home)
-    yield Step(f"ANALYZE {table}")
-
-
-def shares_known(home: IndexedTable) -> Step:
-    """The shares of the chunks that have each of the common words, from the statistics.
-
-    Looked up there, all 10,000 of them would be unpacked for each query, which takes longer than its search.
-    """
-    table = lexemes_name(home)
-    return Step(
-        "WITH common AS MATERIALIZED (\n"
-        "  SELECT word, max(share) AS share FROM pg_catalog.pg_stats,\n"
-        "    unnest(most_common_elems::text::text[], most_common_elem_freqs) AS each(word, share)\n"
-        f"  WHERE schemaname = {text_literal(home.schema)} AND tablename = {text_literal(home.name)}\n"
-        f"    AND attname = '{TSV}' AND length(word) <= {LONGEST_KEPT} GROUP BY word\n"
-        f"), rare AS (\n  UPDATE {table} SET share = NULL\n"
-        "  WHERE share IS NOT NULL AND word NOT IN (SELECT word FROM common)\n"
-        f")\nINSERT INTO {table} SELECT word, share FROM common\n"
-        "ON CONFLICT (word) DO UPDATE SET share = EXCLUDED.share"
-    )
+        yield Step("RESET maintenance_work_mem")
 
 
 def lists_emptied(home: IndexedTable) -> Iterator[Step]:

@@ -83,6 +83,8 @@ class IndexedTable:
     """False if there is no pg_trgm, so that nobody knows of near words."""
     has_notes: bool = False
     """True if it has the columns for notes, and the words of a chunk are also those of its notes."""
+    reads_lexemes: bool = True
+    """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
     """True if the index made it."""
 
@@ -125,6 +127,11 @@ class IndexedTable:
     def is_halved(self) -> bool:
         """True if HNSW takes so many dimensions only in half precision, which the column hasn't."""
         return self.vector_type == "vector" and (self.dimensions or 0) > MOST_INDEXED["vector"]
+
+    @property
+    def can_have_hnsw(self) -> bool:
+        """True if HNSW takes the embeddings: of one length, and not too long."""
+        return 0 < (self.dimensions or 0) <= MOST_INDEXED["halfvec"]
 
     def distance(self) -> ColumnElement[Any]:
         """The cosine distance of the embedding to the parameter `vector`, written as the index on it is."""

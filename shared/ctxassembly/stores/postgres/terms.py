@@ -16,7 +16,8 @@ from sqlalchemy import TextClause, bindparam, text
 
 from ctxassembly.data.requests import FindTerms
 from ctxassembly.data.searched import Term, Vocabulary
-from ctxassembly.stores.postgres.schema import full_name, lexemes_name, text_literal
+from ctxassembly.stores.postgres.lexemes import lexemes_name
+from ctxassembly.stores.postgres.schema import full_name, text_literal
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.wording.clean import sendable
 
@@ -60,6 +61,8 @@ _NEAR = """CASE WHEN df = 0 AND turn <= :most_missing AND char_length(lexeme) >=
   SELECT word FROM {lexemes} WHERE word LIKE {inside} OR word % lexeme
   ORDER BY word LIKE {inside} DESC, similarity(word, lexeme) DESC, word LIMIT :near
 ) END"""
+_NO_LEXEMES = "(SELECT CAST(NULL AS text) AS word, CAST(NULL AS real) AS share)"
+"""In the place of a table that may not be read."""
 _QUOTED = r"""CAST('''' || replace(replace(asked.lexeme, '\', '\\'), '''', '''''') || '''' AS tsquery)"""
 """A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it."""
 _INSIDE = r"""'%' || replace(replace(replace(lexeme, '\', '\\'), '%', '\%'), '_', '\_') || '%'"""
@@ -78,7 +81,7 @@ def statement(home: IndexedTable, request: FindTerms, language: str) -> TextClau
         "most_counted": MOST_COUNTED,
         "most": request.most,
     }
-    looks_near = home.has_trigrams and request.near > 0
+    looks_near = home.has_trigrams and home.reads_lexemes and request.near > 0
     if looks_near:
         bound |= {"most_missing": MOST_MISSING, "shortest": SHORTEST, "near": request.near}
     return _made(home, looks_near=looks_near).bindparams(*(bindparam(name, value) for name, value in bound.items()))
@@ -91,7 +94,7 @@ def _made(home: IndexedTable, *, looks_near: bool) -> TextClause:
         "name": text_literal(full_name(home)),
         "words": TSV,
         "quoted": _QUOTED,
-        "lexemes": lexemes_name(home),
+        "lexemes": lexemes_name(home) if home.reads_lexemes else _NO_LEXEMES,
         "inside": _INSIDE,
     }
     # SQLAlchemy takes a colon for the beginning of a parameter.

@@ -1,0 +1,283 @@
+"""One table used by many at once: threads, processes, event loops, and callers that leave."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_postgres import PGEngine, PGVectorStore
+
+from attached_samples import Hashed, langchain_store, names, searched
+from ctxassembly import ChunkRef, RetrievalConfig, StoreError, aretrieve, retrieve
+from ctxassembly.data.requests import SearchChunks
+from ctxassembly.stores.postgres import PostgresIndex, ingest
+from ctxassembly.stores.postgres.engines import engine_of
+from ctxassembly.stores.postgres.ingest import Added
+from postgres_samples import TEXTS, chunks, embed, embed_query, vectors
+
+COLUMNS = {"id_column": "id", "metadata_columns": ["document_id", "chunk_index", "tenant"]}
+
+
+@pytest.fixture
+def index(database_url: str) -> PostgresIndex:
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add(chunks(), embed=embed, progress=False)
+    return index
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """The results of `calls`, begun at the same moment."""
+    ready = threading.Barrier(len(calls))
+
+    def begin(call: Callable[[], Any]) -> Any:
+        ready.wait(60)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(begin, calls))
+
+
+@contextmanager
+def held(url: str, statement: str) -> Any:
+    """Hold what `statement` locks until the context ends."""
+    with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:
+        connection.execute(statement.encode())
+        yield
+
+
+# The table made ready
+
+
+def test_two_threads_attach_a_new_table(engine: PGEngine):
+    store = langchain_store(engine)
+    for index in together(*[lambda: PostgresIndex.attach(store)] * 4):
+        assert searched(index, "wheelchair") == ["lab#3"]
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+
+
+def attached_in(url: str, queue: Any) -> None:
+    engine = PGEngine.from_connection_string(url)
+    index = PostgresIndex.attach(PGVectorStore.create_sync(engine, Hashed(), "documents", **COLUMNS))
+    queue.put(searched(index, "wheelchair"))
+
+
+def test_processes_attach_a_new_table(engine: PGEngine, database_url: str):
+    langchain_store(engine)
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    workers = [context.Process(target=attached_in, args=(database_url, queue)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    assert [queue.get(timeout=120) for _ in workers] == [["lab#3"]] * 2
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+
+
+def test_who_finds_nothing_missing_waits_for_nobody(engine: PGEngine, database_url: str):
+    """Workers that start while another index is built on the table."""
+    store = langchain_store(engine)
+    PostgresIndex.attach(store)
+    with held(database_url, """SELECT pg_advisory_lock(hashtext('"public"."documents"'))"""):
+        assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
+
+
+def test_threads_create_the_same_table(database_url: str):
+    made = together(*[lambda: PostgresIndex.create(database_url, dimensions=16)] * 4)
+    assert {index.home.name for index in made} == {"chunks"}
+    assert made[0].add(chunks(), progress=False).added == 5
+
+
+# Chunks written
+
+
+def test_the_same_documents_are_added_twice_at_once(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ingest, "BATCH", 7)
+    stored = [one for name in "abcd" for one in chunks([f"{name} {at}" for at in range(40)], name)]
+    added = together(*[lambda: index.add(stored, vectors(160, 16), progress=False)] * 3)
+    assert all((one.added + one.unchanged, one.deleted) == (160, 0) for one in added)
+    assert len(index.fetch([ChunkRef(name) for name in "abcd"])) == 160
+    assert index.add(stored, vectors(160, 16), progress=False) == Added(0, 160, 0)
+
+
+def test_different_documents_are_added_at_once(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ingest, "BATCH", 7)
+
+    def adds(name: str) -> Callable[[], Added]:
+        return lambda: index.add(chunks([f"{name} {at}" for at in range(40)], name), vectors(40, 16), progress=False)
+
+    assert together(*map(adds, "abcd")) == [Added(40, 0, 0)] * 4
+    assert len(index.fetch([ChunkRef(name) for name in "abcd"])) == 160
+    assert index.check().missing == ()
+
+
+def test_of_two_versions_of_a_document_one_stands_whole(index: PostgresIndex):
+    """Each run deletes what the other has written of the document: one of them would have left nothing."""
+    first, second = ([replace(one, id=f"{side}{one.id}") for one in chunks()] for side in "ab")
+    both_wrote = threading.Barrier(2)
+    written = ingest._write
+
+    def write(*given: Any) -> None:
+        written(*given)
+        both_wrote.wait(60)
+
+    def outcome(mine: Any) -> Added | StoreError:
+        try:
+            return index.add(mine, progress=False)
+        except StoreError as error:
+            return error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "_write", write)
+        outcomes = together(lambda: outcome(first), lambda: outcome(second))
+    assert {type(one) for one in outcomes} == {Added, StoreError}
+    (error,) = (one for one in outcomes if isinstance(one, StoreError))
+    assert "another run" in str(error)
+    assert "'lab'" in str(error)
+    assert {chunk.id[0] for chunk in index.fetch([ChunkRef("lab")])} in ({"a"}, {"b"})
+    assert len(index.fetch([ChunkRef("lab")])) == len(TEXTS)
+
+
+# Event loops
+
+
+async def test_the_long_ones_block_no_loop(engine: PGEngine, database_url: str):
+    """Each can end only once the loop has run the caller's next lines."""
+    store = await asyncio.to_thread(langchain_store, engine)
+
+    async def while_locked(lock: str, call: Any) -> Any:
+        with held(database_url, lock):
+            task = asyncio.ensure_future(call)
+            await asyncio.sleep(0.3)
+            assert not task.done()
+        return await task
+
+    own = await while_locked(
+        """SELECT pg_advisory_lock(hashtext('"public"."chunks"'))""",
+        PostgresIndex.acreate(database_url, dimensions=16),
+    )
+    locked = "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"
+    assert await while_locked(locked, own.aadd(chunks(), embed=embed, progress=False)) == Added(5, 0, 0)
+    assert (await while_locked(locked, own.acheck(sample=2))).chunks == 5
+    await while_locked(locked, own.arefresh())
+    index = await while_locked("LOCK TABLE documents IN ACCESS EXCLUSIVE MODE", PostgresIndex.aattach(store))
+    assert names((await aretrieve("wheelchair", index=index, embed=Hashed())).hits)[-1] == "lab#4"
+    assert (await aretrieve("wheelchair", index=own, embed=embed_query)).hits[0].chunk.id == "lab#3"
+
+
+def asked_in_a_loop(index: PostgresIndex, times: int = 5) -> list[list[str]]:
+    async def ask() -> list[list[str]]:
+        found = await asyncio.gather(
+            *(aretrieve("wheelchair", RetrievalConfig(limit=1), index=index, embed=embed_query) for _ in range(times))
+        )
+        return [names(one.hits) for one in found]
+
+    return asyncio.run(ask())
+
+
+def test_two_loops_one_after_the_other_and_four_at_once(index: PostgresIndex):
+    assert asked_in_a_loop(index) == asked_in_a_loop(index) == [["lab#3"]] * 5
+    assert together(*[lambda: asked_in_a_loop(index)] * 4) == [[["lab#3"]] * 5] * 4
+
+
+def test_eight_threads_ask_for_all_at_once(index: PostgresIndex):
+    def asks() -> list[str]:
+        found = retrieve("wheelchair", RetrievalConfig(limit=1), index=index, embed=embed_query)
+        return names([*found.hits, *index.fetch([ChunkRef("lab", 4)])])
+
+    assert together(*[asks] * 8) == [["lab#3", "lab#4"]] * 8
+    assert engine_of(index.server).pool.checkedout() == 0  # type: ignore[attr-defined]
+
+
+async def test_a_search_that_is_cancelled_leaves_no_broken_connection(index: PostgresIndex, database_url: str):
+    request = SearchChunks(5, embed_query("water"), None, None)
+    pool: Any = engine_of(index.server).pool
+    with held(database_url, "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"):
+        searches = [asyncio.ensure_future(index.asearch(request)) for _ in range(5)]
+        while pool.checkedout() < len(searches):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        for search in searches:
+            search.cancel()
+        assert [type(one) for one in await asyncio.gather(*searches, return_exceptions=True)] == [
+            asyncio.CancelledError
+        ] * len(searches)
+        while pool.checkedout():  # noqa: ASYNC110 - the server was told, though the lock still stands
+            await asyncio.sleep(0.01)
+    for _ in range(3):
+        assert all(len(found) == 5 for found in await asyncio.gather(*(index.asearch(request) for _ in range(8))))
+
+
+# Other processes
+
+
+def test_an_index_that_was_used_is_sent_to_another_process(index: PostgresIndex):
+    assert asked_in_a_loop(index) == [["lab#3"]] * 5
+    assert names(index.fetch([ChunkRef("lab", 0)])) == ["lab#0"]
+    sent = pickle.loads(pickle.dumps(index))
+    assert sent == index
+    assert asked_in_a_loop(sent) == [["lab#3"]] * 5
+
+
+def asked_in_fork(index: PostgresIndex, queue: Any) -> None:
+    own = retrieve("wheelchair", RetrievalConfig(limit=1), index=index, embed=embed_query)
+    queue.put(
+        (names(own.hits), asked_in_a_loop(index, 2), together(*[lambda: names(index.fetch([ChunkRef("lab", 0)]))] * 2))
+    )
+
+
+@pytest.mark.filterwarnings("ignore:This process")  # it has threads, as every process that has asked has
+def test_workers_forked_from_a_process_that_has_asked(index: PostgresIndex):
+    """As gunicorn does it with --preload; parent and children go on asking at the same time."""
+    assert asked_in_a_loop(index) == [["lab#3"]] * 5
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    workers = [context.Process(target=asked_in_fork, args=(index, queue)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+        assert asked_in_a_loop(index, 1) == [["lab#3"]]
+    assert [queue.get(timeout=60) for _ in workers] == [(["lab#3"], [["lab#3"]] * 2, [["lab#0"]] * 2)] * 3
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    assert asked_in_a_loop(index) == [["lab#3"]] * 5
+
+
+@pytest.mark.filterwarnings("ignore:This process")
+def test_a_fork_while_another_thread_makes_an_engine(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
+    """The child must not wait for a lock whose holder it hasn't."""
+    from ctxassembly.stores.postgres import engines
+
+    inside, go_on = threading.Event(), threading.Event()
+    made = engines._made
+
+    def slow(*given: Any, **options: Any) -> Any:
+        if threading.current_thread().name == "slow":
+            inside.set()
+            go_on.wait(60)
+        return made(*given, **options)
+
+    monkeypatch.setattr(engines, "_made", slow)
+    other = index.server._replace(ef_search=77)
+    making = threading.Thread(target=engine_of, args=(other,), name="slow")
+    making.start()
+    assert inside.wait(60)
+    pid = os.fork()
+    if not pid:
+        signal.alarm(30)
+        with suppress(Exception):
+            os._exit(0 if len(index.fetch([ChunkRef("lab", 0)])) == 1 else 1)
+        os._exit(1)
+    go_on.set()
+    making.join(60)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
