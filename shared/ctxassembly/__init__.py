@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ctxassembly.data.understood import Understanding
     from ctxassembly.drivers.answer import AnswerChain, aunderstand, understand
     from ctxassembly.drivers.assemble import aassemble, assemble
+    from ctxassembly.drivers.enrich import aenrich, enrich, estimate_enrichment
+    from ctxassembly.drivers.enriching import Enriched, EnrichmentEstimate
     from ctxassembly.drivers.examine import aexplain, atune, explain, tune
     from ctxassembly.drivers.retrieve import aretrieve, retrieve
     from ctxassembly.errors import (
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from ctxassembly.retrieval.tune import Tuned
     from ctxassembly.settings.answering import AnswerConfig, Intent, Mode
     from ctxassembly.settings.config import AssemblyConfig
+    from ctxassembly.settings.enriching import EnrichmentConfig
     from ctxassembly.settings.retrieval import Boost, RetrievalConfig
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.testing.index import MemoryIndex
@@ -110,6 +113,9 @@ __all__ = [
     "Decision",
     "EmbeddedServerError",
     "Embeddings",
+    "Enriched",
+    "EnrichmentConfig",
+    "EnrichmentEstimate",
     "Exchange",
     "Explained",
     "FilterNotSeenWarning",
@@ -162,12 +168,15 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "aassemble",
+    "aenrich",
     "aexplain",
     "aretrieve",
     "assemble",
     "atune",
     "aunderstand",
     "compare",
+    "enrich",
+    "estimate_enrichment",
     "explain",
     "number_chunks",
     "presets",
@@ -213,6 +222,9 @@ _HOMES = {
     "Decision": "data.trace",
     "EmbeddedServerError": "errors",
     "Embeddings": "protocols",
+    "Enriched": "drivers.enriching",
+    "EnrichmentConfig": "settings.enriching",
+    "EnrichmentEstimate": "drivers.enriching",
     "Exchange": "chain.requests",
     "Explained": "data.explained",
     "FilterNotSeenWarning": "errors",
@@ -266,12 +278,15 @@ _HOMES = {
     "Vocabulary": "data.searched",
     "VocabularyError": "errors",
     "aassemble": "drivers.assemble",
+    "aenrich": "drivers.enrich",
     "aexplain": "drivers.examine",
     "aretrieve": "drivers.retrieve",
     "assemble": "drivers.assemble",
     "atune": "drivers.examine",
     "aunderstand": "drivers.answer",
     "compare": "comparing.comparison",
+    "enrich": "drivers.enrich",
+    "estimate_enrichment": "drivers.enrich",
     "explain": "drivers.examine",
     "number_chunks": "adapting.numbering",
     "resolve": "conversations.resolve",

@@ -22,8 +22,9 @@ from __future__ import annotations
 import inspect
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -188,6 +189,64 @@ async def await_all(
     finally:
         for future in futures:
             future.cancel()
+
+
+def each_done(
+    function: Callable[[Given], Answer], given: Iterable[Given], at_once: int
+) -> Iterator[tuple[Given, Answer | Exception]]:
+    """Call `function` with each of `given` in threads, `at_once` at a time.
+
+    Each comes back with its answer, or the exception raised instead, as soon as it is done. The next call begins when
+    the caller reads on: once it stops, none does.
+
+    >>> sorted(each_done(int, ["1", "2", "3"], 2))
+    [('1', 1), ('2', 2), ('3', 3)]
+    """
+    from queue import SimpleQueue
+
+    waiting = iter(given)
+    done: SimpleQueue[tuple[Given, Future[Any]]] = SimpleQueue()
+    running = 0
+    while True:
+        for one in islice(waiting, at_once - running):
+            running += 1
+            in_background(partial(_called, function, one)).add_done_callback(_put(done, one))
+        if not running:
+            return
+        one, future = done.get()
+        running -= 1
+        yield one, future.result()
+
+
+async def aeach_done(
+    function: Callable[[Given], Awaitable[Answer]], given: Iterable[Given], at_once: int
+) -> AsyncGenerator[tuple[Given, Answer | Exception], None]:
+    """The same as `each_done`, awaited, in tasks. Those under way are cancelled once the caller stops reading."""
+    import asyncio
+    from contextlib import nullcontext
+
+    waiting = iter(given)
+    done: asyncio.Queue[tuple[Given, asyncio.Future[Any]]] = asyncio.Queue()
+    tasks: set[asyncio.Future[Any]] = set()
+    try:
+        while True:
+            for one in islice(waiting, at_once - len(tasks)):
+                task: asyncio.Future[Any] = asyncio.ensure_future(_awaited(function, one, nullcontext()))
+                tasks.add(task)
+                task.add_done_callback(_put(done, one))
+            if not tasks:
+                return
+            one, future = await done.get()
+            tasks.discard(future)
+            yield one, future.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _put(done: Any, one: object) -> Callable[[Any], None]:
+    """A function that puts a future that is done into a queue, with what it was started for."""
+    return lambda future: done.put_nowait((one, future))
 
 
 def _started(function: Callable[[Given], Any], given: Sequence[Given]) -> list[Future[Any]]:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
+from ctxassembly.data.enriched import Outline, StoredDocument, WriteNotes
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Vocabulary
 
@@ -171,6 +172,22 @@ class AsyncIndex(Protocol):
 
     def asearch(self, request: SearchChunks) -> Awaitable[Sequence[Scored]]:
         """The best chunks of each channel, each with its scores in all channels that search."""
+
+
+class NotesTable(Protocol):
+    """The `enrichment` of an index: where `enrich` reads documents and writes notes on them, from several threads."""
+
+    def outlines(self) -> Sequence[Outline]:
+        """The documents of the index, in the order of their ids."""
+
+    def read(self, outline: Outline) -> StoredDocument:
+        """The document as it is now."""
+
+    def write(self, request: WriteNotes) -> bool:
+        """Write all of `request` at once; False, and nothing is written, if a chunk isn't as it was."""
+
+    def settle(self, chunks: int) -> None:
+        """Do what is due after the notes on so many chunks were written."""
 
 
 class AsksModel(Protocol):

@@ -6,7 +6,7 @@ import json
 from collections import ChainMap, Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from ctxassembly.calls import in_thread
@@ -18,6 +18,7 @@ from ctxassembly.data.searched import Scored, Term, Vocabulary
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.shown import shown
 from ctxassembly.testing.cosines import Cosines
+from ctxassembly.testing.notes import Held, MemoryNotes
 from ctxassembly.testing.occurrences import occurrences
 from ctxassembly.testing.store import MemoryStore
 from ctxassembly.text.lexemes import NearWords, lexemes
@@ -67,11 +68,32 @@ class MemoryIndex(MemoryStore):
         """
         chunks = tuple(chunks)
         super().__init__(chunks)
+        by_id = {chunk.id: chunk for chunk in chunks}
+        if len(by_id) < len(chunks):
+            repeated = Counter(chunk.id for chunk in chunks).most_common(1)[0][0]
+            raise ConfigError("chunks", "chunks with an id each of its own", repeated)
+        embedded = {chunks[place].id: vector for place, vector in _embedded(chunks, vectors).items()}
         check_weights(field_weights, length_weight)
         fields = dict(zip((title, questions), field_weights, strict=True))
-        self._corpus = _Corpus(chunks, vectors, words, fields, length_weight)
+        searched = partial(_Corpus, words=words, fields=fields, length_weight=length_weight)
+        self._held = Held(searched, by_id, embedded)
         self.filters: tuple[Any, ...] | None = None
         """The filters that every chunk has to pass. None: nobody has said what the caller's is. See `under`."""
+
+    @property
+    def enrichment(self) -> MemoryNotes:
+        """The notes on its chunks, as `enrich` reads and writes them."""
+        tests = _tests(self.filters or ())
+        return MemoryNotes(
+            self._held,
+            lambda chunk: all(test(chunk) for test in tests),
+            lambda: self._hold(self._held.shown.values()),
+        )
+
+    @property
+    def _corpus(self) -> _Corpus:
+        corpus: _Corpus = self._held.corpus
+        return corpus
 
     def under(self, filter: Any) -> MemoryIndex:
         """The same index for those chunks alone that pass `filter`, as a store of neighbours, too. None: there is none.
@@ -109,7 +131,8 @@ class MemoryIndex(MemoryStore):
             ConfigError: the filter has a form that can't be read.
             InputError: there are no vectors to search, or the query's has another length.
         """
-        return self._corpus.search(request, _tests((*(self.filters or ()), request.filter)))
+        found = self._corpus.search(request, _tests((*(self.filters or ()), request.filter)))
+        return [one._replace(chunk=self._held.shown[one.chunk.id]) for one in found]
 
     async def afind_terms(self, request: FindTerms) -> Vocabulary:
         """The same as `find_terms`, in a thread."""
@@ -133,9 +156,6 @@ class _Corpus:
     ) -> None:
         self.chunks = chunks
         self.words = words
-        counted = Counter(chunk.id for chunk in chunks)
-        if len(counted) < len(chunks):
-            raise ConfigError("chunks", "chunks with an id each of its own", counted.most_common(1)[0][0])
         embedded = _embedded(chunks, vectors)
         self.with_vector = list(embedded)
         """Places of the chunks that have a vector."""

@@ -21,6 +21,11 @@ class MemoryStore:
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         self.requests: list[tuple[ChunkRef, ...]] = []
         self._chunks: dict[ChunkRef, list[Chunk]] = defaultdict(list)
+        self._hold(chunks)
+
+    def _hold(self, chunks: Iterable[Chunk]) -> None:
+        """Hold `chunks`, in the place of those of before."""
+        self._chunks.clear()
         for chunk in chunks:
             for ref in {
                 ChunkRef(chunk.lookup_id),

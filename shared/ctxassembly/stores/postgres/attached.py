@@ -24,6 +24,7 @@ from ctxassembly.stores.postgres.schema import (
     analysed,
     dropped,
     full_name,
+    mark,
     place_indexed,
     vectors_indexed,
     words_indexed,
@@ -103,6 +104,7 @@ def completed(home: IndexedTable, found: Described) -> IndexedTable:
         vector_type=kind,
         dimensions=found.dimensions[home.embedding],
         has_trigrams="pg_trgm" in found.extensions,
+        has_notes=found.has_notes,
         reads_lexemes=found.reads_lexemes,
     )
 
@@ -117,7 +119,7 @@ def missing(home: IndexedTable, found: Described, fields: Fields, keys: Metadata
     notes: list[str] = []
     if TSV not in found.types:
         steps += added_words(home, fields, found.version)
-    elif found.words_of != str(fields):
+    elif found.words_of != mark(home, fields):
         raise ConfigError(
             "language, title and questions",
             f"what the table was indexed with ({found.words_of}); "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.engines import Server, unpooled
-from ctxassembly.stores.postgres.schema import Step
+from ctxassembly.stores.postgres.schema import WITH_NOTES, Step
 from ctxassembly.stores.postgres.table import TSV, shortened
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ class Described:
     extensions: frozenset[str]
     languages: frozenset[str]
     version: int
+
+    @property
+    def has_notes(self) -> bool:
+        """True if the column of words has those of a model's notes."""
+        return bool(self.words_of and self.words_of.endswith(WITH_NOTES))
 
     @property
     def has_hnsw(self) -> bool:

@@ -15,9 +15,10 @@ from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Vocabulary
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import making, terms
+from ctxassembly.stores.postgres import making, notes, terms
 from ctxassembly.stores.postgres.asking import Asking
 from ctxassembly.stores.postgres.engines import arows, rows
+from ctxassembly.stores.postgres.filters import condition_of
 from ctxassembly.stores.postgres.kept import KeptTable
 from ctxassembly.stores.postgres.reading import ToChunk
 from ctxassembly.stores.postgres.schema import Fields, Plan, checked
@@ -181,6 +182,40 @@ class PostgresIndex(KeptTable):
             ConfigError: it has another form.
         """
         return replace(self, filters=(*(self.filters or ()), *(() if filter is None else (filter,))))
+
+    # Notes of a model
+
+    @overload
+    def with_enrichment(self, *, dry_run: Literal[True]) -> Plan: ...
+
+    @overload
+    def with_enrichment(self, *, dry_run: Literal[False] = False) -> PostgresIndex: ...
+
+    def with_enrichment(self, *, dry_run: bool = False) -> PostgresIndex | Plan:
+        """The same index over a table with columns for what `enrich` writes; those that it hasn't are added.
+
+        A table that `create` made has them. Another one is rewritten once, since the words of questions and contexts
+        become words of its chunks: nobody reads or writes it meanwhile. Whoever else writes to it goes on as before. An
+        index that was made earlier finds by the notes, too; to show summaries it has to be made anew.
+
+        Args:
+            dry_run: give back the statements, and execute none.
+
+        Raises:
+            ConfigError: this user doesn't own the table.
+        """
+        home, plan = notes.prepared(self.server, self.home, self.fields, dry_run=dry_run)
+        return plan if dry_run else replace(self, home=home)
+
+    @property
+    def enrichment(self) -> notes.PostgresNotes:
+        """The notes on its chunks, as `enrich` reads and writes them.
+
+        Raises:
+            ConfigError: the table has no columns for them.
+        """
+        condition = condition_of(self.home, *(self.filters or ()))
+        return notes.PostgresNotes(self.server, self.home, self.keys, self.chunk_of, condition, self.timeout_seconds)
 
     # Retrieval
 

@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -167,12 +166,17 @@ def _embedded(rows: list[Row], embed: Embed | None, home: IndexedTable) -> list[
     for chunk, given, mark in rows:
         vector = next(following) if given is None and embed else given
         if vector is not None:
-            _check(vector, home)
+            check_vector(vector, home)
         found.append((chunk, vector, mark))
     return found
 
 
-def _check(vector: Vector, home: IndexedTable) -> None:
+def check_vector(vector: Vector, home: IndexedTable) -> None:
+    """Check that the table takes `vector`.
+
+    Raises:
+        ConfigError: it has another length, or numbers that aren't finite.
+    """
     if len(vector) != home.dimensions:
         raise ConfigError("embed", f"of {home.dimensions} dimensions, as the table is", len(vector))
     if not all(map(math.isfinite, vector)):
@@ -190,11 +194,17 @@ def _write(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> 
             for chunk, vector, mark in rows:
                 *place, text = _plain(chunk)
                 copy.write_row((*place, text, _metadata(chunk), mark, None if vector is None else as_vector(vector)))
-        cursor.execute(
-            f"INSERT INTO {_doubled(lexemes_name(home))} SELECT DISTINCT lexeme FROM {_table(home)}, unnest({TSV}) "
-            f"WHERE id = ANY(%s) AND length(lexeme) <= {LONGEST_KEPT} ON CONFLICT DO NOTHING".encode(),
-            (ids,),
-        )
+        keep_words(cursor, home, ids)
+
+
+def keep_words(cursor: Any, home: IndexedTable, keys: Sequence[Any]) -> None:
+    """Add the words of these rows to those that the table has."""
+    cursor.execute(
+        f"INSERT INTO {_doubled(lexemes_name(home))} SELECT DISTINCT lexeme FROM {_table(home)}, unnest({TSV}) "
+        f"WHERE {_doubled(quoted_name(home.key))} = ANY(%s) AND length(lexeme) <= {LONGEST_KEPT} "
+        "ON CONFLICT DO NOTHING".encode(),
+        (list(keys),),
+    )
 
 
 def _table(home: IndexedTable) -> str:
@@ -241,20 +251,3 @@ def _in_turn(connection: Connection[Any], home: IndexedTable) -> Iterator[None]:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (full_name(home),))
         yield
-
-
-def progress_bar(total: int | None) -> tuple[Callable[[int], object], Callable[[], object]]:
-    """A function to tell of chunks done, and one to call at the end: a bar of tqdm's or rich's, if one is installed."""
-    if find_spec("tqdm"):
-        from tqdm.auto import tqdm
-
-        bar = tqdm(total=total, unit="chunk")
-        return bar.update, bar.close
-    if find_spec("rich"):
-        from rich.progress import Progress
-
-        shown_bar = Progress()
-        task = shown_bar.add_task("chunks", total=total)
-        shown_bar.start()
-        return lambda done: shown_bar.advance(task, done), shown_bar.stop
-    return lambda _: None, lambda: None

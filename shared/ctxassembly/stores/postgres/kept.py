@@ -9,6 +9,7 @@ from typing import Any
 
 from ctxassembly.calls import in_thread
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.drivers.progress import progress_bar
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import health, ingest, making
 from ctxassembly.stores.postgres.catalog import connected, described
@@ -59,7 +60,7 @@ class KeptTable:
                 "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
             )
         total = len(chunks) if isinstance(chunks, Sized) else None
-        told, done = ingest.progress_bar(total) if progress else (_nothing, _nothing)
+        told, done = progress_bar(total) if progress else (_nothing, _nothing)
         with connected(self.server) as connection:
             try:
                 report = ingest.add(connection, self.home, chunks, vectors, ingest.embedding(embed), told)

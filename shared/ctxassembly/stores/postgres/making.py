@@ -20,6 +20,7 @@ from ctxassembly.stores.postgres.schema import (
     analysed,
     full_name,
     lists_emptied,
+    mark,
     new_table,
     vectors_indexed,
 )
@@ -55,6 +56,8 @@ def created(
     with connected(server) as connection:
         extensions = _with_extensions(connection, home)
         home = replace(home, has_trigrams="pg_trgm" in extensions)
+        found = described(connection, schema, table)
+        home = replace(home, has_notes=found.has_notes or not found.exists)
         if _own_missing(connection, home, fields):
             with locked(connection, full_name(home)):
                 execute(connection, _own_missing(connection, home, fields))
@@ -188,7 +191,7 @@ def _check_made_alike(home: IndexedTable, found: Described, fields: Fields) -> N
     if found.types.keys() < {*neighbours.OWN, home.embedding, "content_hash"}:
         raise ConfigError("table", "a new one, or one that PostgresIndex.create made", home.name)
     made = (found.dimensions[home.embedding], found.words_of)
-    if made != (home.dimensions, str(fields)):
+    if made != (home.dimensions, mark(home, fields)):
         raise ConfigError(
             "dimensions, language, title and questions",
             f"those of the table that is there ({made[0]}, {made[1]})",

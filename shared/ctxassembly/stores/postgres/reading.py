@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.enriched import summarised
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.stores.postgres import attached, neighbours
 from ctxassembly.stores.postgres.chunk_table import ChunkTable
-from ctxassembly.stores.postgres.table import IndexedTable
+from ctxassembly.stores.postgres.table import SUMMARY, IndexedTable
 from ctxassembly.stores.rows import Asked
 
 ToChunk = Callable[[Any, str, Mapping[str, Any]], Chunk]
@@ -19,15 +21,23 @@ ToChunk = Callable[[Any, str, Mapping[str, Any]], Chunk]
 
 
 def columns_of(home: IndexedTable) -> Sequence[ColumnElement[Any]]:
-    """The columns that a chunk is read from."""
+    """The columns that a chunk is read from: those of its table, and the summary of its document if there are notes."""
+    notes = [home.c[SUMMARY]] if home.has_notes else []
     if home.is_own:
-        return [home.c[name] for name in neighbours.OWN]
+        return [*(home.c[name] for name in neighbours.OWN), *notes]
     metadata = home.json() if home.metadata is None else home.c[home.metadata]
-    return [home.c[home.id], home.c[home.content], metadata, *(home.c[name] for name in home.columns)]
+    return [home.c[home.id], home.c[home.content], metadata, *(home.c[name] for name in home.columns), *notes]
 
 
 def chunk_in(row: Sequence[Any], home: IndexedTable, keys: MetadataKeys, chunk_of: ToChunk | None) -> Chunk:
     """The chunk in a row of `columns_of`; of a framework's table as `chunk_of` reads it, if that is given."""
+    if home.has_notes:
+        *row, summary = row
+        return summarised(_chunk_in(row, home, keys, chunk_of), summary)
+    return _chunk_in(row, home, keys, chunk_of)
+
+
+def _chunk_in(row: Sequence[Any], home: IndexedTable, keys: MetadataKeys, chunk_of: ToChunk | None) -> Chunk:
     if home.is_own:
         id_, document_id, text, index, start, prev_id, next_id, metadata = row
         return Chunk(id_, document_id, text, index, start, prev_id, next_id, metadata)
@@ -41,6 +51,11 @@ def chunk_in(row: Sequence[Any], home: IndexedTable, keys: MetadataKeys, chunk_o
 
 def neighbours_in(home: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
     """The table as neighbours are fetched from it; its rows are those of `columns_of`."""
+    table = _neighbours_in(home, keys, condition)
+    return replace(table, rows=table.rows.add_columns(home.c[SUMMARY])) if home.has_notes else table
+
+
+def _neighbours_in(home: IndexedTable, keys: MetadataKeys, condition: ColumnElement[bool] | None) -> ChunkTable:
     if home.is_own:
         return neighbours.of_own(home, condition)
     if home.dialect == "llamaindex":

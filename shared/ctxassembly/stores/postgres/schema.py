@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.table import TSV, IndexedTable, shortened
+from ctxassembly.stores.postgres.table import CONTEXT, NOTES, QUESTIONS, TSV, IndexedTable, shortened
 
 _LEAST_MEMORY = 512
 """MB for building an HNSW index, unless the server gives more: one that doesn't fit takes many times as long."""
@@ -25,6 +25,8 @@ MOST_CHARACTERS = 200_000
 _SHORT_LIST = "WITH (gin_pending_list_limit = 256)"
 """The last writes to a GIN index lie in a list, which every search reads from end to end: 256 kB of it, not 4
 MB. Where we write ourselves the list may be long (a third less time), since we empty it in the end."""
+_MEMORY = "512MB"
+"""For building an HNSW index: one that doesn't fit takes many times as long."""
 _LANGUAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 
 
@@ -67,7 +69,7 @@ class Fields(NamedTuple):
     questions: str | None
 
     def __str__(self) -> str:
-        """The mark of the column, by which it is known again."""
+        """The beginning of the column's mark, by which it is known again."""
         return f"ctxassembly: {self.language}, title={self.title}, questions={self.questions}"
 
 
@@ -83,6 +85,15 @@ def checked(fields: Fields) -> Fields:
         if key is not None and (not isinstance(key, str) or not key or "\0" in key):
             raise ConfigError(name, "a metadata key or None", key)
     return fields
+
+
+WITH_NOTES = ", with notes"
+"""The ending of the mark of a column whose words are also those of notes."""
+
+
+def mark(home: IndexedTable, fields: Fields) -> str:
+    """The mark of the column of words."""
+    return f"{fields}{WITH_NOTES if home.has_notes else ''}"
 
 
 def full_name(home: IndexedTable) -> str:
@@ -103,9 +114,10 @@ def words_of(home: IndexedTable, fields: Fields) -> str:
         limited = f"left(coalesce({text}, ''), {MOST_CHARACTERS})"
         return f"setweight(to_tsvector({text_literal(fields.language)}::regconfig, {limited}), '{weight}')"
 
+    notes = [part(QUESTIONS, "B"), part(CONTEXT, "C")] if home.has_notes else []
     parts = [(key, weight) for key, weight in ((fields.title, "A"), (fields.questions, "B")) if key is not None]
     found = [part(text, weight) for key, weight in parts if (text := _key(home, key))]
-    return " || ".join([*found, part(quoted_name(home.content), "D")])
+    return " || ".join([*found, *notes, part(quoted_name(home.content), "D")])
 
 
 def _key(home: IndexedTable, key: str) -> str | None:
@@ -117,11 +129,12 @@ def _key(home: IndexedTable, key: str) -> str | None:
 def new_table(home: IndexedTable, fields: Fields) -> Iterator[Step]:
     """A table of our own, without an index on the vectors: building that after the first chunks is faster."""
     vector = f"{home.vector_type}({home.dimensions})"
+    notes = "".join(f"  {name} text,\n" for name in NOTES) if home.has_notes else ""
     yield Step(
         f"CREATE TABLE IF NOT EXISTS {full_name(home)} (\n"
         "  id text PRIMARY KEY,\n  document_id text NOT NULL,\n  chunk_index bigint,\n  start_index bigint,\n"
         "  prev_id text,\n  next_id text,\n  content text NOT NULL,\n  metadata jsonb NOT NULL DEFAULT '{}',\n"
-        f"  content_hash text NOT NULL,\n  embedding {vector},\n"
+        f"  content_hash text NOT NULL,\n  embedding {vector},\n{notes}"
         f"  {TSV} tsvector GENERATED ALWAYS AS ({words_of(home, fields)}) STORED\n)"
     )
     yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
@@ -138,11 +151,11 @@ def added_words(home: IndexedTable, fields: Fields, server_version: int) -> Iter
     made = f"GENERATED ALWAYS AS ({words_of(home, fields)}) STORED"
     rewrites = "rewrites the table; nobody reads or writes it meanwhile"
     # One statement, so one transaction: nobody ever finds the column without its mark.
-    mark = marked(home, fields).sql
+    told = marked(home, fields).sql
     if server_version >= 160000:
-        yield Step(f"{column} STORAGE MAIN {made};\n{mark}", rewrites)
+        yield Step(f"{column} STORAGE MAIN {made};\n{told}", rewrites)
     else:
-        yield Step(f"{column} {made};\n{mark}", rewrites)
+        yield Step(f"{column} {made};\n{told}", rewrites)
         yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
         yield Step(f"VACUUM FULL {full_name(home)}", rewrites)
     yield _statistics(home)
@@ -150,7 +163,7 @@ def added_words(home: IndexedTable, fields: Fields, server_version: int) -> Iter
 
 def marked(home: IndexedTable, fields: Fields) -> Step:
     """The column of words, marked with what it was made of."""
-    return Step(f"COMMENT ON COLUMN {full_name(home)}.{TSV} IS {text_literal(str(fields))}")
+    return Step(f"COMMENT ON COLUMN {full_name(home)}.{TSV} IS {text_literal(mark(home, fields))}")
 
 
 def analysed(home: IndexedTable) -> Step:

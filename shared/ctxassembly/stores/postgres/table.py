@@ -36,6 +36,10 @@ MOST_INDEXED: Mapping[str, int] = {"vector": 2000, "halfvec": 4000}
 """The most dimensions that pgvector's HNSW takes of a type."""
 TSV = "ctxassembly_tsv"
 """The column with the words of a chunk."""
+SUMMARY, CONTEXT = "ctxassembly_page_summary", "ctxassembly_context"
+QUESTIONS, NOTES_MARK = "ctxassembly_questions", "ctxassembly_notes_mark"
+NOTES = (SUMMARY, CONTEXT, QUESTIONS, NOTES_MARK)
+"""The columns for a model's notes on a chunk, and for the mark of what they were made of."""
 
 
 class VectorOf(UserDefinedType[Any]):
@@ -77,6 +81,8 @@ class IndexedTable:
     dialect: Dialect = "mapping"
     has_trigrams: bool = True
     """False if there is no pg_trgm, so that nobody knows of near words."""
+    has_notes: bool = False
+    """True if it has the columns for notes, and the words of a chunk are also those of its notes."""
     reads_lexemes: bool = True
     """False if the user may not read the table of lexemes: words are counted one by one, and there are no near ones."""
     is_own: bool = False
@@ -96,6 +102,8 @@ class IndexedTable:
         """The same for SQLAlchemy."""
         kinds: dict[str, Any] = dict.fromkeys((*self.columns, self.key, self.id))
         kinds |= {self.content: Text, TSV: TSVECTOR, self.embedding: VectorOf(self.vector_type, self.dimensions)}
+        if self.has_notes:
+            kinds |= dict.fromkeys(NOTES, Text)
         if self.is_own:
             kinds |= dict.fromkeys(("id", "document_id", "prev_id", "next_id", "content_hash"), Text)
             kinds |= dict.fromkeys(("chunk_index", "start_index"), BigInteger)

@@ -1,0 +1,126 @@
+"""Notes of a model on documents, made when these are ingested: what there is to note, and what was noted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.shown import as_text
+
+SUMMARY_KEY = "page_summary"
+"""The metadata key of a chunk for the summary of its document, which `AssemblyConfig.summary_key` reads first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkNotes:
+    """Notes on a chunk, by which it is found. No context ever shows them."""
+
+    questions: tuple[str, ...] = ()
+    """Questions that the chunk answers."""
+    context: str = ""
+    """A sentence that says where in its document the chunk stands, and of whom or what it speaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentNotes:
+    """Notes on a document."""
+
+    summary: str = ""
+    """A context shows it once, above the document's passages."""
+    chunks: tuple[ChunkNotes, ...] = ()
+    """One for each chunk, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A stored document without its text."""
+
+    document_id: str
+    keys: tuple[Any, ...]
+    """The keys of its rows, in the order of its chunks."""
+    content_hash: str
+    """A hash of its texts."""
+    marks: frozenset[str]
+    """The marks of the notes that its chunks have; "" for a chunk without notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """Answered with a `StoredDocument`."""
+
+    outline: Outline
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """The chunks of a document in their order, and what stands above them."""
+
+    chunks: tuple[Chunk, ...]
+    contexts: tuple[str, ...]
+    """The contexts that are stored; "" for a chunk without one."""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteNotes:
+    """Answered with True; with False if a chunk has gone or has another text by now, and then nothing is written."""
+
+    outline: Outline
+    texts: tuple[str, ...]
+    """The texts of the chunks, as they were read."""
+    notes: DocumentNotes | None
+    """None leaves those that are stored."""
+    vectors: Sequence[Sequence[float]] | None
+    """One for each chunk; None leaves those that are stored."""
+    mark: str
+
+
+class StoredChunk(NamedTuple):
+    """A row of an index."""
+
+    key: Any
+    chunk: Chunk
+    mark: str
+    """The mark of its notes; "" without notes."""
+
+
+def outlined(rows: Iterable[StoredChunk]) -> list[Outline]:
+    """The documents among `rows`, in the order of their ids."""
+    documents: dict[str, list[tuple[Any, Any, bytes, str]]] = defaultdict(list)
+    for key, chunk, mark in rows:
+        digest = hashlib.sha256(chunk.text.encode(errors="surrogatepass")).digest()
+        documents[chunk.document_id].append((place_of(chunk), key, digest, mark))
+    found: list[Outline] = []
+    for document_id in sorted(documents):
+        stored = sorted(documents[document_id], key=lambda row: row[0])
+        content = hashlib.sha256(b"".join(digest for _, _, digest, _ in stored)).hexdigest()
+        marks = frozenset(mark for *_, mark in stored)
+        found.append(Outline(document_id, tuple(key for _, key, _, _ in stored), content, marks))
+    return found
+
+
+def place_of(chunk: Chunk) -> tuple[Any, ...]:
+    """The place of a chunk in its document, to sort by: its index, else its offset, else its id."""
+    # A table may hold anything there.
+    numbers = [number if type(number) is int else None for number in (chunk.index, chunk.start)]
+    return (*((number is None, number or 0) for number in numbers), chunk.id)
+
+
+def stored_document(outline: Outline, rows: Mapping[Any, tuple[Chunk, str]], keys: MetadataKeys) -> StoredDocument:
+    """The document of an outline, from its chunks with their contexts by their keys."""
+    stored = [rows[key] for key in outline.keys if key in rows]
+    metadata = stored[0][0].metadata if stored else {}
+    title = next((text for name in ("title", "source") if (text := as_text(keys.read(metadata, name)))), "")
+    return StoredDocument(tuple(chunk for chunk, _ in stored), tuple(context for _, context in stored), title)
+
+
+def summarised(chunk: Chunk, summary: str | None) -> Chunk:
+    """`chunk` with `summary` in its metadata, unless there is none, or one already."""
+    if not summary or SUMMARY_KEY in chunk.metadata:
+        return chunk
+    return replace(chunk, metadata={**chunk.metadata, SUMMARY_KEY: summary})

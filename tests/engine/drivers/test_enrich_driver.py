@@ -1,0 +1,393 @@
+"""`enrich` over an index in memory: effect, price, progress, concurrency, failures, and what it must leave alone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from ctxassembly import (
+    AskModel,
+    AssemblyConfig,
+    ConfigError,
+    EnrichmentConfig,
+    InputError,
+    MemoryIndex,
+    MemoryStore,
+    ModelReply,
+    RetrievalConfig,
+    aenrich,
+    assemble,
+    enrich,
+    estimate_enrichment,
+    retrieve,
+)
+from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
+
+KEYWORD = RetrievalConfig(strategy="keyword")
+
+
+def index(**metadata: Any) -> MemoryIndex:
+    return MemoryIndex(chunks(**metadata))
+
+
+def found(over: MemoryIndex, query: str, **given: Any) -> list[str]:
+    return [hit.chunk.id for hit in retrieve(query, KEYWORD, index=over, **given).hits]
+
+
+@pytest.mark.parametrize("word", ["visitfrage2", "visitkontext2"])
+def test_a_chunk_is_found_by_words_of_its_notes_alone(word: str):
+    over = index()
+    assert found(over, word) == []
+    enrich(over, Scripted(), progress=False)
+    assert found(over, word)[:1] == ["visit#1"]
+
+
+def test_vectors_are_those_of_context_and_text():
+    def embed(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.2] if "labkontext2" in text else [0.2, 1.0] for text in texts]
+
+    over = MemoryIndex(chunks(), [[0.2, 1.0]] * 5)
+    vector = RetrievalConfig(strategy="vector", min_similarity=0.9, limit=2)
+    near = lambda: [hit.chunk.id for hit in retrieve("x", vector, index=over, embed=lambda _: [1.0, 0.2]).hits]  # noqa: E731
+    assert near() == []
+    enrich(over, Scripted(), progress=False)
+    assert near() == []  # no `embed`: the embeddings stay
+    model = Scripted()
+    result = enrich(over, model, embed=embed, progress=False)
+    assert near() == ["lab#1"]
+    assert (result.documents, result.estimate.calls, model.requests) == (3, 0, [])  # embedded without the model
+    assert enrich(over, model, embed=embed, progress=False).documents == 0
+
+
+def test_a_context_never_shows_what_a_chunk_is_found_by():
+    """Context and questions: neither in a hit nor in a neighbour, a header, a citation or the trace's texts."""
+    over = index()
+    enrich(over, Scripted(), progress=False)
+    hits = retrieve("labkontext1 labfrage1", KEYWORD, index=over).hits
+    context = assemble(hits, AssemblyConfig(window=1, cite="chunk"), store=over.under(None), query="labkontext1")
+    assert TEXTS["lab"][0] in context.text
+    assert TEXTS["lab"][1] in context.text
+    for hidden in ("kontext", "frage", "Zusammenhang", "geprüft"):
+        assert hidden not in context.text
+        assert hidden not in repr([hit.chunk for hit in hits])
+        assert hidden not in repr(context.citations) + repr(context.provenance) + repr(context.passages)
+    assert context.text.count("[Page context: Überblick lab.]") == 1
+
+
+def test_a_summary_that_a_chunk_has_already_stays():
+    over = index(page_summary="By hand.")
+    enrich(over, Scripted(), progress=False)
+    [hit, *_] = retrieve("labfrage1", KEYWORD, index=over).hits
+    assert hit.chunk.metadata["page_summary"] == "By hand."
+
+
+def test_an_index_without_notes_is_as_it_was():
+    over, model = index(), Scripted(lambda _: "no")
+    before = [over.search, found(over, "garage"), over.fetch([])]
+    enrich(over, model, progress=False)
+    estimate_enrichment(over)
+    assert [over.search, found(over, "garage"), over.fetch([])] == before
+    assert "page_summary" not in repr(retrieve("garage", KEYWORD, index=over).hits)
+
+
+# Resuming
+
+
+def test_a_second_run_asks_for_nothing():
+    over, model = index(), Scripted()
+    assert enrich(over, model, progress=False).documents == 3
+    again = enrich(over, model, progress=False)
+    assert (again.documents, again.left, again.estimate.documents, len(model.requests)) == (0, 0, 0, 3)
+
+
+def test_a_run_that_is_ended_goes_on_where_it_was():
+    over, model = index(), Scripted()
+
+    def told(done: int, estimate: Any) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        enrich(over, model, EnrichmentConfig(concurrency=1), progress=told)
+    result = enrich(over, model, progress=False)
+    assert result.documents <= 1
+    assert model.titles == ["diet", "lab", "visit"]  # each was asked for once
+
+
+def test_a_limit_leaves_the_rest_for_the_next_run():
+    over, model = index(), Scripted()
+    first = enrich(over, model, limit=2, progress=False)
+    assert (first.documents, first.left, model.titles) == (2, 1, ["diet", "lab"])
+    assert estimate_enrichment(over).documents == 1
+    assert enrich(over, model, limit=2, progress=False).left == 0
+    assert enrich(over, model, limit=0, progress=False).documents == 0
+
+
+def test_another_wish_renews_all():
+    over, model = index(), Scripted()
+    enrich(over, model, progress=False)
+    assert enrich(over, model, EnrichmentConfig(language="German"), progress=False).documents == 3
+
+
+def test_only_the_documents_under_a_filter_are_asked_for():
+    over = MemoryIndex([*chunks({"a": ("One.",)}, tenant="ours"), *chunks({"b": ("Two.",)}, tenant="theirs")])
+    model = Scripted()
+    enrich(over.under({"tenant": "ours"}), model, progress=False)
+    assert model.titles == ["a"]
+    assert found(over, "afrage1") == ["a#0"]  # the index that it was made of has them too
+
+
+# Price and progress
+
+
+@pytest.mark.parametrize("texts", [TEXTS, {"long": ["word " * 700] * 30, "short": ["word"]}], ids=["short", "long"])
+def test_the_price_is_told_before_the_first_call_and_holds(texts: Any):
+    over, order = MemoryIndex(chunks(texts)), []
+
+    def answer(request: AskModel) -> Any:
+        order.append("call")
+        return notes_on(request)
+
+    model = Scripted(answer)
+    result = enrich(over, model, progress=lambda done, estimate: order.append((done, estimate)))
+    estimate = result.estimate
+    assert order[0] == (0, estimate)
+    assert [done for done, _ in (one for one in order if one != "call")] == list(range(len(texts) + 1))
+    assert estimate == estimate_enrichment(MemoryIndex(chunks(texts)))
+    assert estimate.calls == len(model.requests)
+    assert estimate.most_tokens_out == sum(request.max_tokens or 0 for request in model.requests)
+    from ctxassembly.tokens.counter import counter_for
+
+    count = counter_for("cl100k_base").count
+    read = sum(count(message["content"]) for request in model.requests for message in request.messages)
+    assert read <= estimate.tokens_in <= 1.1 * read + 50
+
+
+def test_a_bar_has_the_price_in_its_title(capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("tqdm")
+    estimate = estimate_enrichment(index())
+    enrich(index(), Scripted())
+    assert str(estimate) in capsys.readouterr().err
+
+
+def test_an_estimate_changes_nothing():
+    over, model = index(), Scripted()
+    estimate_enrichment(over)
+    assert enrich(over, model, progress=False).documents == 3
+
+
+# Models that fail
+
+
+def answer_by_title(**answers: Any) -> Scripted:
+    def answer(request: AskModel) -> Any:
+        made = answers.get(given(request)["title"].partition(".")[0], notes_on)
+        if isinstance(made, Exception):
+            raise made
+        return made(request) if callable(made) else made
+
+    return Scripted(answer)
+
+
+def test_a_document_that_fails_is_named_and_tried_again():
+    over = index()
+    result = enrich(over, answer_by_title(lab=ConnectionError("refused"), visit="I won't."), progress=False)
+    assert result.documents == 1
+    assert result.failed["lab"] == "ConnectionError: refused"
+    assert "no usable field" in result.failed["visit"]
+    assert not {"lab#0", "visit#0"} & {*found(over, "labfrage1"), *found(over, "visitfrage1")}
+    assert found(over, "dietfrage1") == ["diet#0"]
+    model = Scripted()
+    assert (enrich(over, model, progress=False).failed, model.titles) == ({}, ["lab", "visit"])
+    assert found(over, "labfrage1")[0] == "lab#0"
+
+
+def test_a_late_reply_is_a_failure_and_holds_up_nobody():
+    def slow(_: AskModel) -> str:
+        time.sleep(5)
+        return ""
+
+    began = time.monotonic()
+    result = enrich(index(), answer_by_title(lab=slow), EnrichmentConfig(timeout_seconds=0.2), progress=False)
+    assert time.monotonic() - began < 4
+    assert (result.documents, result.failed) == (2, {"lab": "TimeoutError: no answer within 0.2 s"})
+
+
+def test_a_run_in_which_all_fails_stops():
+    over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(30)}))
+    model = Scripted(lambda _: "no")
+    result = enrich(over, model, EnrichmentConfig(most_failures=3, concurrency=2), progress=False)
+    assert result.stopped.startswith("3 documents in a row failed, the last one by the reply has no usable field")
+    assert (len(result.failed), result.left) == (3, 27)
+    time.sleep(0.1)
+    assert len(model.requests) <= 3 + 2
+    assert "stopped: 3 documents in a row" in str(result)
+
+
+def test_failures_among_successes_do_not_stop_a_run():
+    texts = {f"d{at:02}": ("Text.",) for at in range(12)}
+    model = answer_by_title(**dict.fromkeys(list(texts)[::2], "no"))
+    result = enrich(MemoryIndex(chunks(texts)), model, EnrichmentConfig(most_failures=2, concurrency=1), progress=False)
+    assert (result.documents, len(result.failed), result.stopped) == (6, 6, "")
+
+
+def test_dropped_values_are_told():
+    def answer(request: AskModel) -> Any:
+        return {**notes_on(request), "summary": "x" * 700}
+
+    result = enrich(index(), Scripted(answer), progress=False)
+    assert (result.dropped, result.documents) == ({"summary": 3}, 3)
+    assert "dropped: summary 3" in str(result)
+
+
+@pytest.mark.parametrize(
+    ("embed", "reason"),
+    [
+        (lambda texts: [[1.0]] * (len(texts) - 1), "one vector for each text"),
+        (lambda texts: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_embeddings_that_fail_leave_a_document_without_notes(embed: Any, reason: str):
+    over = index()
+    result = enrich(over, Scripted(), embed=embed, progress=False)
+    assert result.documents == 0
+    assert all(reason in one for one in result.failed.values())
+    assert found(over, "labfrage1") == []
+
+
+# Concurrency
+
+
+def test_documents_are_under_way_at_the_same_time():
+    meeting = threading.Barrier(3, timeout=10)
+
+    def answer(request: AskModel) -> Any:
+        meeting.wait()
+        return notes_on(request)
+
+    assert enrich(index(), Scripted(answer), EnrichmentConfig(concurrency=3), progress=False).documents == 3
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_no_more_documents_are_under_way_than_allowed(awaited: bool):
+    over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(12)}))
+    running, most = 0, 0
+
+    def enter(step: int) -> None:
+        nonlocal running, most
+        running += step
+        most = max(most, running)
+
+    def ask(request: AskModel) -> ModelReply:
+        enter(1)
+        time.sleep(0.02)
+        enter(-1)
+        return Scripted().ask(request)
+
+    async def aask(request: AskModel) -> ModelReply:
+        enter(1)
+        await asyncio.sleep(0.02)
+        enter(-1)
+        return Scripted().ask(request)
+
+    config = EnrichmentConfig(concurrency=3)
+    if awaited:
+        result = asyncio.run(aenrich(over, aask, config, progress=False))
+    else:
+        result = enrich(over, ask, config, progress=False)
+    assert (result.documents, most) == (12, 3)
+
+
+async def test_awaited_it_is_the_same():
+    one, other = index(), index()
+    called, model = Scripted(), Scripted()
+
+    async def ask(request: AskModel) -> ModelReply:
+        await asyncio.sleep(0)
+        return model.ask(request)
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        return [[float(len(text)), 1.0] for text in texts]
+
+    expected = enrich(one, called, embed=lambda texts: [[float(len(text)), 1.0] for text in texts], progress=False)
+    assert await aenrich(other, ask, embed=embed, progress=False) == expected
+    assert model.titles == called.titles
+    assert found(other, "visitfrage2") == found(one, "visitfrage2")
+    assert (await aenrich(other, ask, progress=False)).documents == 0
+
+
+async def test_an_awaited_run_that_stops_cancels_what_is_under_way():
+    over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(9)}))
+    begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def ask(request: AskModel) -> str:
+        if given(request)["title"] == "d00.pdf":
+            await begun.acquire()
+            await begun.acquire()
+            return "no"
+        begun.release()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.release()
+        return ""
+
+    result = await aenrich(over, ask, EnrichmentConfig(most_failures=1, concurrency=3), progress=False)
+    assert (list(result.failed), result.left) == (["d00"], 8)
+    for _ in range(2):
+        await asyncio.wait_for(ended.acquire(), 10)
+
+
+# Misuse
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"model": None}, InputError, "model must be a function"),
+        ({"model": 7}, InputError, "model must be a function"),
+        ({"index": MemoryStore([])}, InputError, "index must be a PostgresIndex or a MemoryIndex"),
+        ({"config": {}}, InputError, "config must be an EnrichmentConfig"),
+        ({"limit": -1}, ConfigError, "limit must be an integer from 0 or None"),
+        ({"limit": True}, ConfigError, "limit must be an integer from 0 or None"),
+        ({"progress": 1}, InputError, "progress must be True, False or a function"),
+        ({"embed": 7}, InputError, "embed must be a function from texts to vectors"),
+    ],
+    ids=repr,
+)
+async def test_misuse_is_told_before_the_model_is_asked(arguments: Any, error: Any, message: str):
+    model = Scripted()
+    whole = {"index": index(), "model": model, "progress": False, **arguments}
+    with pytest.raises(error, match=message):
+        enrich(whole.pop("index"), whole.pop("model"), whole.pop("config", None), **whole)
+    whole = {"index": index(), "model": model, "progress": False, **arguments}
+    with pytest.raises(error, match=message):
+        await aenrich(whole.pop("index"), whole.pop("model"), whole.pop("config", None), **whole)
+    assert model.requests == []
+
+
+def test_what_can_only_be_awaited_is_told():
+    async def ask(_: AskModel) -> str:
+        return ""
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        return [[1.0]]
+
+    with pytest.raises(InputError, match="aenrich"):
+        enrich(index(), ask, progress=False)
+    with pytest.raises(InputError, match="aenrich"):
+        enrich(index(), Scripted(), embed=embed, progress=False)
+
+
+def test_a_counter_of_ones_own_counts():
+    config = EnrichmentConfig(encoding=len)
+    assert estimate_enrichment(index(), config).tokens_in > 3 * estimate_enrichment(index()).tokens_in
+
+
+def test_an_empty_index_is_nothing_to_do():
+    result = enrich(MemoryIndex([]), Scripted(), progress=False)
+    assert str(result) == "documents 0, chunks 0, failed 0, left 0, tokens in 0, tokens out 0"

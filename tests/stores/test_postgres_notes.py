@@ -1,0 +1,525 @@
+"""`enrich` over tables in PostgreSQL: our own, langchain-postgres' and LlamaIndex's."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_postgres import Column, PGEngine, PGVectorStore
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.vector_stores.postgres import PGVectorStore as LlamaIndexPGVectorStore
+from sqlalchemy import NullPool, make_url
+
+from ctxassembly import (
+    AskModel,
+    Chunk,
+    ChunkRef,
+    ConfigError,
+    EnrichmentConfig,
+    MemoryIndex,
+    RetrievalConfig,
+    aenrich,
+    assemble,
+    enrich,
+    estimate_enrichment,
+    retrieve,
+)
+from ctxassembly.data.requests import FindTerms, SearchChunks
+from ctxassembly.stores.postgres import PostgresIndex, notes
+from ctxassembly.stores.postgres.catalog import connected, described
+from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
+from langchain_ctxassembly import ContextRetriever
+from llamaindex_ctxassembly import ContextRetriever as LlamaIndexContextRetriever
+from postgres_samples import embed, embed_query, execute
+
+KEYWORD = RetrievalConfig(strategy="keyword")
+HIDDEN = ("kontext", "frage", "Zusammenhang", "geprüft")
+
+
+class Hashed(Embeddings):
+    def embed_query(self, text: str) -> list[float]:
+        return embed_query(text)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return embed(texts)
+
+
+class HashedNodes(BaseEmbedding):
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return embed_query(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return embed_query(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return embed_query(text)
+
+
+@pytest.fixture
+def own(database_url: str) -> PostgresIndex:
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add(chunks(), embed=embed, progress=False)
+    return index
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[PGEngine]:
+    engine = PGEngine.from_connection_string(database_url)
+    yield engine
+    asyncio.run(engine.close())
+
+
+def langchain_store(engine: PGEngine, *, plain: bool = False) -> PGVectorStore:
+    """With columns of document and place and ids of its own, or as it is by default: UUIDs, and all in JSON."""
+    if plain:
+        engine.init_vectorstore_table("documents", 16)
+        store = PGVectorStore.create_sync(engine, Hashed(), "documents")
+    else:
+        columns = [Column("document_id", "text"), Column("chunk_index", "integer")]
+        engine.init_vectorstore_table("documents", 16, id_column=Column("id", "text"), metadata_columns=columns)
+        names = [column.name for column in columns]
+        store = PGVectorStore.create_sync(engine, Hashed(), "documents", id_column="id", metadata_columns=names)
+    store.add_documents([document(chunk, plain=plain) for chunk in chunks()])
+    return store
+
+
+def document(chunk: Any, *, plain: bool = False) -> Document:
+    metadata = {**chunk.metadata, "document_id": chunk.document_id, "chunk_index": chunk.index}
+    return Document(id=None if plain else chunk.id, page_content=chunk.text, metadata=metadata)
+
+
+def llamaindex_store(database_url: str) -> LlamaIndexPGVectorStore:
+    url = make_url(database_url)
+    store = LlamaIndexPGVectorStore(
+        connection_string=url.set(drivername="postgresql+psycopg2"),
+        async_connection_string=url.set(drivername="postgresql+asyncpg"),
+        table_name="chunks",
+        embed_dim=16,
+        create_engine_kwargs={"poolclass": NullPool},
+    )
+    nodes = [
+        TextNode(
+            id_=chunk.id,
+            text=chunk.text,
+            metadata={**chunk.metadata, "chunk_index": chunk.index},
+            relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=chunk.document_id)},
+            embedding=embed_query(chunk.text),
+        )
+        for chunk in chunks()
+    ]
+    store.add(nodes)
+    return store
+
+
+Opened = Callable[[], PostgresIndex]
+
+
+@pytest.fixture(params=["own", "langchain", "langchain plain", "llamaindex"])
+def opened(request: pytest.FixtureRequest, database_url: str) -> Opened:
+    """A function that gives the index over a table that is there, as another process would make it."""
+    if request.param == "own":
+        request.getfixturevalue("own")
+        return lambda: PostgresIndex.create(database_url, dimensions=16)
+    if request.param == "llamaindex":
+        of_nodes = llamaindex_store(database_url)
+        return lambda: PostgresIndex.attach(of_nodes)
+    store = langchain_store(request.getfixturevalue("engine"), plain=request.param == "langchain plain")
+    return lambda: PostgresIndex.attach(store)
+
+
+def texts(index: PostgresIndex, query: str) -> list[str]:
+    return [hit.chunk.text for hit in retrieve(query, KEYWORD, index=index).hits]
+
+
+def stored(url: str, columns: str, table: str = "chunks") -> list[tuple[Any, ...]]:
+    with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:
+        return connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1".encode()).fetchall()
+
+
+# Effect
+
+
+@pytest.mark.parametrize("word", ["visitfrage2", "visitkontext2"])
+def test_a_chunk_is_found_by_words_of_its_notes_alone(opened: Opened, word: str):
+    index = opened().with_enrichment()
+    assert texts(index, word) == []
+    assert enrich(index, Scripted(), progress=False).documents == 3
+    assert texts(index, word)[:1] == [TEXTS["visit"][1]]
+    assert texts(opened(), word)[:1] == [TEXTS["visit"][1]]
+    (term,) = index.find_terms(FindTerms(word, 9, 0)).terms
+    assert term.chunks == 1
+
+
+def test_a_chunk_is_found_by_the_vector_of_its_context(opened: Opened):
+    index = opened().with_enrichment()
+    config = RetrievalConfig(strategy="vector", min_similarity=0.1, limit=1)
+    query = "zusammenhang: visitkontext2."
+
+    def nearest() -> tuple[str, float]:
+        [found] = retrieve(query, config, index=index, embed=embed_query).found
+        return found.chunk.text, found.similarity or 0.0
+
+    before = nearest()
+    enrich(index, Scripted(), progress=False)
+    assert nearest() == before
+    result = enrich(index, Scripted(lambda _: "not asked"), embed=Hashed(), progress=False)
+    assert (result.documents, result.estimate.calls) == (3, 0)
+    text, similarity = nearest()
+    assert text == TEXTS["visit"][1]
+    expected = embed_query(f"Zusammenhang: visitkontext2.\n\n{text}")
+    assert similarity == pytest.approx(sum(map(float.__mul__, expected, embed_query(query))), abs=1e-5)
+    assert similarity > before[1]
+
+
+def test_a_summary_stands_once_and_what_chunks_are_found_by_nowhere(opened: Opened):
+    index = opened().with_enrichment()
+    enrich(index, Scripted(), embed=Hashed(), progress=False)
+    hits = retrieve("labkontext1 labfrage1", KEYWORD, index=index).hits
+    context = assemble(hits[:1], store=index.under(None), query="labkontext1")
+    assert context.text.count("Überblick lab.") == 1
+    assert context.text.index("Überblick lab.") < context.text.index(TEXTS["lab"][0])
+    assert TEXTS["lab"][1] in context.text  # a neighbour, which brings no second summary
+    for hidden in HIDDEN:
+        assert hidden not in context.text
+        assert hidden not in repr((context.citations, context.provenance, context.passages))
+        assert hidden not in repr([hit.chunk for hit in hits])
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_langchains_retriever_finds_by_notes_and_shows_none(engine: PGEngine, plain: bool):
+    store = langchain_store(engine, plain=plain)
+    index = PostgresIndex.attach(store).with_enrichment()
+    retriever = ContextRetriever(index, Hashed(), k=1)
+    query = "Wann wird visitfrage2 geprüft?"
+    before = retriever.invoke(query)
+    enrich(index, Scripted(), embed=Hashed(), progress=False)
+    [found] = retriever.invoke(query)
+    assert [found.page_content] != [one.page_content for one in before]
+    assert TEXTS["visit"][1] in found.page_content
+    assert "[Page context: Überblick visit.]" in found.page_content
+    assert not any(hidden in found.page_content + repr(found.metadata["citation"]) for hidden in HIDDEN)
+    # The store itself goes on as before, and its own search shows nothing of it.
+    assert not any(hidden in repr(store.similarity_search(query)) for hidden in HIDDEN)
+
+
+def test_llamaindexs_retriever_finds_by_notes_and_shows_none(database_url: str):
+    index = PostgresIndex.attach(llamaindex_store(database_url)).with_enrichment()
+    retriever = LlamaIndexContextRetriever(index, HashedNodes(), similarity_top_k=1)
+    enrich(index, Scripted(), embed=embed, progress=False)
+    [found] = retriever.retrieve("Wann wird visitfrage2 geprüft?")
+    assert TEXTS["visit"][1] in found.text
+    assert "[Page context: Überblick visit.]" in found.text
+    assert not any(hidden in found.text for hidden in HIDDEN)
+
+
+def test_an_index_in_memory_finds_the_same(own: PostgresIndex):
+    memory = MemoryIndex(chunks(), embed([chunk.text for chunk in chunks()]))
+    for index in (own, memory):
+        enrich(index, Scripted(), embed=embed, progress=False)
+    for query in ("labfrage1", "visitkontext2 garage", "geprüft", "Zusammenhang water"):
+        one, other = (
+            {
+                found.chunk.id: found
+                for found in index.search(
+                    SearchChunks(9, embed_query(query), index.find_terms(FindTerms(query, 32, 4)), None)
+                )
+            }
+            for index in (own, memory)
+        )
+        assert one.keys() == other.keys()
+        for id_, found in one.items():
+            assert found.keyword_score == pytest.approx(other[id_].keyword_score, rel=1e-4)
+            assert found.similarity == pytest.approx(other[id_].similarity, abs=1e-5)
+            assert found.chunk.metadata == other[id_].chunk.metadata
+    assert sorted(chunk.metadata["page_summary"] for chunk in own.fetch([ChunkRef("lab")])) == ["Überblick lab."] * 2
+    assert memory.fetch([ChunkRef("lab", 1)])[0].metadata["page_summary"] == "Überblick lab."
+
+
+# What must not act
+
+
+def test_columns_for_notes_change_nothing_by_themselves(opened: Opened):
+    def results(index: PostgresIndex) -> list[Any]:
+        words = index.find_terms(FindTerms("garage water morning guests", 32, 4))
+        found = index.search(SearchChunks(9, embed_query("garage"), words, None))
+        return sorted((one.chunk.text, one.similarity, one.keyword_score, one.chunk.metadata) for one in found)
+
+    before = opened()
+    kept = results(before)
+    assert results(before.with_enrichment()) == kept == results(opened())
+    estimate_enrichment(before.with_enrichment())
+    enrich(before.with_enrichment(), Scripted(lambda _: "no"), progress=False)
+    assert results(opened()) == kept
+
+
+def test_a_framework_goes_on_writing_to_its_table(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    index = PostgresIndex.attach(store).with_enrichment()
+    enrich(index, Scripted(), progress=False)
+    store.add_documents([Document(id="new", page_content="Juniper berries", metadata={"document_id": "new"})])
+    assert texts(index, "juniper") == ["Juniper berries"]
+    assert [one.id for one in store.similarity_search("Juniper berries", k=1)] == ["new"]
+    model = Scripted()
+    assert (enrich(index, model, progress=False).documents, len(model.requests)) == (1, 1)
+
+
+# The columns
+
+
+def test_a_table_without_columns_says_how_to_get_them(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    index = PostgresIndex.attach(store)
+    for call in (lambda: enrich(index, Scripted(), progress=False), lambda: estimate_enrichment(index)):
+        with pytest.raises(ConfigError, match=r"index = index\.with_enrichment\(\), dry_run=True prints how"):
+            call()
+    plan = index.with_enrichment(dry_run=True)
+    assert "rewrites the table; nobody reads or writes it meanwhile" in str(plan)
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+    for step in plan.steps:  # an owner may run it where the user of the index may not
+        execute(database_url, step.sql)
+    assert str(index.with_enrichment(dry_run=True)) == "-- nothing is missing"
+    assert enrich(PostgresIndex.attach(store), Scripted(), progress=False).documents == 3
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
+
+
+def column_of_words(url: str) -> tuple[Any, ...]:
+    query = "attstorage, attstattarget FROM pg_attribute WHERE attname = 'ctxassembly_tsv' AND attrelid = 'documents'"
+    with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:
+        row = connection.execute(f"SELECT {query}::regclass".encode()).fetchone()
+        indexes = connection.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'documents' ORDER BY 1")
+        return row, indexes.fetchall()
+
+
+@pytest.mark.parametrize("version", [180_000, 160_000, 150_000])
+def test_the_column_of_words_stays_as_it_was_made(engine: PGEngine, database_url: str, version: int):
+    """Before PostgreSQL 17 it can only be made anew."""
+    index = PostgresIndex.attach(langchain_store(engine))
+    before = column_of_words(database_url)
+    with connected(index.server) as connection:
+        found = replace(described(connection, "public", "documents"), version=version)
+    for step in notes.missing(replace(index.home, has_notes=True), found, index.fields):
+        execute(database_url, step.sql)
+    assert column_of_words(database_url) == before
+    whole = index.with_enrichment()
+    enrich(whole, Scripted(), progress=False)
+    assert texts(whole, "visitfrage2")[:1] == [TEXTS["visit"][1]]
+    assert whole.check().missing == index.check().missing
+
+
+def test_a_table_of_our_own_has_them_from_the_beginning(own: PostgresIndex, database_url: str):
+    assert str(own.with_enrichment(dry_run=True)) == "-- nothing is missing"
+    assert own.with_enrichment().home == own.home == PostgresIndex.create(database_url, dimensions=16).home
+
+
+def test_a_table_of_our_own_that_is_older_gets_them(own: PostgresIndex, database_url: str):
+    older = replace(own.home, has_notes=False)
+    columns = ", ".join(f"DROP COLUMN {name} CASCADE" for name in ("ctxassembly_tsv", *notes.NOTES))
+    execute(database_url, f"ALTER TABLE chunks {columns}")
+    for step in (*notes.added_words(older, own.fields, 180_000), *notes.words_indexed(older)):
+        execute(database_url, step.sql)
+    index = PostgresIndex.create(database_url, dimensions=16)
+    assert not index.home.has_notes
+    index.add(chunks({"more": ("Juniper.",)}), embed=embed, progress=False)
+    with pytest.raises(ConfigError, match="with_enrichment"):
+        enrich(index, Scripted(), progress=False)
+    assert enrich(index.with_enrichment(), Scripted(), progress=False).documents == 4
+
+
+def test_who_may_not_change_the_table_is_told_so(engine: PGEngine, database_url: str):
+    index = PostgresIndex.attach(langchain_store(engine))
+    execute(
+        database_url,
+        "DROP ROLE IF EXISTS notes_reader",
+        "CREATE ROLE notes_reader LOGIN",
+        "GRANT SELECT ON documents TO notes_reader",
+    )
+    theirs = replace(index, server=index.server._replace(url=database_url.replace("postgres@", "notes_reader@")))
+    try:
+        with pytest.raises(ConfigError, match="one whose table this user owns"):
+            theirs.with_enrichment()
+        assert theirs.with_enrichment(dry_run=True).steps
+    finally:
+        execute(database_url, "DROP OWNED BY notes_reader", "DROP ROLE notes_reader")
+
+
+def test_a_table_of_any_name_takes_notes(database_url: str):
+    index = PostgresIndex.create(database_url, 'per%cent "quoted" :colon', dimensions=16)
+    index.add(chunks(), embed=embed, progress=False)
+    assert enrich(index, Scripted(), embed=embed, progress=False).failed == {}
+    assert texts(index, "visitfrage2")[:1] == [TEXTS["visit"][1]]
+
+
+def test_more_dimensions_than_hnsw_takes_are_embedded_too(database_url: str):
+    index = PostgresIndex.create(database_url, dimensions=3_072)
+    index.add(chunks(), embed=lambda texts: embed(texts, 3_072), progress=False)
+    assert enrich(index, Scripted(), embed=lambda texts: embed(texts, 3_072), progress=False).failed == {}
+
+
+# Resuming and renewing
+
+
+def test_a_second_run_asks_for_nothing(opened: Opened):
+    model = Scripted()
+    enrich(opened().with_enrichment(), model, embed=embed, progress=False)
+    again = enrich(opened(), model, embed=embed, progress=False)
+    assert (again.documents, again.left, len(model.requests)) == (0, 0, 3)
+
+
+def _killed(url: str) -> None:
+    """Dies amid its second document, as by SIGKILL: no handler runs."""
+
+    def answer(request: AskModel) -> Any:
+        if given(request)["title"] == "lab.pdf":
+            os._exit(9)
+        return notes_on(request)
+
+    index = PostgresIndex.create(url, dimensions=16)
+    enrich(index, Scripted(answer), EnrichmentConfig(concurrency=1), embed=embed, progress=False)
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(own: PostgresIndex, database_url: str):
+    process = multiprocessing.get_context("spawn").Process(target=_killed, args=(database_url,))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 9
+    marks = dict(stored(database_url, "id, ctxassembly_notes_mark"))
+    assert [id_ for id_, mark in marks.items() if mark] == ["diet#0"]
+    model = Scripted()
+    assert enrich(own, model, embed=embed, progress=False).documents == 2
+    assert model.titles == ["lab", "visit"]
+    assert texts(own, "labfrage1")[:1] == [TEXTS["lab"][0]]
+
+
+def test_a_document_is_renewed_when_its_text_has_changed(own: PostgresIndex):
+    model = Scripted()
+    enrich(own, model, embed=embed, progress=False)
+    changed = [*chunks({"lab": (TEXTS["lab"][0], "The result comes by mail.")}), *chunks()[2:]]
+    own.add(changed, embed=embed, progress=False)
+    assert texts(own, "labkontext2") != ["The result comes by mail."]  # the chunk that was replaced has no notes
+    assert enrich(own, model, embed=embed, progress=False).documents == 1
+    assert model.titles == ["diet", "lab", "lab", "visit"]
+    assert texts(own, "labkontext2")[:1] == ["The result comes by mail."]
+
+
+def test_a_document_of_a_framework_is_renewed_when_its_text_has_changed(engine: PGEngine):
+    store = langchain_store(engine)
+    index = PostgresIndex.attach(store).with_enrichment()
+    model = Scripted()
+    enrich(index, model, progress=False)
+    store.add_documents([document(replace(chunks()[0], text="Ferritin is measured at noon."))])
+    assert (enrich(index, model, progress=False).documents, model.titles.count("lab")) == (1, 2)
+
+
+def test_adding_the_same_chunks_again_keeps_their_notes(own: PostgresIndex):
+    enrich(own, Scripted(), embed=embed, progress=False)
+    assert own.add(chunks(), embed=embed, progress=False).unchanged == 5
+    model = Scripted()
+    assert enrich(own, model, embed=embed, progress=False).documents == 0
+
+
+def test_a_document_that_changes_while_the_model_writes_is_left_alone(own: PostgresIndex, database_url: str):
+    def answer(request: AskModel) -> Any:
+        if given(request)["title"] == "lab.pdf":
+            execute(database_url, "UPDATE chunks SET content = 'Other.' WHERE id = 'lab#1'")
+        return notes_on(request)
+
+    result = enrich(own, Scripted(answer), embed=embed, progress=False)
+    assert (result.documents, result.failed) == (2, {"lab": "its chunks were changed meanwhile"})
+    columns = dict(stored(database_url, "id, ctxassembly_notes_mark"))
+    assert (columns["lab#0"], columns["lab#1"]) == (None, None)
+    assert enrich(own, Scripted(), embed=embed, progress=False).documents == 1
+
+
+def test_a_document_deleted_while_the_model_writes_is_left_alone(own: PostgresIndex, database_url: str):
+    def answer(request: AskModel) -> Any:
+        execute(database_url, "DELETE FROM chunks WHERE id = 'lab#1'")
+        return notes_on(request)
+
+    config = EnrichmentConfig(concurrency=1)
+    result = enrich(own.under({"document_id": "lab"}), Scripted(answer), config, progress=False)
+    assert result.failed == {"lab": "its chunks were changed meanwhile"}
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [lambda texts: [[1.0]] * len(texts), lambda texts: [[float("nan")] * 16] * len(texts)],
+    ids=["too short", "not finite"],
+)
+def test_vectors_that_the_table_does_not_take_leave_it_as_it_was(own: PostgresIndex, database_url: str, vectors: Any):
+    before = stored(database_url, "id, embedding::text, ctxassembly_notes_mark")
+    result = enrich(own, Scripted(), embed=vectors, progress=False)
+    assert (result.documents, len(result.failed)) == (0, 3)
+    assert stored(database_url, "id, embedding::text, ctxassembly_notes_mark") == before
+
+
+def test_only_the_documents_under_a_filter_are_asked_for(opened: Opened):
+    model = Scripted()
+    enrich(opened().with_enrichment().under({"source": "lab.pdf"}), model, progress=False)
+    assert model.titles == ["lab"]
+
+
+def test_another_reading_of_the_rows_takes_notes_too(engine: PGEngine):
+    def read(id_: Any, text: str, metadata: Any) -> Any:
+        return Chunk(str(id_), metadata["document_id"], text.upper(), metadata=metadata)
+
+    index = PostgresIndex.attach(langchain_store(engine), chunk_of=read).with_enrichment()
+    assert enrich(index, Scripted(), progress=False).failed == {}
+    assert texts(index, "visitfrage2")[:1] == [TEXTS["visit"][1].upper()]
+
+
+# At the same time
+
+
+def test_many_documents_at_a_time_are_written_each_once(database_url: str):
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add(chunks({f"d{at:02}": ("One.", "Two.") for at in range(40)}), embed=embed, progress=False)
+    meeting = threading.Barrier(8, timeout=30)
+
+    def answer(request: AskModel) -> Any:
+        meeting.wait()  # eight are under way, or none gets further
+        return notes_on(request)
+
+    result = enrich(index, Scripted(answer), EnrichmentConfig(concurrency=8), embed=embed, progress=False)
+    assert (result.documents, result.failed) == (40, {})
+    rows = stored(database_url, "id, ctxassembly_context, ctxassembly_questions, ctxassembly_page_summary")
+    assert rows[3] == (
+        "d01#1", "Zusammenhang: d01kontext2.", "Wann wird d01frage2 geprüft?", "Überblick d01."
+    )  # fmt: skip
+    assert len({row[1:] for row in rows}) == 80
+
+
+def test_two_runs_at_the_same_time_end_as_one(own: PostgresIndex):
+    results: list[Any] = []
+    runs = [
+        threading.Thread(target=lambda: results.append(enrich(own, Scripted(), embed=embed, progress=False)))
+        for _ in range(2)
+    ]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join(60)
+    assert [result.failed for result in results] == [{}, {}]
+    assert enrich(own, Scripted(), embed=embed, progress=False).documents == 0
+    assert texts(own, "visitfrage2")[:1] == [TEXTS["visit"][1]]
+
+
+async def test_awaited_it_is_the_same(own: PostgresIndex):
+    model = Scripted()
+
+    async def ask(request: AskModel) -> Any:
+        await asyncio.sleep(0)
+        return model.ask(request)
+
+    assert (await aenrich(own, ask, embed=Hashed(), progress=False)).documents == 3
+    assert texts(own, "visitfrage2")[:1] == [TEXTS["visit"][1]]
+    assert (await aenrich(own, ask, embed=Hashed(), progress=False)).documents == 0
