@@ -1,4 +1,4 @@
-"""ctxassembly for LangChain: a runnable, a retriever, stores of neighbours, and messages.
+"""ctxassembly for LangChain: a runnable, retrievers, an answer chain, stores of neighbours, and messages.
 
 A name is imported when it is first used: LangChain's retriever base alone takes half a second to load.
 """
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langchain_ctxassembly.assembler import ContextAssembler
+    from langchain_ctxassembly.chain.answer import answer_chain
+    from langchain_ctxassembly.chain.understanding import understanding
     from langchain_ctxassembly.context_retriever import ContextRetriever
     from langchain_ctxassembly.convert.messages import to_messages
     from langchain_ctxassembly.convert.numbering import number_chunks
@@ -24,10 +26,12 @@ __all__ = [
     "ContextRetriever",
     "PGVectorNeighbours",
     "VectorStoreNeighbours",
+    "answer_chain",
     "anumber_stored_chunks",
     "number_chunks",
     "number_stored_chunks",
     "to_messages",
+    "understanding",
 ]
 
 _HOMES = {
@@ -36,10 +40,12 @@ _HOMES = {
     "ContextRetriever": "context_retriever",
     "PGVectorNeighbours": "stores.postgres",
     "VectorStoreNeighbours": "stores.vectorstore",
+    "answer_chain": "chain.answer",
     "anumber_stored_chunks": "stores.stored",
     "number_chunks": "convert.numbering",
     "number_stored_chunks": "stores.stored",
     "to_messages": "convert.messages",
+    "understanding": "chain.understanding",
 }
 _BROUGHT = frozenset({"langchain_core", "langchain_postgres", "pydantic", "sqlalchemy", "psycopg"})
 """Import names of the packages that the extras bring."""

@@ -19,7 +19,7 @@ from ctxassembly.assembly.choosing.supplement import supplement_of
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import check_labels, labels_of_call
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.keys import keyed
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import asking, check_llm
@@ -55,9 +55,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """Assembles documents, best first: `retriever | ContextAssembler(store=...)`.
 
     Input: a list of documents, or `{"documents": [...], "query": "...", "supplement": "..."}`, of which the last two
-    are optional. A `Retrieved` may take the place of the documents. A supplement (text or a `Supplement`) holds what no
-    document does: facts from a graph or a database. Without a "query", a text under "question" or "input" is taken for
-    it. Other keys, such as a chat history or the rest of a graph's state, are ignored.
+    are optional. A `Retrieved`, or hits, may take the place of the documents. A supplement (text or a `Supplement`)
+    holds what no document does: facts from a graph or a database. Without a "query", a text under "question" or "input"
+    is taken for it. Other keys, such as a chat history or the rest of a graph's state, are ignored.
 
     Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
     never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
@@ -305,12 +305,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             query = query or documents.query
             supplement = supplement_of(documents) if supplement is None else supplement
             return {"hits": documents.hits, "config": self.effective, "query": query, "supplement": supplement}
-        if not isinstance(documents, (list, tuple)) or not all(isinstance(one, Document) for one in documents):
+        if not isinstance(documents, (list, tuple)) or not all(isinstance(one, (Document, Hit)) for one in documents):
             raise InputError(f"{FORMS}, got {shown(documents)}{not_a_document(documents)}")
         if query is not None and not isinstance(query, str):
             raise InputError(f"the query must be a string, got {shown(query)}")
         return {
-            "hits": [hit_from(document, self.config.keys) for document in documents],
+            "hits": [one if isinstance(one, Hit) else hit_from(one, self.config.keys) for one in documents],
             "config": self.effective,
             "query": query,
             "supplement": supplement,

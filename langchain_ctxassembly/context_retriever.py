@@ -14,10 +14,12 @@ from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_valida
 from typing_extensions import Self, override
 
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
+from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.boost import Classifier
@@ -97,12 +99,20 @@ class ContextRetriever(BaseRetriever):
     def context(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Context:
         """The context that `invoke` would turn into documents, for a look at its decisions."""
         given = self._input(self.retrieve(query, k=k, filter=filter), query)
-        return self._over_index(filter).as_context().invoke(given)
+        return self.held_to(filter).as_context().invoke(given)
 
     async def acontext(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Context:
         """The same as `context`, awaited."""
         given = self._input(await self.aretrieve(query, k=k, filter=filter), query)
-        return await self._over_index(filter).as_context().ainvoke(given)
+        return await self.held_to(filter).as_context().ainvoke(given)
+
+    def search(self, request: Search) -> Retrieved:
+        """The hits for one search of an answer chain."""
+        return self._source().search(request)
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same as `search`, awaited."""
+        return await self._source().asearch(request)
 
     @override
     def _get_relevant_documents(
@@ -115,7 +125,7 @@ class ContextRetriever(BaseRetriever):
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
         retrieved = self.retrieve(query, k=k, filter=filter)
-        return self._over_index(filter).invoke(self._input(retrieved, query), config)
+        return self.held_to(filter).invoke(self._input(retrieved, query), config)
 
     @override
     async def _aget_relevant_documents(
@@ -128,7 +138,11 @@ class ContextRetriever(BaseRetriever):
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
         retrieved = await self.aretrieve(query, k=k, filter=filter)
-        return await self._over_index(filter).ainvoke(self._input(retrieved, query), config)
+        return await self.held_to(filter).ainvoke(self._input(retrieved, query), config)
+
+    def _source(self) -> IndexSource:
+        given = self._given()
+        return IndexSource(given.pop("index"), self._limited(None), self.assembler.effective, given=given)
 
     def _given(self) -> dict[str, Any]:
         keys = self.assembler.config.keys
@@ -148,8 +162,8 @@ class ContextRetriever(BaseRetriever):
     def _condition(self, given: Any) -> Any:
         return self.filter if given is None else given
 
-    def _over_index(self, condition: Any) -> ContextAssembler:
-        """The assembler with the index as its store of neighbours, held to the filter of this call.
+    def held_to(self, condition: Any) -> ContextAssembler:
+        """The assembler of a call: with the index as its store of neighbours, held to the filter `condition`.
 
         Raises:
             ConfigError: there is a filter, and the assembler's own store can't be held to it.

@@ -1,4 +1,4 @@
-"""ctxassembly for LlamaIndex: a node postprocessor, stores of neighbours, and messages.
+"""ctxassembly for LlamaIndex: a node postprocessor, a retriever, query and chat engines, neighbours, and messages.
 
 A name is imported when it is first used: `llama_index.core` takes seconds to load.
 """
@@ -9,10 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine
+    from llamaindex_ctxassembly.chain.chat import AnswerChatEngine
     from llamaindex_ctxassembly.context_retriever import ContextRetriever
     from llamaindex_ctxassembly.convert.messages import to_messages
     from llamaindex_ctxassembly.convert.numbering import number_chunks
-    from llamaindex_ctxassembly.events import ContextAssembledEvent
+    from llamaindex_ctxassembly.events import ContextAssembledEvent, QuestionAnsweredEvent
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours
     from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbours
@@ -20,11 +22,14 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbours
 
 __all__ = [
+    "AnswerChatEngine",
+    "AnswerQueryEngine",
     "ContextAssembledEvent",
     "ContextAssemblyPostprocessor",
     "ContextRetriever",
     "DocstoreNeighbours",
     "PGVectorNeighbours",
+    "QuestionAnsweredEvent",
     "VectorStoreNeighbours",
     "anumber_stored_chunks",
     "number_chunks",
@@ -33,11 +38,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AnswerChatEngine": "chain.chat",
+    "AnswerQueryEngine": "chain.answer",
     "ContextAssembledEvent": "events",
     "ContextAssemblyPostprocessor": "postprocessor",
     "ContextRetriever": "context_retriever",
     "DocstoreNeighbours": "stores.docstore",
     "PGVectorNeighbours": "stores.postgres",
+    "QuestionAnsweredEvent": "events",
     "VectorStoreNeighbours": "stores.vectorstore",
     "anumber_stored_chunks": "stores.stored",
     "number_chunks": "convert.numbering",

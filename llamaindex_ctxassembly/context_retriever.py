@@ -10,10 +10,13 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from ctxassembly.adapting.told import Told
+from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
+from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.boost import Classifier
@@ -80,7 +83,8 @@ class ContextRetriever(BaseRetriever):
         config = config or RetrievalConfig()
         self._config = config if similarity_top_k is None else replace(config, limit=similarity_top_k)
         self._filters = filters
-        self._postprocessor = _over(postprocessor or ContextAssemblyPostprocessor(), index, filters)
+        self._unheld = postprocessor or ContextAssemblyPostprocessor()
+        self._postprocessor = _over(self._unheld, index, filters)
         keys = self._postprocessor.config.keys
         self._given: dict[str, Any] = {
             "index": index,
@@ -99,15 +103,41 @@ class ContextRetriever(BaseRetriever):
         """The same as `hits`, awaited."""
         return await aretrieve(query, self._config, filter=self._filters, **self._given)
 
+    def search(self, request: Search) -> Retrieved:
+        """The hits for one search of an answer chain."""
+        return self._source().search(request)
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same as `search`, awaited."""
+        return await self._source().asearch(request)
+
+    @property
+    def filters(self) -> Any:
+        """What hits and their neighbours have to satisfy."""
+        return self._filters
+
+    def held_to(self, filters: Any) -> ContextAssemblyPostprocessor:
+        """The postprocessor of a call: with the index as its store of neighbours, held to `filters`.
+
+        Raises:
+            ConfigError: it has a store of its own that can't be held to them.
+        """
+        return self._postprocessor if filters is self._filters else _over(self._unheld, self._given["index"], filters)
+
+    def _source(self) -> IndexSource:
+        given = {name: value for name, value in self._given.items() if name != "index"}
+        return IndexSource(self._given["index"], self._config, self._unheld.config, given=given)
+
     def context(self, query: str | Question) -> Context:
         """The context that `retrieve` would turn into nodes, for a look at its decisions."""
         return self._postprocessor.context_of(self.hits(query))
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return answered((), self._postprocessor.context_of(self.hits(query_bundle.query_str)))
+        return answered((), Told(self._postprocessor.context_of(self.hits(query_bundle.query_str))))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return answered((), await self._postprocessor.acontext_of(await self.ahits(query_bundle.query_str)))
+        context = await self._postprocessor.acontext_of(await self.ahits(query_bundle.query_str))
+        return answered((), Told(context))
 
 
 def _over(postprocessor: ContextAssemblyPostprocessor, index: Any, filters: Any) -> ContextAssemblyPostprocessor:

@@ -40,6 +40,24 @@ class ContextAssembledEvent(BaseEvent):
         return "ContextAssembledEvent"
 
 
+class QuestionAnsweredEvent(BaseEvent):
+    """A question was answered.
+
+    >>> event = QuestionAnsweredEvent(question="May I drink?", trace={"steps": [{"name": "answer", "tokens_out": 9}]})
+    >>> event.trace["steps"][0]["name"]
+    'answer'
+    """
+
+    question: str
+    trace: dict[str, Any]
+    """The understanding, the steps with their times and tokens, the quality, the searches and the assembly."""
+
+    @classmethod
+    def class_name(cls) -> str:
+        """The name by which handlers know it."""
+        return "QuestionAnsweredEvent"
+
+
 def listened_to(dispatcher: Dispatcher) -> bool:
     """True if a handler hears the events of `dispatcher`: an event that nobody hears is not made."""
     at: Dispatcher | None = dispatcher

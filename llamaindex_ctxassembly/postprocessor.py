@@ -20,8 +20,9 @@ from ctxassembly.adapting.told import Told
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for, supplement_of
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.calls import is_async
+from ctxassembly.chain.requests import Assemble
 from ctxassembly.context import Context
-from ctxassembly.conversations.labels import check_labels, labels_of_call
+from ctxassembly.conversations.labels import Labels, check_labels, labels_of_call
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import check_llm
@@ -187,6 +188,15 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         given = self._given_by(retrieved)
         return self._warned(await aassemble(**given, llm=async_model(self.llm)))
 
+    def assembled(self, request: Assemble, labels: Labels) -> Context:
+        """The context that an answer chain asks for, with `labels` unless there are some."""
+        return self._warned(assemble(**self._given_for(request, labels), llm=model(self.llm)))
+
+    async def aassembled(self, request: Assemble, labels: Labels) -> Context:
+        """The same as `assembled`, awaited."""
+        given = self._given_for(request, labels)
+        return self._warned(await aassemble(**given, llm=async_model(self.llm)))
+
     def over(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
         """The same with `store` as its store of neighbours."""
         settings = {name: getattr(self, name) for name in type(self).model_fields}
@@ -195,14 +205,14 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return answered(nodes, self.context(nodes, _words(query_bundle)))
+        return answered(nodes, Told(self.context(nodes, _words(query_bundle))))
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         given = self._given(nodes, _words(query_bundle))
-        return answered(nodes, self._warned(await aassemble(**given, llm=async_model(self.llm))))
+        return answered(nodes, Told(self._warned(await aassemble(**given, llm=async_model(self.llm)))))
 
     def _no_room(self) -> str | None:
         """A warning if the context may be too long for the LLM, once for each LLM; else None."""
@@ -220,6 +230,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def _given_by(self, retrieved: Retrieved) -> dict[str, Any]:
         given = self._asked(retrieved.hits, retrieved.query)
         return given if given["supplement"] is not None else {**given, "supplement": supplement_of(retrieved)}
+
+    def _given_for(self, request: Assemble, labels: Labels) -> dict[str, Any]:
+        given = self._asked(request.hits, request.query)
+        beside = {"supplement": request.supplement, "labels": labels}
+        return {**given, **{name: value for name, value in beside.items() if given[name] is None}}
 
     def _asked(self, hits: Sequence[Hit], query: str | None) -> dict[str, Any]:
         return {
@@ -265,11 +280,10 @@ def _words(query_bundle: QueryBundle | None) -> str | None:
     return None if query_bundle is None else query_bundle.query_str
 
 
-def answered(nodes: Sequence[NodeWithScore], context: Context) -> list[NodeWithScore]:
-    """The nodes of `context`, one per label, and those of `nodes` that are media; listeners are told."""
-    told = Told(context)
+def answered(nodes: Sequence[NodeWithScore], told: Told) -> list[NodeWithScore]:
+    """The nodes of a context, one per label, and those of `nodes` that are media; listeners are told."""
     if listened_to(dispatcher):
-        event = ContextAssembledEvent(query=context.query, citations=told.citations, trace=told.trace)
+        event = ContextAssembledEvent(query=told.context.query, citations=told.citations, trace=told.trace)
         dispatcher.event(event)
     media = [NodeWithScore(node=unread(scored.node), score=scored.score) for scored in nodes if is_media(scored)]
     return labelled_nodes(told, [scored.node for scored in nodes]) + media

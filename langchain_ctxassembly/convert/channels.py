@@ -39,19 +39,27 @@ def _searched(
     options: dict[str, Any] = {}
     if isinstance(retriever, (VectorStoreRetriever, ScoredRetriever)):
         own = retriever.search_kwargs.get("filter")
-        options = {"k": limit} if condition is None else {"k": limit, "filter": _together(channel, own, condition)}
+        options = (
+            {"k": limit}
+            if condition is None
+            else {"k": limit, "filter": together(f"channels[{channel!r}]", own, condition)}
+        )
     elif condition is not None:
         allowed = f"one whose search takes a filter, where a call has one; {type(retriever).__name__} would ignore it"
         raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
     return [hit_from(document, keys) for document in retriever.invoke(query, **options)][:limit]
 
 
-def _together(channel: str, own: Any, condition: Any) -> Any:
-    """The filter of a call beside the retriever's own, which LangChain would put it in the place of."""
+def together(parameter: str, own: Any, condition: Any) -> Any:
+    """The filter of a call beside the retriever's own, which LangChain would put it in the place of.
+
+    Raises:
+        ConfigError: their forms have no AND known here; the error is that of `parameter`.
+    """
     if not is_filter(own):
         return condition
     if callable(own) and callable(condition):
         return lambda document: own(document) and condition(document)
     if (found := both(own, condition)) is None:
-        raise ConfigError(f"channels[{channel!r}]", "without a filter of its own, where a call has another one", own)
+        raise ConfigError(parameter, "without a filter of its own, where a call has another one", own)
     return found

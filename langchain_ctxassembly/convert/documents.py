@@ -38,6 +38,11 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
     )
 
 
+def document_of(hit: Hit) -> Document:
+    """The document of a hit, with a copy of its metadata."""
+    return Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=copied(hit.chunk.metadata))
+
+
 def documents_from(told: Told) -> list[Document]:
     """One document per label of a context, in order. Joined by a blank line, their contents are the context's text.
 

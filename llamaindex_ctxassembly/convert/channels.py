@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.vector_stores.types import MetadataFilters
+from llama_index.core.vector_stores.types import FilterCondition, MetadataFilters
 
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.keys import MetadataKeys
@@ -35,14 +35,31 @@ def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, i
 def _searched(
     channel: str, retriever: BaseRetriever, keys: MetadataKeys, query: str, limit: int, filters: Any
 ) -> list[Hit]:
+    own = set_up(f"channels[{channel!r}]", retriever, limit, filters)
+    return [hit for node in own.retrieve(query) for hit in to_hits(node, keys)][:limit]
+
+
+def set_up(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:
+    """`retriever` for one call: with that number of chunks, if it has one, and with `filters` beside its own.
+
+    Raises:
+        ConfigError: it takes no filters; the error is that of `parameter`.
+    """
     # A copy: another call may use the retriever at the same time.
-    own = copy(retriever)
-    if hasattr(own, "_similarity_top_k"):
+    own: Any = copy(retriever)
+    if limit is not None and hasattr(own, "_similarity_top_k"):
         own._similarity_top_k = limit  # noqa: SLF001
     if filters is not None:
         if not hasattr(own, "_filters"):
             allowed = f"one whose search takes filters, where a call has some; {type(own).__name__} would ignore them"
-            raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
+            raise ConfigError(parameter, allowed, retriever)
         kept = own._filters  # noqa: SLF001
-        own._filters = filters if kept is None else MetadataFilters(filters=[kept, filters])  # noqa: SLF001
-    return [hit for node in own.retrieve(query) for hit in to_hits(node, keys)][:limit]
+        own._filters = filters if kept is None else _both(kept, filters)  # noqa: SLF001
+    return own  # type: ignore[no-any-return]
+
+
+def _both(one: MetadataFilters, other: MetadataFilters) -> MetadataFilters:
+    """Two filters as one. Those that are lists of conditions stay one: not every vector store reads nested ones."""
+    if one.condition == other.condition == FilterCondition.AND:
+        return MetadataFilters(filters=[*one.filters, *other.filters])
+    return MetadataFilters(filters=[one, other])

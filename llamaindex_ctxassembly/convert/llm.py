@@ -21,7 +21,7 @@ def model(llm: Any) -> Any:
 
 def async_model(llm: Any) -> Any:
     """The same, awaited. A model whose `acomplete` would block the event loop is called in a thread instead."""
-    if not isinstance(llm, BaseLLM) or _is_stalling(llm):
+    if not isinstance(llm, BaseLLM) or is_stalling(llm):
         return model(llm)
 
     async def ask(prompt: str) -> str:
@@ -30,7 +30,7 @@ def async_model(llm: Any) -> Any:
     return ask
 
 
-def _is_stalling(llm: BaseLLM) -> bool:
+def is_stalling(llm: BaseLLM) -> bool:
     """True if its `acomplete` is that of CustomLLM, which awaits nothing, so that no deadline would hold."""
     return getattr_static(type(llm), "acomplete") is getattr_static(CustomLLM, "acomplete")
 

@@ -31,16 +31,21 @@ class Answer:
     """What LlamaIndex hands to the model for the same question."""
 
 
-def ask(vectorstore: VectorStore, question: str) -> Answer:
-    """The answer to read, retrieved and assembled twice; its two texts should be the same."""
+def retriever_over(vectorstore: VectorStore) -> LangChainRetriever:
+    """LangChain's retriever of the demo."""
     index = PostgresIndex.attach(vectorstore)
     assembler = ContextAssembler(config=CONFIG, store=index)
-    retriever = LangChainRetriever(index, vectorstore.embeddings, config=RETRIEVAL, assembler=assembler)
+    return LangChainRetriever(index, vectorstore.embeddings, config=RETRIEVAL, assembler=assembler)
+
+
+def ask(vectorstore: VectorStore, question: str) -> Answer:
+    """The answer to read, retrieved and assembled twice; its two texts should be the same."""
+    retriever = retriever_over(vectorstore)
     # The two halves of retriever.invoke(question), one by one, since the demo shows what goes in between.
     retrieved = retriever.retrieve(question)
-    context = assembler.as_context().invoke({"documents": retrieved, "query": question})
+    context = retriever.assembler.as_context().invoke({"documents": retrieved, "query": question})
     nodes = LlamaIndexRetriever(
-        index,
+        retriever.index,
         vectorstore.embeddings,
         config=RETRIEVAL,
         postprocessor=ContextAssemblyPostprocessor(config=CONFIG),

@@ -20,6 +20,8 @@ from ctxassembly.wording.formats import FORMATS
 
 ADDED = frozenset({"citation", "chunk_ids", "scores", "trace"})
 """Keys that adapters add to the metadata of the best chunk of a label."""
+KEPT = "ctxassembly"
+"""The key in a message's `additional_kwargs` under which an answer chain keeps the citations of its answer."""
 _HOLDERS = ("source_nodes", "artifact")
 """Attributes with the sources of a LlamaIndex response and of a LangChain tool message."""
 
@@ -28,9 +30,9 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
     """The citations that `answer` uses, and its text with the markers renumbered, kept or removed (for speech).
 
     `sources` is a `Context`, the dict that its `to_dict` gave, a document or node that an adapter returned, a
-    LlamaIndex response, a LangChain message, or a list of any of these: `[first, second]`, `documents`, `response`,
-    `state["messages"]`. Each may come from a checkpoint. Sources without a citation (a question, a sub-answer, a
-    supplement) are skipped.
+    LlamaIndex response, a LangChain message, the message of an answer chain, or a list of any of these:
+    `[first, second]`, `documents`, `response`, `state["messages"]`. Each may come from a checkpoint. Sources without a
+    citation (a question, a sub-answer, a supplement) are skipped.
 
     >>> from ctxassembly import Chunk, Hit, Labels, assemble
     >>> labels = Labels()
@@ -61,7 +63,9 @@ def resolve(answer: str, sources: Any, mode: Mode = "renumber") -> Resolved:
 
 def last_label(sources: Any) -> int:
     """The highest label in `sources`, given as to `resolve`; 0 if there is none."""
-    return max((int(citation.label) for source in _known(sources) for citation in source.citations), default=0)
+    known = list(_known(sources))
+    labels = [int(citation.label) for source in known for citation in source.citations]
+    return max((*labels, *(source.last for source in known)), default=0)
 
 
 class _Known(NamedTuple):
@@ -71,6 +75,8 @@ class _Known(NamedTuple):
     labelled: bool
     """True if the model saw labels in it."""
     texts: Sequence[str]
+    last: int = 0
+    """The last label given, which may be of a citation that isn't here."""
 
 
 def _known(sources: Any) -> Iterator[_Known]:
@@ -78,6 +84,10 @@ def _known(sources: Any) -> Iterator[_Known]:
         sources = Context.from_dict(sources)
     if isinstance(sources, Context):
         yield _Known(sources.citations, sources.labelled, [passage.text for passage in sources.passages])
+        return
+    kept = _part(_part(sources, "additional_kwargs") or {}, KEPT)
+    if kept is not None:
+        yield _of_answer(kept)
         return
     several = next((held for name in _HOLDERS if (held := getattr(sources, name, None)) is not None), sources)
     if isinstance(several, Sequence) and not isinstance(several, (str, bytes)):
@@ -97,6 +107,15 @@ def _known(sources: Any) -> Iterator[_Known]:
 def _part(source: Any, name: str) -> Any:
     """The attribute `name` of a document; its item if the document is a dict, as in a checkpoint."""
     return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+
+
+def _of_answer(kept: Any) -> _Known:
+    """The citations of an answer chain's message."""
+    try:
+        citations: tuple[Citation, ...] = revived(tuple[Citation, ...], kept["citations"])
+        return _Known(citations, labelled=True, texts=[], last=int(kept["last_label"]))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"a message's {KEPT!r} must be as the answer chain gave it, got {shown(kept, 80)}") from error
 
 
 def _of_document(source: Any, citation: Mapping[str, Any], metadata: Mapping[str, Any]) -> _Known:

@@ -10,8 +10,8 @@ from typing import Literal
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.searched import Channel
 
-SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "none"]
-"""The ways to search a query, by the names that production traces use."""
+SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "other", "none"]
+"""The ways to search a query, by the names that production traces use; "other" is a retriever of another make."""
 _LEAVES = {"search": "found", "fuse": "fused", "rerank": "reranked", "affinity": "weighed", "boost": "boosted"}
 """For each step before the limit, its chunks as a line for a reader calls them."""
 _BRINGS = {"entities": "from the taxonomy", "rescue": "rescued"}

@@ -1,0 +1,88 @@
+"""The model of an answer chain: requests of the engine, answered by a LangChain model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, closing
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import patch_config
+from langchain_core.runnables.configurable import DynamicRunnable
+
+from ctxassembly.chain.requests import AskModel, ModelReply
+from langchain_ctxassembly.chain.models import limited, structured
+
+FINISH = ("finish_reason", "stop_reason", "done_reason")
+"""The names under which providers tell the reason that an answer ended by."""
+
+
+@dataclass(frozen=True)
+class AskedModel:
+    """The models of one run: each call is a run below it, named "understand" or "answer"."""
+
+    llm: Runnable[Any, Any]
+    models: Mapping[str, Runnable[Any, Any]]
+    """Models by mode, in the place of `llm`."""
+    structured: bool
+    """True if models that can call tools are held to a schema."""
+    config: RunnableConfig
+
+    def ask(self, request: AskModel) -> ModelReply:
+        """The reply to `request`."""
+        llm, config = self._prepared(request)
+        return reply_of(llm.invoke(_messages(request), config))
+
+    async def aask(self, request: AskModel) -> ModelReply:
+        """The same, awaited."""
+        llm, config = self._prepared(request)
+        return reply_of(await llm.ainvoke(_messages(request), config))
+
+    def stream(self, request: AskModel) -> Iterator[ModelReply]:
+        """The pieces of the reply. Closed before its end, the model's own stream is."""
+        llm, config = self._prepared(request)
+        with closing(cast(Any, llm.stream(_messages(request), config))) as pieces:
+            for piece in pieces:
+                yield reply_of(piece)
+
+    async def astream(self, request: AskModel) -> AsyncIterator[ModelReply]:
+        """The same, awaited."""
+        llm, config = self._prepared(request)
+        async with aclosing(cast(Any, llm.astream(_messages(request), config))) as pieces:
+            async for piece in pieces:
+                yield reply_of(piece)
+
+    def _prepared(self, request: AskModel) -> tuple[Runnable[Any, Any], RunnableConfig]:
+        """The model for `request`, and the config of its run."""
+        llm, config = self.models.get(request.mode, self.llm), self.config
+        if isinstance(llm, DynamicRunnable):  # configurable fields and alternatives, chosen by the config
+            llm, config = llm.prepare(config)
+        if request.schema and self.structured:
+            llm = structured(llm, request.schema)
+        if request.max_tokens is not None:
+            llm = limited(llm, request.max_tokens)
+        return llm, patch_config(config, run_name=request.purpose)
+
+
+def reply_of(answer: Any) -> ModelReply:
+    """The reply in a message, a text, or a structured output with its raw message. Anything else stays as it is."""
+    fields = None
+    if isinstance(answer, Mapping) and isinstance(answer.get("raw"), BaseMessage):
+        answer, fields = answer["raw"], answer.get("parsed")
+    if not isinstance(answer, BaseMessage):
+        return cast(ModelReply, ModelReply(answer) if isinstance(answer, str) else answer)
+    usage = getattr(answer, "usage_metadata", None) or {}
+    told = answer.response_metadata
+    return ModelReply(
+        json.dumps(fields) if isinstance(fields, Mapping) else str(answer.text),
+        next((str(told[name]) for name in FINISH if told.get(name)), None),
+        usage.get("input_tokens"),
+        usage.get("output_tokens"),
+    )
+
+
+def _messages(request: AskModel) -> list[BaseMessage]:
+    return convert_to_messages([dict(message) for message in request.messages])

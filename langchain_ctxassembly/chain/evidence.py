@@ -1,0 +1,164 @@
+"""The retrievers of an answer chain: our own, and those of other makes with an assembler beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, Protocol
+
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.config import ensure_config
+from langchain_core.vectorstores import VectorStoreRetriever
+
+from ctxassembly.adapting.fetched import fetched
+from ctxassembly.assembly.choosing.supplement import Given
+from ctxassembly.chain.requests import Search
+from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly.assembler import ContextAssembler
+from langchain_ctxassembly.context_retriever import ContextRetriever
+from langchain_ctxassembly.convert.channels import together
+from langchain_ctxassembly.convert.documents import hit_from
+from langchain_ctxassembly.retriever import ContextAssemblyRetriever
+from langchain_ctxassembly.searches.scored import ScoredRetriever
+from langchain_ctxassembly.searches.visible import Search as Visible
+from langchain_ctxassembly.searches.visible import search_of
+
+
+class Evidence(Protocol):
+    """A retriever with its assembler, as an answer chain asks them."""
+
+    @property
+    def assembler(self) -> ContextAssembler:
+        """The assembler as it was set up."""
+
+    @property
+    def supplement(self) -> Given:
+        """Text that no chunk holds."""
+
+    def filter_of(self, given: Any) -> Any:
+        """The filter of a call: `given`, or another where it is None."""
+
+    def search(self, request: Search) -> Retrieved:
+        """The hits for one search, below the run that is going on."""
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same, awaited."""
+
+    def assembling(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
+        """The assembler for a call with that filter, and the search to whose filter it holds neighbours."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """A `ContextRetriever`: it takes modes, filters, intents and boosts."""
+
+    retriever: ContextRetriever
+
+    @property
+    def assembler(self) -> ContextAssembler:
+        """As `Evidence` has it."""
+        return self.retriever.assembler
+
+    @property
+    def supplement(self) -> Given:
+        """As `Evidence` has it."""
+        return self.retriever.supplement
+
+    def filter_of(self, given: Any) -> Any:
+        """The call's filter, or the retriever's."""
+        return self.retriever.filter if given is None else given
+
+    def search(self, request: Search) -> Retrieved:
+        """As `Evidence` has it."""
+        return self.retriever.search(request)
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same, awaited."""
+        return await self.retriever.asearch(request)
+
+    def assembling(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
+        """As `Evidence` has it."""
+        return self.retriever.held_to(condition), None
+
+
+@dataclass(frozen=True)
+class Other:
+    """A retriever of another make: it takes words, and `k` and a filter as far as that can be seen.
+
+    Rerankers, similarities and boosts are its own business, and so is a search by words alone.
+    """
+
+    retriever: Runnable[str, list[Document]]
+    assembler: ContextAssembler
+    supplement: Given = None
+
+    def filter_of(self, given: Any) -> Any:
+        """The call's filter; the retriever's own holds beside it."""
+        return given
+
+    def search(self, request: Search) -> Retrieved:
+        """As `Evidence` has it."""
+        found = self.retriever.invoke(request.question.meant, ensure_config(), **self._arguments(request))
+        return self._read(request, found)
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same, awaited."""
+        found = await self.retriever.ainvoke(request.question.meant, ensure_config(), **self._arguments(request))
+        return self._read(request, found)
+
+    def assembling(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
+        """As `Evidence` has it."""
+        return self.assembler, search_of(self.retriever, ensure_config(), self._filtering(condition))
+
+    def _arguments(self, request: Search) -> dict[str, Any]:
+        most = request.mode.kept
+        wanted = {} if most is None or not _takes_k(self.retriever) else {"k": most}
+        return {**wanted, **self._filtering(request.question.filter)}
+
+    def _filtering(self, condition: Any) -> Mapping[str, Any]:
+        """The arguments by which the filter of a call reaches the search.
+
+        Raises:
+            ConfigError: it doesn't.
+        """
+        if condition is None:
+            return {}
+        own = search_of(self.retriever, ensure_config())
+        arguments = {"filter": together("filter", own.filter if own else None, condition)}
+        if search_of(self.retriever, ensure_config(), arguments) is None:
+            kind = type(self.retriever).__name__
+            raise ConfigError("filter", f"None where the search can't be seen to take it, as that of {kind}", condition)
+        return arguments
+
+    def _read(self, request: Search, found: list[Document]) -> Retrieved:
+        keys = self.assembler.config.keys
+        return fetched(request, [hit_from(document, keys) for document in found], self.retriever)
+
+
+def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Evidence:
+    """The evidence that `retriever` gives.
+
+    Raises:
+        ConfigError: `retriever` is no retriever, or `assembler` is given to one that has an assembler of its own.
+    """
+    if isinstance(retriever, (ContextRetriever, ContextAssemblyRetriever)) and assembler is not None:
+        raise ConfigError("assembler", f"None beside a {type(retriever).__name__}, which has one", assembler)
+    if isinstance(retriever, ContextRetriever):
+        return Own(retriever)
+    if isinstance(retriever, ContextAssemblyRetriever):
+        if retriever.k is not None:
+            raise ConfigError("retriever.k", "None in an answer chain, whose modes say how much is kept", retriever.k)
+        return Other(retriever.retriever, retriever.assembler, retriever.supplement)
+    if not isinstance(retriever, Runnable):
+        raise ConfigError("retriever", "a retriever, or another Runnable from a query to documents", retriever)
+    return Other(retriever, assembler or ContextAssembler())
+
+
+def _takes_k(retriever: Any) -> bool:
+    if isinstance(retriever, (VectorStoreRetriever, ScoredRetriever)):
+        return True
+    return isinstance(retriever, BaseRetriever) and "k" in signature(retriever._get_relevant_documents).parameters  # noqa: SLF001

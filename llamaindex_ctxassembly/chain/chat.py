@@ -1,0 +1,132 @@
+"""`AnswerChatEngine`: a conversation with an `AnswerQueryEngine`, kept in a memory."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse
+from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine, StreamingAgentChatResponse
+from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
+
+from ctxassembly.chain.answer import Answer
+from ctxassembly.errors import ConfigError
+from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine
+from llamaindex_ctxassembly.chain.run import Run
+from llamaindex_ctxassembly.chain.streams import apieces_of, pieces_of
+from llamaindex_ctxassembly.chain.turns import question_message
+
+MEMORY_TOKENS = 8_000
+"""The published zone of a conversation."""
+
+
+class AnswerChatEngine(BaseChatEngine):
+    """One conversation: what was said and cited before is known to the next question, and labels count on.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+    >>> from llama_index.core.llms import MockLLM
+    >>> from llamaindex_ctxassembly import ContextRetriever
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> engine = AnswerQueryEngine(MockLLM(), ContextRetriever(index, config=RetrievalConfig(strategy="keyword")))
+    >>> chat = AnswerChatEngine(engine)
+    >>> for _ in range(2):
+    ...     print(chat.chat("When is ferritin measured?").source_nodes[0].text.splitlines()[0])
+    [1] Source: unknown
+    [2] Source: unknown
+    >>> [message.role.value for message in chat.chat_history]
+    ['user', 'assistant', 'user', 'assistant']
+
+    A question and its answer enter the memory together, once the answer is whole: a stream that fails, or that its
+    reader leaves, was never said. The assistant's message carries the chunks that it cites; a memory that keeps
+    `additional_kwargs` keeps them.
+
+    Args:
+        engine: what answers. Several conversations may share it.
+        memory: where the conversation is kept; None means a `ChatMemoryBuffer` of 8,000 tokens.
+        mode: the mode of the next questions; None means that of `engine`.
+        filters: the filters of this conversation's user.
+    """
+
+    def __init__(
+        self,
+        engine: AnswerQueryEngine,
+        memory: BaseMemory | None = None,
+        *,
+        mode: str | None = None,
+        filters: Any = None,
+    ) -> None:
+        if not isinstance(engine, AnswerQueryEngine):
+            raise ConfigError("engine", "an AnswerQueryEngine", engine)
+        self._engine, self._filters = engine, filters
+        self._memory = memory or ChatMemoryBuffer.from_defaults(token_limit=MEMORY_TOKENS)
+        self.mode = mode
+
+    @property
+    def chat_history(self) -> list[ChatMessage]:
+        """All messages so far."""
+        return self._memory.get_all()
+
+    def reset(self) -> None:
+        """Forget the conversation."""
+        self._memory.reset()
+
+    def chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
+        """The answer to `message`; a `chat_history` takes the place of the memory's."""
+        if chat_history is not None:
+            self._memory.set(chat_history)
+        run = self._run(message, self._memory.get(message))
+        *_, answer = run.events()
+        self._memory.put_messages(_exchange(message, run, cast(Answer, answer)))
+        return _response(run, cast(Answer, answer))
+
+    async def achat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
+        """The same as `chat`, awaited."""
+        if chat_history is not None:
+            await self._memory.aset(chat_history)
+        run = self._run(message, await self._memory.aget(message))
+        answer = await run.aanswer()
+        await self._memory.aput_messages(_exchange(message, run, answer))
+        return _response(run, answer)
+
+    def stream_chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> StreamingAgentChatResponse:
+        """The answer to `message` as a stream, read by `response_gen`."""
+        if chat_history is not None:
+            self._memory.set(chat_history)
+        run = self._run(message, self._memory.get(message), streamed=True)
+
+        def finish(answer: Answer) -> None:
+            self._memory.put_messages(_exchange(message, run, answer))
+
+        return _streaming(run, chat_stream=pieces_of(run.events(), _piece, finish))
+
+    async def astream_chat(
+        self, message: str, chat_history: list[ChatMessage] | None = None
+    ) -> StreamingAgentChatResponse:
+        """The same as `stream_chat`, awaited: read by `async_response_gen()`."""
+        if chat_history is not None:
+            await self._memory.aset(chat_history)
+        run = self._run(message, await self._memory.aget(message), streamed=True)
+
+        async def finish(answer: Answer) -> None:
+            await self._memory.aput_messages(_exchange(message, run, answer))
+
+        return _streaming(run, achat_stream=await apieces_of(run.aevents(), _piece, finish))
+
+    def _run(self, message: str, history: list[ChatMessage], *, streamed: bool = False) -> Run:
+        return self._engine.run(message, history, self.mode, self._filters, streamed=streamed)
+
+
+def _exchange(question: str, run: Run, answer: Answer) -> list[ChatMessage]:
+    return [question_message(question), run.message(answer)]
+
+
+def _response(run: Run, answer: Answer) -> AgentChatResponse:
+    return AgentChatResponse(answer.text, source_nodes=run.nodes, metadata=run.metadata)
+
+
+def _streaming(run: Run, **stream: Any) -> StreamingAgentChatResponse:
+    # The response's own thread would write half an answer into the memory where a stream breaks.
+    return StreamingAgentChatResponse(source_nodes=run.nodes, is_writing_to_memory=False, **stream)
+
+
+def _piece(text: str) -> ChatResponse:
+    return ChatResponse(message=ChatMessage(content=text, role="assistant"), delta=text)

@@ -1,0 +1,186 @@
+"""One run of an answer chain, each of its steps in a span: understand, retrieve, assemble, answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+from llama_index.core.base.llms.base import BaseLLM
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.schema import NodeWithScore
+from llama_index_instrumentation import get_dispatcher
+
+from ctxassembly.adapting.answered import parts_of
+from ctxassembly.adapting.told import Told
+from ctxassembly.adapting.turns import may_recall
+from ctxassembly.calls import is_async
+from ctxassembly.chain.answer import Answer, AnswerPiece
+from ctxassembly.chain.call import Call
+from ctxassembly.chain.flow import Flow, answer_flow
+from ctxassembly.chain.requests import AskModel, Assemble, Search, SearchAll
+from ctxassembly.context import Context
+from ctxassembly.conversations.labels import Labels
+from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.drivers.answer import checked, today
+from ctxassembly.drivers.answering import Answering
+from ctxassembly.drivers.run import astream_run, stream_run
+from ctxassembly.protocols import AnswerCache
+from ctxassembly.settings.answering import AnswerConfig
+from llamaindex_ctxassembly.chain.asked import asked_llm
+from llamaindex_ctxassembly.chain.evidence import Evidence
+from llamaindex_ctxassembly.chain.turns import answer_message, exchanges_of, labels_after, messages_of
+from llamaindex_ctxassembly.convert.labelled import labelled_nodes
+from llamaindex_ctxassembly.events import QuestionAnsweredEvent, listened_to
+from llamaindex_ctxassembly.postprocessor import answered
+
+dispatcher = get_dispatcher(__name__)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a chain."""
+
+    llm: BaseLLM
+    models: Mapping[str, BaseLLM]
+    evidence: Evidence
+    config: AnswerConfig
+    cache: AnswerCache | None
+
+
+class Asked(NamedTuple):
+    """The arguments of one call."""
+
+    question: str
+    history: Any
+    mode: str
+    filters: Any
+
+
+@dataclass
+class Source:
+    """The evidence of one run."""
+
+    evidence: Evidence
+    labels: Labels
+    """Those of the conversation, unless the postprocessor has some."""
+    nodes: list[NodeWithScore] = field(default_factory=list)
+    """One per label, once the context is there."""
+    told: Told | None = None
+
+    def search(self, request: Search) -> Retrieved:
+        """The hits for one search."""
+        return self.evidence.search(request)
+
+    async def asearch(self, request: Search) -> Retrieved:
+        """The same, awaited."""
+        return await self.evidence.asearch(request)
+
+    def assemble(self, request: Assemble) -> Context:
+        """The context; its nodes are kept."""
+        return self._kept(self.evidence.held_to(request.filter).assembled(request, self.labels))
+
+    async def aassemble(self, request: Assemble) -> Context:
+        """The same, awaited."""
+        return self._kept(await self.evidence.held_to(request.filter).aassembled(request, self.labels))
+
+    def _kept(self, context: Context) -> Context:
+        self.told = Told(context)
+        self.nodes.extend(answered((), self.told))
+        return context
+
+
+class Run:
+    """One question: what answers it, and what came of it."""
+
+    def __init__(self, parts: Parts, asked: Asked, *, streamed: bool = False) -> None:
+        messages = messages_of(asked.history)
+        condition = parts.evidence.filters_of(asked.filters)
+        self._source = Source(parts.evidence, labels_after(messages))
+        self._call = Call(
+            checked(asked.question),
+            exchanges_of(messages),
+            asked.mode,
+            condition,
+            today(),
+            streamed,
+            may_recall(parts.cache, self._source.labels),
+        )
+        self._config = parts.config
+        self.metadata: dict[str, Any] = {}
+        """The metadata of the response, once there is an answer."""
+        self._asking = Answering(asked_llm(parts.llm, parts.models), self._source, parts.config, parts.cache)
+
+    @property
+    def nodes(self) -> list[NodeWithScore]:
+        """One node per label, once the model is asked; of an answer from a cache, once it is told."""
+        return self._source.nodes
+
+    def events(self) -> Generator[AnswerPiece | Answer, None, None]:
+        """The pieces of the answer, and then the answer."""
+        with self._asking:
+            for event in stream_run(self._flow(), self.ask, AnswerPiece):
+                self._tell(event)
+                yield event
+
+    async def aevents(self) -> AsyncGenerator[AnswerPiece | Answer, None]:
+        """The same, awaited."""
+        async with self._asking:
+            async for event in astream_run(self._flow(), self.aask, AnswerPiece):
+                self._tell(event)
+                yield event
+
+    async def aanswer(self) -> Answer:
+        """The answer alone, awaited."""
+        *_, answer = [event async for event in self.aevents()]
+        return cast(Answer, answer)
+
+    def message(self, answer: Answer) -> ChatMessage:
+        """The message of the answer, for the history."""
+        return answer_message(answer, self._source.labels)
+
+    def ask(self, request: Any) -> Any:
+        """The reply to `request`, in the span of its step."""
+        name = _step(request)
+        return self._asking.ask(request) if name is None else in_span(name, self._asking.ask)(request)
+
+    async def aask(self, request: Any) -> Any:
+        """The same, awaited."""
+        name = _step(request)
+        return await (self._asking.aask(request) if name is None else in_span(name, self._asking.aask)(request))
+
+    def _flow(self) -> Flow:
+        return answer_flow(self._call, self._config, time.perf_counter)
+
+    def _tell(self, event: AnswerPiece | Answer) -> None:
+        if not isinstance(event, Answer):
+            return
+        source = self._source
+        if event.context and source.told is None:  # from a cache
+            source.told = Told(event.context)
+            source.nodes.extend(labelled_nodes(source.told, ()))
+        self.metadata = {**parts_of(event, source.told), "result": event}
+        if listened_to(dispatcher):
+            dispatcher.event(QuestionAnsweredEvent(question=event.question, trace=self.metadata["trace"]))
+
+
+def in_span(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`function`, called or awaited, in a span of that name. The span of an answer that streams is its beginning."""
+
+    def step(request: Any) -> Any:
+        return function(request)
+
+    async def awaited(request: Any) -> Any:
+        return await function(request)
+
+    made = awaited if is_async(function) else step
+    made.__name__ = made.__qualname__ = name
+    return cast(Callable[[Any], Any], dispatcher.span(made))
+
+
+def _step(request: Any) -> str | None:
+    """The step that begins with `request`; None if it is in the midst of one."""
+    if isinstance(request, AskModel):
+        return request.purpose
+    return {SearchAll: "retrieve", Assemble: "assemble"}.get(type(request))

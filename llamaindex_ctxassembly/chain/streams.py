@@ -1,0 +1,56 @@
+"""An answer as a stream of LlamaIndex: its pieces, and then something to do with the whole."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import aclosing, closing
+from itertools import chain
+from typing import TypeVar
+
+from ctxassembly.chain.answer import Answer, AnswerPiece
+
+Events = Generator[AnswerPiece | Answer, None, None]
+AwaitedEvents = AsyncGenerator[AnswerPiece | Answer, None]
+Piece = TypeVar("Piece")
+
+
+def pieces_of(
+    events: Events, wrap: Callable[[str], Piece], finish: Callable[[Answer], None]
+) -> Generator[Piece, None, None]:
+    """The pieces of the answer, each as `wrap` makes it; `finish` is called once it is whole.
+
+    The chain runs up to the first piece here: an error before it is raised to whoever asked, not to the reader.
+    """
+    first = next(events)
+
+    def pieces() -> Generator[Piece, None, None]:
+        with closing(events):
+            for event in chain([first], events):
+                if isinstance(event, Answer):
+                    finish(event)
+                else:
+                    yield wrap(event.text)
+
+    return pieces()
+
+
+async def apieces_of(
+    events: AwaitedEvents, wrap: Callable[[str], Piece], finish: Callable[[Answer], Awaitable[None]]
+) -> AsyncGenerator[Piece, None]:
+    """The same, awaited."""
+    first = await anext(events)
+
+    async def all_events() -> AwaitedEvents:
+        yield first
+        async for event in events:
+            yield event
+
+    async def pieces() -> AsyncGenerator[Piece, None]:
+        async with aclosing(events):
+            async for event in all_events():
+                if isinstance(event, Answer):
+                    await finish(event)
+                else:
+                    yield wrap(event.text)
+
+    return pieces()

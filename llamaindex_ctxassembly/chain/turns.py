@@ -1,0 +1,55 @@
+"""LlamaIndex' messages <-> the exchanges of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+
+from ctxassembly.adapting.turns import Said, carried, exchanges
+from ctxassembly.chain.answer import Answer
+from ctxassembly.chain.requests import Exchange
+from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.resolve import KEPT
+from ctxassembly.errors import InputError
+from ctxassembly.shown import shown
+
+SIDES = (MessageRole.USER, MessageRole.ASSISTANT)
+
+
+def messages_of(history: Any) -> list[ChatMessage]:
+    """The messages of both sides in a chat history; those of the system and of tools are left out.
+
+    Raises:
+        InputError: it is no list of ChatMessage.
+    """
+    if history is None:
+        return []
+    if not isinstance(history, (list, tuple)) or not all(isinstance(one, ChatMessage) for one in history):
+        raise InputError(f"chat_history must be a list of ChatMessage, got {shown(history)}")
+    return [message for message in history if message.role in SIDES]
+
+
+def exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
+    """The questions in `messages` that were answered."""
+    return exchanges(
+        Said(message.role == MessageRole.USER, message.content or "", message.additional_kwargs.get(KEPT))
+        for message in messages
+    )
+
+
+def labels_after(messages: Sequence[ChatMessage]) -> Labels:
+    """Labels that go on after those of the answers in `messages`."""
+    return Labels.after([message for message in messages if KEPT in message.additional_kwargs])
+
+
+def question_message(text: str) -> ChatMessage:
+    """The message of a question."""
+    return ChatMessage(content=text, role=MessageRole.USER)
+
+
+def answer_message(answer: Answer, labels: Labels) -> ChatMessage:
+    """The message of `answer` for the history, with the chunks that it cites."""
+    kept = {KEPT: carried(answer, labels)}
+    return ChatMessage(content=answer.text, role=MessageRole.ASSISTANT, additional_kwargs=kept)

@@ -1,0 +1,36 @@
+"""The outcome of a retriever of another make, as an answer chain reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ctxassembly.chain.requests import Search
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.retrieved import RetrievalTrace, Retrieved
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Retrieved):
+    """Hits that nobody explains: the retriever's, in its order, with the scores that it gave, if any."""
+
+    given: tuple[Hit, ...] = ()
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The hits for assembly."""
+        return self.given
+
+
+def fetched(request: Search, hits: Iterable[Hit], retriever: object) -> Fetched:
+    """The first `mode.kept` of `hits` that pass the filter which a model inferred.
+
+    The caller's own filter is the retriever's to apply.
+    """
+    passes = as_predicate(request.narrowed)
+    kept = tuple(hit for hit in hits if passes(hit.chunk))[: request.mode.kept]
+    by = f"searched by {type(retriever).__name__}"
+    words = request.question.meant
+    trace = RetrievalTrace("other", notes=(by,), round_trips=1)
+    return Fetched(words, (), trace, intent=request.question.intent, given=kept)

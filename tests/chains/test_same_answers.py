@@ -1,0 +1,177 @@
+"""The same scripted model answers the same through LangChain, through LlamaIndex and without a framework."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.runnables import RunnableGenerator
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
+from llama_index.core.llms import LLM
+
+from ctxassembly import Answer, AnswerChain, AnswerConfig, Chunk, Intent, Labels, MemoryIndex, Mode, RetrievalConfig
+from ctxassembly.chain.requests import AskModel
+from langchain_ctxassembly import ContextRetriever as LangChainRetriever
+from langchain_ctxassembly import answer_chain
+from llamaindex_ctxassembly import AnswerQueryEngine
+from llamaindex_ctxassembly import ContextRetriever as LlamaIndexRetriever
+
+TEXTS = {
+    "gastro": ("Drink water until two hours before a gastroscopy.", "Eat nothing for six hours before a gastroscopy."),
+    "lab": ("Ferritin is measured in the morning.", "The laboratory opens at seven."),
+    "parking": ("Parking costs two euros an hour.", "Patients of the dialysis park for free."),
+}
+INDEX = MemoryIndex(
+    Chunk(f"{name}#{at}", name, text, at, metadata={"source": f"{name}.pdf", "year": 2020 + at})
+    for name, texts in TEXTS.items()
+    for at, text in enumerate(texts)
+)
+RETRIEVAL = RetrievalConfig(strategy="keyword", limit=4)
+CONFIG = AnswerConfig(
+    intents=(Intent("practical", "Parking."), Intent("care", "Treatments."), Intent("off", "Else.", answer="Sorry.")),
+    default_intent="care",
+    keywords=True,
+    decompose="auto",
+    filter_fields={"year": "the year of the leaflet"},
+    extra_rules=("Give no medical advice.",),
+    modes={"normal": Mode(answer_tokens=100), "escalated": Mode(kept=2, answer_tokens=300)},
+)
+DRINK = "What may I drink before a gastroscopy?"
+UNDERSTOOD: dict[str, dict[str, Any]] = {
+    DRINK: {"intent": "care", "confidence": 0.9, "keywords": ["gastroscopy drink"]},
+    "And eat?": {"intent": "care", "confidence": 0.4, "question": "What may I eat before a gastroscopy?"},
+    "Parking and ferritin?": {"intent": "practical", "confidence": 1, "sub_questions": ["Parking?", "Ferritin?"]},
+    "A poem, please": {"intent": "off", "confidence": 1},
+    "xyzzy": {"intent": "care", "confidence": 1},
+    "Parking in 2021?": {"intent": "practical", "confidence": 1, "filters": {"year": 2021}},
+}
+
+
+def says(messages: Sequence[tuple[str, str]]) -> str:
+    """The understanding of each question as above; the answer quotes the last label and one that nobody has."""
+    if messages[0][1].startswith("Prepare a user's question"):
+        return json.dumps(UNDERSTOOD[json.loads(messages[-1][1])["question"]])
+    labels = re.findall(r"^\[(\d+)\] Source", messages[-1][1], re.MULTILINE)
+    return f'After {len(messages)} messages: "two hours before" [{labels[0]}]. See also [{labels[-1]}], and [99].'
+
+
+def engine_model(request: AskModel) -> str:
+    return says([(message["role"], message["content"]) for message in request.messages])
+
+
+def langchain_model() -> Any:
+    roles = {"system": "system", "human": "user", "ai": "assistant"}
+
+    def pieces(given: Iterator[Any]) -> Iterator[AIMessageChunk]:
+        for messages in given:
+            text = says([(roles[message.type], message.content) for message in messages])
+            yield from (AIMessageChunk(piece) for piece in re.findall(r".{1,5}", text, re.DOTALL))
+
+    return RunnableGenerator(pieces)
+
+
+class LlamaIndexModel(LLM):
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(is_chat_model=True)
+
+    def chat(self, messages: Any, **_: Any) -> ChatResponse:
+        text = says([(message.role.value, message.content) for message in messages])
+        return ChatResponse(message=ChatMessage(content=text, role="assistant"))
+
+    def stream_chat(self, messages: Any, **_: Any) -> Any:
+        text = self.chat(messages).message.content or ""
+        return (
+            ChatResponse(message=ChatMessage(content=text, role="assistant"), delta=piece)
+            for piece in re.findall(r".{1,7}", text, re.DOTALL)
+        )
+
+    def complete(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+    stream_complete = complete
+    achat = acomplete = astream_chat = astream_complete = complete
+
+
+Turn = tuple[str, str, Any]
+
+
+def without_a_framework(turns: Sequence[Turn]) -> list[Answer]:
+    labels, history, answers = Labels(), [], []
+    chain = AnswerChain.over(INDEX, engine_model, RETRIEVAL, config=CONFIG, labels=labels)
+    for question, mode, condition in turns:
+        answers.append(chain.answer(question, history=history, mode=mode, filter=condition))
+        history.append(answers[-1].exchange)
+    return answers
+
+
+def through_langchain(turns: Sequence[Turn], *, streamed: bool) -> list[Answer]:
+    history: list[Any] = []
+    answers = []
+    chain = answer_chain(langchain_model(), LangChainRetriever(INDEX, config=RETRIEVAL), CONFIG)
+    for question, mode, condition in turns:
+        given: Any = {"input": question, "chat_history": history, "mode": mode, "filter": condition}
+        output: Any = list(chain.stream(given))[-1] if streamed else chain.invoke(given)
+        answers.append(output["result"])
+        message = AIMessage.model_validate_json(output["message"].model_dump_json())
+        history += [HumanMessage(question), message]
+    return answers
+
+
+def through_llamaindex(turns: Sequence[Turn], *, streamed: bool) -> list[Answer]:
+    history: list[ChatMessage] = []
+    answers = []
+    engine = AnswerQueryEngine(LlamaIndexModel(), LlamaIndexRetriever(INDEX, config=RETRIEVAL), CONFIG)
+    for question, mode, condition in turns:
+        run = engine.run(question, history, mode, condition, streamed=streamed)
+        *_, answer = run.events()
+        assert isinstance(answer, Answer)
+        answers.append(answer)
+        message = ChatMessage.model_validate_json(run.message(answer).model_dump_json())
+        history += [ChatMessage(content=question, role="user"), message]
+    return answers
+
+
+def compared(answer: Answer) -> dict[str, Any]:
+    """All of an answer but times, and what only tells how the searches went."""
+    plain = answer.to_dict()
+    steps = [(step["name"], step["outcome"]) for step in plain["steps"]]
+    context = answer.context.text if answer.context else None
+    kept = ("question", "answer", "mode", "understanding", "citations", "unknown_labels", "quotes", "quality", "hits")
+    return {**{name: plain[name] for name in (*kept, "abstained", "notes")}, "steps": steps, "context": context}
+
+
+CONVERSATION: list[Turn] = [
+    (DRINK, "normal", None),
+    ("And eat?", "normal", None),
+    ("Parking and ferritin?", "escalated", None),
+    ("xyzzy", "normal", None),
+    ("Parking in 2021?", "normal", {"source": "parking.pdf"}),
+    ("A poem, please", "normal", None),
+]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_both_frameworks_give_the_answers_of_the_engine(streamed: bool) -> None:
+    expected = [compared(answer) for answer in without_a_framework(CONVERSATION)]
+    for given in (through_langchain, through_llamaindex):
+        for turn, wanted in zip(given(CONVERSATION, streamed=streamed), expected, strict=True):
+            found = compared(turn)
+            for name, value in wanted.items():
+                assert found[name] == value, (given.__name__, wanted["question"], name)
+
+
+def test_the_conversation_has_all_that_is_to_be_compared() -> None:
+    answers = without_a_framework(CONVERSATION)
+    assert [answer.abstained is None for answer in answers] == [True, True, True, False, True, False]
+    labels = [citation.label for answer in answers for citation in answer.citations]
+    assert len(labels) == len(set(labels))
+    assert any(quote.found for answer in answers for quote in answer.quotes)
+    assert {answer.understanding.intent for answer in answers} == {"care", "practical", "off"}
+    assert answers[1].understanding.rewritten
+    assert answers[2].understanding.sub_questions
+    assert answers[4].understanding.filter == {"year": 2021}

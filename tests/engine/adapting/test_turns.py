@@ -1,0 +1,83 @@
+"""Exchanges out of a framework's messages, and what the message of an answer carries."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ctxassembly import AnswerChain, Chunk, InputError, Labels, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly.adapting.turns import Said, carried, exchanges
+
+INDEX = MemoryIndex(
+    [
+        Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0, metadata={"source": "lab.pdf"}, vector=[0.5]),
+        Chunk("wait#0", "wait", "Ferritin takes a day.", 0),
+    ]
+)
+QUESTION = "When is ferritin measured?"
+
+
+@dataclass
+class Message:
+    """A message as both frameworks have it."""
+
+    content: str
+    additional_kwargs: dict[str, Any]
+
+
+def answered(text: str = "In the morning [1].", labels: Labels | None = None) -> dict[str, Any]:
+    """What the message of an answer carries, saved and restored."""
+    chain = AnswerChain.over(INDEX, lambda request: text, RetrievalConfig(strategy="keyword"), labels=labels)
+    return json.loads(json.dumps(carried(chain.answer(QUESTION), labels)))
+
+
+def test_messages_of_one_side_in_a_row_are_one() -> None:
+    said = [
+        Said(False, "Hello!"),
+        Said(True, "One question,"),
+        Said(True, "and another"),
+        Said(False, " "),
+        Said(False, "Yes."),
+        Said(False, "And no."),
+        Said(True, "Still open"),
+    ]
+    [exchange] = exchanges(said)
+    assert (exchange.question, exchange.answer) == ("One question,\nand another", "Yes.\n\nAnd no.")
+    assert exchanges([]) == exchanges([Said(True, "Hm?")]) == ()
+
+
+def test_the_chunks_cited_come_back_as_they_were_but_for_their_vectors() -> None:
+    kept = answered()
+    [exchange] = exchanges([Said(True, QUESTION), Said(False, "In the morning [1].", kept)])
+    [hit] = exchange.cited
+    assert (hit.chunk.id, hit.chunk.document_id, hit.chunk.index, hit.score) == ("lab#0", "lab", 0, 1.0)
+    assert hit.chunk.metadata["source"] == "lab.pdf"
+    assert hit.chunk.vector is None
+    assert "wait#0" not in json.dumps(kept["cited"])
+
+
+def test_labels_go_on_after_those_that_no_answer_used() -> None:
+    labels = Labels()
+    first = Message("In the morning [1].", {"ctxassembly": answered(labels=labels)})
+    assert Labels.after([first]).next == labels.next == 3
+    assert Labels.after([Message("Hi", {})]).next == 1
+    assert answered("Nowhere.")["last_label"] == 2  # the context's, where nobody keeps labels
+
+
+def test_citations_are_found_in_the_messages_of_a_conversation() -> None:
+    labels = Labels()
+    messages = [Message("In the morning.", {"ctxassembly": answered(said, labels)}) for said in ("So [1].", "So [3].")]
+    cited = resolve("First [1], then [3].", [Message(QUESTION, {}), *messages])
+    assert [citation.document_id for citation in cited.citations] == ["lab", "lab"]
+    assert resolve("And [2]?", messages).unknown == ("2",)
+
+
+@pytest.mark.parametrize("kept", [{}, {"cited": 3}, {"cited": ["lab#0"]}, "lab#0", 7])
+def test_other_data_under_the_key_are_refused(kept: Any) -> None:
+    with pytest.raises(InputError, match="'ctxassembly' must be as the answer chain gave it"):
+        exchanges([Said(True, QUESTION), Said(False, "So.", kept)])
+    with pytest.raises(InputError, match="'ctxassembly' must be as the answer chain gave it"):
+        resolve("[1]", [Message("So.", {"ctxassembly": kept})])
