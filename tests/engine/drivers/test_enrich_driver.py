@@ -322,21 +322,24 @@ async def test_awaited_it_is_the_same():
 
 async def test_an_awaited_run_that_stops_cancels_what_is_under_way():
     over = MemoryIndex(chunks({f"d{at:02}": ("Text.",) for at in range(9)}))
-    ended: list[str] = []
+    begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
 
     async def ask(request: AskModel) -> str:
         if given(request)["title"] == "d00.pdf":
+            await begun.acquire()
+            await begun.acquire()
             return "no"
+        begun.release()
         try:
             await asyncio.sleep(30)
         finally:
-            ended.append(given(request)["title"])
+            ended.release()
         return ""
 
     result = await aenrich(over, ask, EnrichmentConfig(most_failures=1, concurrency=3), progress=False)
     assert (list(result.failed), result.left) == (["d00"], 8)
-    await asyncio.sleep(0.05)
-    assert len(ended) == 2
+    for _ in range(2):
+        await asyncio.wait_for(ended.acquire(), 10)
 
 
 # Misuse
