@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_ctxassembly.assembler import ContextAssembler
     from langchain_ctxassembly.chain.answer import answer_chain
+    from langchain_ctxassembly.chain.asked import chat_model
     from langchain_ctxassembly.chain.understanding import understanding
     from langchain_ctxassembly.context_retriever import ContextRetriever
     from langchain_ctxassembly.convert.messages import to_messages
@@ -28,6 +29,7 @@ __all__ = [
     "VectorStoreNeighbours",
     "answer_chain",
     "anumber_stored_chunks",
+    "chat_model",
     "number_chunks",
     "number_stored_chunks",
     "to_messages",
@@ -42,6 +44,7 @@ _HOMES = {
     "VectorStoreNeighbours": "stores.vectorstore",
     "answer_chain": "chain.answer",
     "anumber_stored_chunks": "stores.stored",
+    "chat_model": "chain.asked",
     "number_chunks": "convert.numbering",
     "number_stored_chunks": "stores.stored",
     "to_messages": "convert.messages",

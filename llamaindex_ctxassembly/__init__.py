@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine
+    from llamaindex_ctxassembly.chain.asked import chat_model
     from llamaindex_ctxassembly.chain.chat import AnswerChatEngine
     from llamaindex_ctxassembly.context_retriever import ContextRetriever
     from llamaindex_ctxassembly.convert.messages import to_messages
@@ -32,6 +33,7 @@ __all__ = [
     "QuestionAnsweredEvent",
     "VectorStoreNeighbours",
     "anumber_stored_chunks",
+    "chat_model",
     "number_chunks",
     "number_stored_chunks",
     "to_messages",
@@ -48,6 +50,7 @@ _HOMES = {
     "QuestionAnsweredEvent": "events",
     "VectorStoreNeighbours": "stores.vectorstore",
     "anumber_stored_chunks": "stores.stored",
+    "chat_model": "chain.asked",
     "number_chunks": "convert.numbering",
     "number_stored_chunks": "stores.stored",
     "to_messages": "convert.messages",

@@ -14,7 +14,9 @@ from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
 
 from ctxassembly.chain.requests import AskModel, ModelReply
-from langchain_ctxassembly.chain.models import limited, structured
+from langchain_ctxassembly.chain.checks import check_model
+from langchain_ctxassembly.chain.models import limited
+from langchain_ctxassembly.chain.models import structured as held_to
 
 FINISH = ("finish_reason", "stop_reason", "done_reason")
 """The names under which providers tell the reason that an answer ended by."""
@@ -61,10 +63,32 @@ class AskedModel:
         if isinstance(llm, DynamicRunnable):  # configurable fields and alternatives, chosen by the config
             llm, config = llm.prepare(config)
         if request.schema and self.structured:
-            llm = structured(llm, request.schema)
+            llm = held_to(llm, request.schema)
         if request.max_tokens is not None:
             llm = limited(llm, request.max_tokens)
         return llm, patch_config(config, run_name=request.purpose)
+
+
+def chat_model(llm: Runnable[Any, Any], *, structured: bool = True, config: RunnableConfig | None = None) -> AskedModel:
+    """A chat model as the engine asks one: for `enrich`, or an `AnswerChain` over an index.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, enrich
+    >>> from langchain_core.language_models import FakeListChatModel
+    >>> notes = '{"summary": "On blood tests.", "chunks": [{"chunk": 1, "questions": ["When is iron tested?"]}]}'
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> enrich(index, chat_model(FakeListChatModel(responses=[notes])), progress=False).documents
+    1
+
+    Args:
+        llm: a chat model, or another Runnable from messages to a message. Its retries and fallbacks are its own.
+        structured: hold models that can call tools to the schema of what they are asked for.
+        config: of its runs, such as callbacks and tags.
+
+    Raises:
+        ConfigError: `llm` is something else.
+    """
+    check_model("llm", llm)
+    return AskedModel(llm, {}, structured, config or {})
 
 
 def reply_of(answer: Any) -> ModelReply:

@@ -10,6 +10,7 @@ from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 
 from ctxassembly.chain.requests import AskModel, ModelReply
+from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.llm import is_stalling
 
 READ = ("prompt_tokens", "input_tokens", "prompt_token_count")
@@ -57,6 +58,36 @@ class AwaitedLLM(CalledLLM):
             async for last in pieces:
                 yield ModelReply(last.delta or "")
         yield _told(last)
+
+
+def chat_model(llm: BaseLLM) -> CalledLLM:
+    """An LLM as the engine asks one: for `enrich`, or an `AnswerChain` over an index.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, enrich
+    >>> from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
+    >>> from llama_index.core.llms import CustomLLM
+    >>> class Scripted(CustomLLM):
+    ...     @property
+    ...     def metadata(self):
+    ...         return LLMMetadata()
+    ...
+    ...     def complete(self, prompt, formatted=False, **settings):
+    ...         return CompletionResponse(text='{"summary": "On blood tests."}')
+    ...
+    ...     def stream_complete(self, prompt, formatted=False, **settings):
+    ...         raise NotImplementedError
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> enrich(index, chat_model(Scripted()), progress=False).documents
+    1
+
+    An embedding model goes in by its method: `enrich(..., embed=embed_model.get_text_embedding_batch)`.
+
+    Raises:
+        ConfigError: `llm` is something else.
+    """
+    if not isinstance(llm, BaseLLM):
+        raise ConfigError("llm", "a LlamaIndex LLM", llm)
+    return asked_llm(llm, {})
 
 
 def asked_llm(llm: BaseLLM, models: Mapping[str, BaseLLM]) -> CalledLLM:
