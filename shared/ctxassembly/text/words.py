@@ -27,7 +27,7 @@ _MARKS = "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u2022\xa0"
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 """Those of Latin, Greek and Cyrillic letters. What stands on letters of other scripts is more than an accent."""
 _INSIDE = re.compile(r"\w\w")
-_STRAIGHT = str.maketrans("“”„«»‘’‚", '"""""\'\'\'')
+_STRAIGHT = tuple(zip("“”„«»‘’‚", '"""""\'\'\'', strict=True))
 
 
 def wording(text: str) -> str:
@@ -36,7 +36,10 @@ def wording(text: str) -> str:
     >>> wording("He said:\n  “Go”")
     'he said: "go"'
     """
-    return " ".join(text.translate(_STRAIGHT).casefold().split())
+    if not text.isascii():
+        for mark, straight in _STRAIGHT:  # `translate` takes a hundred times as long
+            text = text.replace(mark, straight)
+    return " ".join(text.casefold().split())
 
 
 def find_words(text: str, sought: str, begin: int) -> int:

@@ -285,6 +285,10 @@ def test_a_mode_decides_whether_the_rerankers_are_asked():
     assert len(asked) == 1
 
 
+def test_the_zone_of_the_conversation_is_the_published_one():
+    assert AnswerConfig().history_tokens == 8_000
+
+
 def test_the_conversation_is_trimmed_to_its_zone_from_its_beginning():
     history = [Exchange(f"question {number}", "word " * 100) for number in range(200)]
     model = Scripted(understand={"question": None})
