@@ -11,7 +11,7 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import SimpleChatModel
 from langchain_core.messages import BaseMessage
 
-NOTHING = {"confidence": 0.9, "question": None, "sub_questions": []}
+NOTHING: dict[str, Any] = {"confidence": 0.9, "question": None, "sub_questions": []}
 _SOURCE = re.compile(r"\{([\w-]+)\}")
 _LABEL = re.compile(r"^\[(\d+)\] Uit ([\w-]+)", re.MULTILINE)
 

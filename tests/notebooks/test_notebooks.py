@@ -14,8 +14,8 @@ from tour.execute import NOTEBOOKS, Notebook, documents, executed, outputs, show
 MOST_BYTES = 200_000
 QUICK_START_CELLS = 10
 
-FIGURE = re.compile(r"\b\d+\.\d+\b")
-ROUNDING = 0.03
+FIGURE = re.compile(r"\b\d+\.\d+\b|\b\d{1,3}(?:,\d{3})+\b")
+ROUNDING, SHARE = 0.03, 0.02
 """Embeddings differ between processors in their last digits, which may turn a tie, and so a share of questions."""
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -30,7 +30,7 @@ def words_of(notebook: Notebook) -> list[str]:
 
 
 def figures_of(notebook: Notebook) -> list[float]:
-    return [float(figure) for text in shown(notebook) for figure in FIGURE.findall(text)]
+    return [float(figure.replace(",", "")) for text in shown(notebook) for figure in FIGURE.findall(text)]
 
 
 @each_notebook
@@ -73,4 +73,4 @@ def test_a_notebook_shows_what_is_stored_in_it(path: Path, module_database_url: 
     assert shown(after)
     if before["metadata"]["documents"] == documents():
         assert words_of(after) == words_of(before)
-        assert figures_of(after) == pytest.approx(figures_of(before), abs=ROUNDING)
+        assert figures_of(after) == pytest.approx(figures_of(before), abs=ROUNDING, rel=SHARE)
