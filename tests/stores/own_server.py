@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +42,18 @@ class Server:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        processes = [self._postmaster, *self._postmaster.children(recursive=True)]
-        for process in processes:
-            process.send_signal(signal.SIGSTOP)
+        # The postmaster first: once it stands still, nothing new begins. What ends by itself meanwhile is no matter.
+        self._postmaster.send_signal(signal.SIGSTOP)
+        backends = self._postmaster.children(recursive=True)
+        for backend in backends:
+            with suppress(psutil.NoSuchProcess):
+                backend.send_signal(signal.SIGSTOP)
         try:
             yield
         finally:
-            for process in processes:
-                process.send_signal(signal.SIGCONT)
+            for process in (self._postmaster, *backends):
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGCONT)
 
     @contextmanager
     def locked(self, table: str) -> Iterator[None]:
