@@ -91,6 +91,14 @@ def test_the_last_five_exchanges_and_the_date_are_known_as_published():
     assert json.loads(none.asked[0].messages[1]["content"])["conversation"] == []
 
 
+@pytest.mark.parametrize("exchanges", [1, 3, 4, 5])
+def test_a_shorter_conversation_is_told_whole(exchanges):
+    history = [Exchange(f"question {number}", "answer") for number in range(exchanges)]
+    model = Scripted(understand={"question": None})
+    understand("And then?", AnswerConfig(), model=model, history=history)
+    assert len(json.loads(model.asked[0].messages[1]["content"])["conversation"]) == exchanges
+
+
 def test_a_question_that_stands_alone_stays_as_it_is():
     for reply in (None, "Is  parking free?", ""):
         model = Scripted(understand={"question": reply})
