@@ -142,3 +142,7 @@ def test_the_examples_run_with_the_extra_that_is_named(extra: str, fits: tuple[s
         )
     assert "Error" not in (said := run(code, missing)), said
     assert "[1] Source: gastroscopy.pdf" in said
+
+
+def test_all_public_names_need_no_more_than_the_base_install():
+    assert run("from ctxassembly import *", {"typing_extensions"}) == ""

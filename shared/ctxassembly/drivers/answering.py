@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, cast
 
 from ctxassembly.calls import await_all, awaited_within, call_all, in_background, in_thread, is_async, within
 from ctxassembly.chain.requests import AskModel, Assemble, Keep, ModelReply, NextPiece, Recall, SearchAll
@@ -15,6 +13,9 @@ from ctxassembly.errors import InputError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.shown import shown
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Ask = Callable[[Any], Any]
 
