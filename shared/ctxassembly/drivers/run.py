@@ -30,12 +30,7 @@ def run(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Any]) -> Res
     """
     step = _resumed(flow.send, None)
     while not isinstance(step, _Ended):
-        try:
-            reply = ask(step)
-        except Exception as error:  # noqa: BLE001 - see above
-            step = _resumed(flow.throw, error)
-        else:
-            step = _resumed(flow.send, reply)
+        step = _asked(flow, ask, step)
     return cast(Result, step.result)
 
 
@@ -72,12 +67,7 @@ def stream_run(
                 yield step
                 step = _resumed(flow.send, None)
                 continue
-            try:
-                reply = ask(step)
-            except Exception as error:  # noqa: BLE001 - see above
-                step = _resumed(flow.throw, error)
-            else:
-                step = _resumed(flow.send, reply)
+            step = _asked(flow, ask, step)
         yield cast(Result, step.result)
     finally:
         flow.close()
@@ -108,6 +98,15 @@ async def astream_run(
 @dataclass(frozen=True)
 class _Ended:
     result: Any
+
+
+def _asked(flow: Generator[Asked, Any, Any], ask: Callable[[Asked], Any], request: Asked) -> Asked | _Ended:
+    """The step after `request`, which is answered or fails."""
+    try:
+        reply = ask(request)
+    except Exception as error:  # noqa: BLE001 - see above
+        return _resumed(flow.throw, error)
+    return _resumed(flow.send, reply)
 
 
 def _resumed(resume: Callable[[Any], Asked], given: Any) -> Asked | _Ended:
