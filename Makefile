@@ -2,13 +2,15 @@
 # nothing is downloaded but packages.
 PYTHON ?= python3
 BIN    := .venv/bin
+# Material for MkDocs would tell on every build of a MkDocs 2 that is not allowed here.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
 PIP    := $(BIN)/python -m pip install --quiet -c constraints.txt
 
 # The question goes through the environment as it was typed: quotes, apostrophes and $ survive make and the shell.
 export CTXASSEMBLY_QUESTION := $(value Q)
 unexport Q
 
-.PHONY: help demo notebooks test check test-all fuzz bench bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
+.PHONY: help demo notebooks picture docs docs-serve test check test-all dist release fuzz bench bench-retrieval bench-endtoend bench-scale bench-speed bench-instructions clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -20,6 +22,14 @@ demo: .venv/demo  ## index the Python language reference, ask Q="..." and show w
 notebooks: .venv/notebooks  ## execute the notebooks on fresh kernels and store what they show: ARGS="01 04" for some
 	@PYTHONPATH=notebooks $(BIN)/python -m tour.execute $(ARGS)
 
+picture: .venv/notebooks .venv/browser  ## draw the pictures of the readme, light and dark, with Chromium
+	@PYTHONPATH=notebooks $(BIN)/python -m tour.picture
+docs: .venv/docs  ## build the documentation into site/; a broken link, an unlisted page or a missing anchor is an error
+	@$(MKDOCS) build --strict
+
+docs-serve: .venv/docs  ## show the documentation on http://127.0.0.1:8000, and again when a page is saved
+	@$(MKDOCS) serve
+
 test: .venv/test  ## run all tests that need no torch, those on an embedded Postgres included
 	$(BIN)/python -m pytest
 
@@ -30,8 +40,18 @@ check: .venv/test  ## run the whole gate: ruff, mypy strict, import contracts, t
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
 
-test-all: check .venv/semantic .venv/bench .venv/browser .venv/notebooks  ## run the gate, then what needs sentence-transformers, the peers, a browser or a kernel
-	$(BIN)/python -m pytest -m "semantic or bench or browser or notebooks"
+test-all: check docs .venv/semantic .venv/bench .venv/browser .venv/notebooks .venv/release  ## run the gate, then what needs sentence-transformers, the peers, a browser, a kernel, MkDocs or the wheel
+	$(BIN)/python -m pytest -m "semantic or bench or browser or notebooks or site or release"
+	@$(MAKE) --no-print-directory release
+
+dist: .venv/release  ## build the wheel and the source distribution into dist/, and check them
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist . > /dev/null
+	@$(BIN)/twine check --strict dist/*
+
+# pyenv's Pythons count, if there is a pyenv: each is named to its shims.
+release: dist  ## install the wheel into empty environments, each extra alone and on every Python here, and run its examples: ARGS="-- --table"
+	@PYENV_VERSION="$$(pyenv versions --bare 2> /dev/null | paste -sd: -)" $(BIN)/nox --reuse-venv no $(ARGS)
 
 fuzz: .venv/test  ## make 100,000 assemblies of every option with hostile values: ARGS="--seed 7" repeats one
 	@PYTHONPATH="tests:tests/engine$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m fuzz --assemblies 100000 --jobs 2 $(ARGS)
@@ -64,7 +84,7 @@ bench-instructions: .venv/bench  ## instructions of one assembly, counted by val
 # Below the temporary folder, as demo.store has it. In a database of yours the demo's schema stays: ctxassembly_demo.
 DEMO_DATA = $$($(PYTHON) -c 'import os, tempfile; print(os.path.join(tempfile.gettempdir(), f"ctxassembly-demo-{os.geteuid()}"))')
 clean:  ## remove all that was made here: the environment, results, caches, the demo's database
-	rm -rf .venv dist results .benchmarks .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .nox dist results site .benchmarks .coverage .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name '*.egg-info' -type d -prune -exec rm -rf {} +
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf "$(DEMO_DATA)"
@@ -88,6 +108,10 @@ clean:  ## remove all that was made here: the environment, results, caches, the 
 	@$(PIP) --editable '.[semantic]' --group semantic
 	@touch $@
 
+.venv/release: .venv/test
+	@$(PIP) --group release
+	@touch $@
+
 .venv/bench: .venv/demo
 	@$(PIP) --group bench
 	@touch $@
@@ -107,4 +131,8 @@ CHROMIUM = for name in chromium chromium-browser google-chrome; do command -v $$
 
 .venv/notebooks: .venv/demo
 	@$(PIP) --group notebooks
+	@touch $@
+
+.venv/docs: .venv/demo
+	@$(PIP) --group docs
 	@touch $@

@@ -1,4 +1,4 @@
-"""ctxassembly for LangChain: a runnable, retrievers, an answer chain, stores of neighbours, and messages.
+"""ctxassembly for LangChain: a runnable, retrievers, a tool, an answer chain, stores of neighbours, and messages.
 
 A name is imported when it is first used: LangChain's retriever base alone takes half a second to load.
 """
@@ -9,13 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_ctxassembly.agents.found import contexts_in
+    from langchain_ctxassembly.agents.middleware import ContextMiddleware
+    from langchain_ctxassembly.agents.node import context_node
+    from langchain_ctxassembly.agents.state import ContextChannel, add_contexts
+    from langchain_ctxassembly.agents.tool import context_tool
     from langchain_ctxassembly.assembler import ContextAssembler
     from langchain_ctxassembly.chain.answer import answer_chain
     from langchain_ctxassembly.chain.asked import chat_model
     from langchain_ctxassembly.chain.understanding import understanding
     from langchain_ctxassembly.context_retriever import ContextRetriever
+    from langchain_ctxassembly.convert.citations import resolve_citations
+    from langchain_ctxassembly.convert.documents import to_documents
     from langchain_ctxassembly.convert.messages import to_messages
     from langchain_ctxassembly.convert.numbering import number_chunks
+    from langchain_ctxassembly.convert.search_results import to_search_results
+    from langchain_ctxassembly.convert.tool_output import to_tool_output
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
     from langchain_ctxassembly.stores.postgres import PGVectorNeighbours
     from langchain_ctxassembly.stores.stored import anumber_stored_chunks, number_stored_chunks
@@ -24,34 +33,58 @@ if TYPE_CHECKING:
 __all__ = [
     "ContextAssembler",
     "ContextAssemblyRetriever",
+    "ContextChannel",
+    "ContextMiddleware",
     "ContextRetriever",
     "PGVectorNeighbours",
     "VectorStoreNeighbours",
+    "add_contexts",
     "answer_chain",
     "anumber_stored_chunks",
     "chat_model",
+    "context_node",
+    "context_tool",
+    "contexts_in",
     "number_chunks",
     "number_stored_chunks",
+    "resolve_citations",
+    "to_documents",
     "to_messages",
+    "to_search_results",
+    "to_tool_output",
     "understanding",
 ]
 
 _HOMES = {
     "ContextAssembler": "assembler",
     "ContextAssemblyRetriever": "retriever",
+    "ContextChannel": "agents.state",
+    "ContextMiddleware": "agents.middleware",
     "ContextRetriever": "context_retriever",
     "PGVectorNeighbours": "stores.postgres",
     "VectorStoreNeighbours": "stores.vectorstore",
+    "add_contexts": "agents.state",
     "answer_chain": "chain.answer",
     "anumber_stored_chunks": "stores.stored",
     "chat_model": "chain.asked",
+    "context_node": "agents.node",
+    "context_tool": "agents.tool",
+    "contexts_in": "agents.found",
     "number_chunks": "convert.numbering",
     "number_stored_chunks": "stores.stored",
+    "resolve_citations": "convert.citations",
+    "to_documents": "convert.documents",
     "to_messages": "convert.messages",
+    "to_search_results": "convert.search_results",
+    "to_tool_output": "convert.tool_output",
     "understanding": "chain.understanding",
 }
-_BROUGHT = frozenset({"langchain_core", "langchain_postgres", "pydantic", "sqlalchemy", "psycopg"})
+_BROUGHT = frozenset(
+    {"langchain", "langchain_core", "langchain_postgres", "langgraph", "pydantic", "sqlalchemy", "psycopg"}
+)
 """Import names of the packages that the extras bring."""
+_OF_LANGGRAPH = frozenset({"agents.middleware", "agents.node", "agents.state"})
+"""The homes that need LangGraph, which the extra "agents" brings; the others beside them need langchain-core alone."""
 
 
 def __getattr__(name: str) -> Any:
@@ -62,7 +95,11 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         from ctxassembly.errors import missing_extra
 
-        extra = "langchain,postgres" if _HOMES[name].endswith(("postgres", "stored")) else "langchain"
+        extra = "langchain"
+        if _HOMES[name] in _OF_LANGGRAPH:
+            extra = "agents"
+        elif _HOMES[name].endswith(("postgres", "stored")):
+            extra = "langchain,postgres"
         raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
@@ -36,6 +37,7 @@ from langchain_ctxassembly.convert.llm import async_model, model
 from langchain_ctxassembly.listeners import listened_to
 from langchain_ctxassembly.searches.filtered import held
 from langchain_ctxassembly.searches.visible import Search
+from langchain_ctxassembly.spans import Spans
 
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
@@ -59,8 +61,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     holds what no document does: facts from a graph or a database. Without a "query", a text under "question" or "input"
     is taken for it. Other keys, such as a chat history or the rest of a graph's state, are ignored.
 
+    Parameters: `config` has the settings; `store` the chunks beside a hit; `filter`, `neighbours` and `on_fetched` say
+    which of those may be read; `labels` are those of a conversation; `embeddings` and `llm` are what `dedup="semantic"`
+    and `compress="llm"` work with.
+
     Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
     never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
+    Each stage is a run below it, `ctxassembly.expand` or `ctxassembly.budget`, whose outputs are counts.
 
     >>> from langchain_core.documents import Document
     >>> said = Document("Drink water until two hours before.", id="gastro#0", metadata={"source": "gastro.pdf"})
@@ -122,7 +129,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             check_parameters(cls.__name__, given, cls.model_fields, "config={}")
             config = given.get("config")
             if not (config is None or isinstance(config, AssemblyConfig)):
-                raise ConfigError("config", "an AssemblyConfig", config, wrong_config(config))
+                raise ConfigError("config", "an AssemblyConfig", config, wrong_config(config, takes_query=False))
         return given
 
     @model_validator(mode="after")
@@ -154,7 +161,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         """The same as `invoke`, awaited."""
         return await self._acall_with_config(self._adocuments, input, config, **kwargs)
 
-    def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
+    def as_context(
+        self, *, config: RunnableConfig | None = None, search: Search | None = None
+    ) -> Runnable[Any, Context]:
         """A runnable with the same inputs that gives the `Context`, whose `str()` is its text.
 
         For the state of a LangGraph graph, write `as_context() | Context.to_dict`, and restore the context by
@@ -163,9 +172,11 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         The checkpointer can: `InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=[Context]))`; under
         LANGGRAPH_STRICT_MSGPACK, so does the annotation `context: Context` of the state.
 
-        `config` holds for its runs; after a `with_config` it is that one's config.
+        `config` holds for its runs; after a `with_config` it is that one's config. `search` is the search that found
+        the documents, None if unknown.
         """
-        return configured(RunnableLambda(self.assembled, self.aassembled, name=NAME), config)
+        run, arun = partial(self.assembled, search=search), partial(self.aassembled, search=search)
+        return configured(RunnableLambda(run, arun, name=NAME), config)
 
     def assembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
         """The context of `given`, in the run of `config`; `search` is the search that found it, None if unknown."""
@@ -177,13 +188,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def _told(self, given: Any, config: RunnableConfig, search: Search | None) -> Told:
         asking(self.store, None, None)  # refuse a store with afetch alone here: `held` may hide it
+        spans = Spans(config)
         context = assemble(
             **self._read(given),
             store=self.held(search),
             embeddings=self.embeddings,
-            llm=model(self.llm, config),
+            llm=model(self.llm, lambda: spans.config),
             on_fetched=self.on_fetched,
             labels=labels_of_call(self.labels),
+            on_stage=spans.on_stage,
         )
         self._warn(context, search)
         told = Told(context)
@@ -192,13 +205,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return told
 
     async def _atold(self, given: Any, config: RunnableConfig, search: Search | None) -> Told:
+        spans = Spans(config)
         context = await aassemble(
             **self._read(given),
             store=self.held(search),
             embeddings=self.embeddings,
-            llm=async_model(self.llm, config),
+            llm=async_model(self.llm, lambda: spans.config),
             on_fetched=self.on_fetched,
             labels=labels_of_call(self.labels),
+            on_stage=spans.aon_stage,
         )
         self._warn(context, search)
         told = Told(context)

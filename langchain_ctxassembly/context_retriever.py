@@ -9,7 +9,8 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables.config import patch_config
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, patch_config
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_validator
 from typing_extensions import Self, override
 
@@ -17,21 +18,23 @@ from ctxassembly.assembly.choosing.supplement import Given, supplement_for
 from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
-from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.asked import checked_question
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
 from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
-from ctxassembly.protocols import AsyncIndex, Index
+from ctxassembly.protocols import AsyncIndex, AsyncOnStage, Index, OnStage
 from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
+from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.misuse import check_parameters
 from ctxassembly.settings.retrieval import RetrievalConfig
 from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.convert.channels import as_channel
 from langchain_ctxassembly.convert.rerankers import as_reranker
+from langchain_ctxassembly.searches.channels import as_channel
+from langchain_ctxassembly.searches.visible import ambient
+from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.kinds import both
 
 
@@ -53,8 +56,11 @@ class ContextRetriever(BaseRetriever):
     and how they came to their places, `context(query)` the context and the decision on each chunk. They take a
     `Question`, too, with what else is known of it.
 
+    Each step of the retrieval is a run below the retriever's, `ctxassembly.search` or `ctxassembly.fuse`, whose outputs
+    are counts and ids; the stages of the assembly stand below that of its `ContextAssembler`.
+
     Where nobody can hand a filter to the call, as in an agent's tool, give each user a retriever of their own:
-    `create_retriever_tool(retriever.under({"tenant": user}), ...)`.
+    `context_tool(retriever.under({"tenant": user}), ...)`.
     """
 
     index: SkipValidation[Index | AsyncIndex | None] = None
@@ -115,17 +121,35 @@ class ContextRetriever(BaseRetriever):
         """The same as `retrieve`, awaited."""
         return await self._aretrieved(self._question(query, filter), k)
 
-    def context(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Context:
-        """The context that `invoke` would turn into documents, for a look at its decisions."""
-        question = self._question(query, filter)
-        given = self._input(self._retrieved(question, k), question)
-        return self.held_to(question.filter).as_context().invoke(given)
+    def context(
+        self,
+        query: str | Question,
+        *,
+        k: int | None = None,
+        filter: Any = None,
+        config: RunnableConfig | None = None,
+    ) -> Context:
+        """The context that `invoke` would turn into documents, in the run of `config`; its page shows the way here."""
+        question, config = self._question(query, filter), ensure_config(config)
+        with ambient(config):
+            retrieved = self._retrieved(question, k)
+        context = self.held_to(question.filter).as_context().invoke(self._input(retrieved, question), config)
+        return replace(context, retrieved=retrieved)
 
-    async def acontext(self, query: str | Question, *, k: int | None = None, filter: Any = None) -> Context:
+    async def acontext(
+        self,
+        query: str | Question,
+        *,
+        k: int | None = None,
+        filter: Any = None,
+        config: RunnableConfig | None = None,
+    ) -> Context:
         """The same as `context`, awaited."""
-        question = self._question(query, filter)
-        given = self._input(await self._aretrieved(question, k), question)
-        return await self.held_to(question.filter).as_context().ainvoke(given)
+        question, config = self._question(query, filter), ensure_config(config)
+        with ambient(config):
+            retrieved = await self._aretrieved(question, k)
+        context = await self.held_to(question.filter).as_context().ainvoke(self._input(retrieved, question), config)
+        return replace(context, retrieved=retrieved)
 
     @override
     def _get_relevant_documents(
@@ -138,7 +162,7 @@ class ContextRetriever(BaseRetriever):
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
         question = self._question(query, filter)
-        given = self._input(self._retrieved(question, k), question)
+        given = self._input(self._retrieved(question, k, config), question)
         return self.held_to(question.filter).invoke(given, config)
 
     @override
@@ -152,23 +176,23 @@ class ContextRetriever(BaseRetriever):
     ) -> list[Document]:
         config = patch_config(None, callbacks=run_manager.get_child())
         question = self._question(query, filter)
-        given = self._input(await self._aretrieved(question, k), question)
+        given = self._input(await self._aretrieved(question, k, config), question)
         return await self.held_to(question.filter).ainvoke(given, config)
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search of an answer chain."""
-        return self._source().search(request)
+        return self._source(Spans(ensure_config()).on_stage).search(request)
 
     async def asearch(self, request: Search) -> Retrieved:
         """The same as `search`, awaited."""
-        return await self._source().asearch(request)
+        return await self._source(Spans(ensure_config()).aon_stage).asearch(request)
 
     def filter_of(self, given: Any) -> Any:
         """The filter of a call: the retriever's own, and `given` beside it."""
         return _together(self.filter, given)
 
-    def _source(self) -> IndexSource:
-        given = self._given()
+    def _source(self, on_stage: OnStage | AsyncOnStage | None) -> IndexSource:
+        given = {**self._given(), "on_stage": on_stage}
         return IndexSource(given.pop("index"), self._limited(None), self.assembler.effective, given=given)
 
     def _question(self, query: str | Question, filter: Any) -> Question:
@@ -176,11 +200,13 @@ class ContextRetriever(BaseRetriever):
         question = checked_question(query, None)
         return replace(question, filter=_together(_together(self.filter, question.filter), filter))
 
-    def _retrieved(self, question: Question, k: int | None) -> Retrieved:
-        return retrieve(question, self._limited(k), **self._given())
+    def _retrieved(self, question: Question, k: int | None, config: RunnableConfig | None = None) -> Retrieved:
+        on_stage = Spans(config or ensure_config()).on_stage
+        return retrieve(question, self._limited(k), **self._given(), on_stage=on_stage)
 
-    async def _aretrieved(self, question: Question, k: int | None) -> Retrieved:
-        return await aretrieve(question, self._limited(k), **self._given())
+    async def _aretrieved(self, question: Question, k: int | None, config: RunnableConfig | None = None) -> Retrieved:
+        on_stage = Spans(config or ensure_config()).aon_stage
+        return await aretrieve(question, self._limited(k), **self._given(), on_stage=on_stage)
 
     def _given(self) -> dict[str, Any]:
         keys = self.assembler.config.keys

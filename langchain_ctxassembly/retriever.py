@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.context import Context
 from ctxassembly.conversations.labels import OfCall
 from ctxassembly.data.checks import check_int
 from ctxassembly.data.chunks import Chunk
@@ -32,7 +33,8 @@ from langchain_ctxassembly.stores.neighbours import NoNeighbours, neighbours_of
 class ContextAssemblyRetriever(BaseRetriever):
     r"""Retrieves with `retriever`, assembles with `assembler`, and returns one document per label.
 
-    Both get the query and the config of the call. Their runs are children of this retriever's run.
+    Both get the query and the config of the call. Their runs are children of this retriever's run. `k` is the most
+    labels to return; how many chunks are found is the retriever's own.
 
     >>> from langchain_core.documents import Document
     >>> from langchain_core.runnables import RunnableLambda
@@ -93,7 +95,7 @@ class ContextAssemblyRetriever(BaseRetriever):
             search_kwargs: arguments of every search. A `filter` holds for the neighbours, too. Other arguments that
                 may filter, such as `where_document` or `namespace`, need a `store` with a filter of its own.
             hits: the number of chunks to retrieve.
-            k: the most labels to return.
+            k: the most labels to return; how many chunks are searched for, is `hits`.
             supplement: as for the class.
             neighbours: as for `ContextAssembler`.
             on_fetched: as for `ContextAssembler`.
@@ -147,6 +149,9 @@ class ContextAssemblyRetriever(BaseRetriever):
                 instead = f": write assembler=ContextAssembler({name}=...)"
                 raise ConfigError(name, f"left out of {cls.__name__}()", given[name], instead)
             check_parameters(cls.__name__, given, cls.model_fields, "assembler=ContextAssembler(config={})")
+            if isinstance(found := given.get("retriever"), VectorStore):
+                instead = f": write {cls.__name__}.from_vectorstore(vectorstore)"
+                raise ConfigError("retriever", "a retriever or another Runnable", found, instead)
         return given
 
     @model_validator(mode="after")
@@ -167,6 +172,28 @@ class ContextAssemblyRetriever(BaseRetriever):
         """The same as `invoke`, awaited."""
         with ambient(ensure_config(config)):
             return await super().ainvoke(input, config, **kwargs)
+
+    def context(self, query: str, *, filter: Any = None, config: RunnableConfig | None = None) -> Context:
+        """The context that `invoke` would turn into documents, in the run of `config`.
+
+        Raises:
+            ConfigError: the retriever has a `k`: a context has all labels that its budget allows.
+        """
+        config = self._for_context(config)
+        arguments = {} if filter is None else {"filter": filter}
+        with ambient(config):
+            search = self._search(config, arguments)
+            documents = self.retriever.invoke(query, config, **arguments)
+        return self.assembler.as_context(search=search).invoke(self._input(documents, query), config)
+
+    async def acontext(self, query: str, *, filter: Any = None, config: RunnableConfig | None = None) -> Context:
+        """The same as `context`, awaited."""
+        config = self._for_context(config)
+        arguments = {} if filter is None else {"filter": filter}
+        with ambient(config):
+            search = self._search(config, arguments)
+            documents = await self.retriever.ainvoke(query, config, **arguments)
+        return await self.assembler.as_context(search=search).ainvoke(self._input(documents, query), config)
 
     @override
     def _get_relevant_documents(
@@ -200,13 +227,21 @@ class ContextAssemblyRetriever(BaseRetriever):
             documents = await self.retriever.ainvoke(query, config, **arguments)
         return self._within(k, await self.assembler.ainvoke(self._input(documents, query), config, search=search))
 
+    def _for_context(self, config: RunnableConfig | None) -> RunnableConfig:
+        if self.k is not None:
+            raise ConfigError(
+                "k", "None where the whole context is asked for, whose budget says how much it has", self.k
+            )
+        return ensure_config(config)
+
     def _search(self, config: RunnableConfig, arguments: Mapping[str, Any]) -> Search | None:
         """The search of this call, read before it runs, so that a filter set later doesn't count for its hits."""
         search = search_of(self.retriever, config, arguments)
         if arguments and search is None:
             kind = type(self.retriever).__name__
             raise InputError(
-                f"filter can be given to a call only where the search can be seen to take it, not to {kind}"
+                f"filter can be given to a call only where the search can be seen to take it, not to {kind}: give it "
+                "to the assembler, ContextAssembler(filter=...), and to the retriever in its own way"
             )
         return search
 

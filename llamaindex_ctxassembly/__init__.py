@@ -13,47 +13,82 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.chain.asked import chat_model
     from llamaindex_ctxassembly.chain.chat import AnswerChatEngine
     from llamaindex_ctxassembly.context_retriever import ContextRetriever
+    from llamaindex_ctxassembly.convert.budget import token_budget
     from llamaindex_ctxassembly.convert.messages import to_messages
     from llamaindex_ctxassembly.convert.numbering import number_chunks
+    from llamaindex_ctxassembly.convert.templates import (
+        CITATION_CONTEXT_PROMPT,
+        CITATION_CONTEXT_REFINE_PROMPT,
+        CITATION_QA_TEMPLATE,
+        CITATION_REFINE_TEMPLATE,
+        CitationTemplates,
+        citation_templates,
+    )
     from llamaindex_ctxassembly.events import ContextAssembledEvent, QuestionAnsweredEvent
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
+    from llamaindex_ctxassembly.responses import reader, resolve
     from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours
     from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbours
     from llamaindex_ctxassembly.stores.stored import anumber_stored_chunks, number_stored_chunks
     from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbours
+    from llamaindex_ctxassembly.workflow import ContextEvent, RetrievedEvent, add_assembly_step
 
 __all__ = [
+    "CITATION_CONTEXT_PROMPT",
+    "CITATION_CONTEXT_REFINE_PROMPT",
+    "CITATION_QA_TEMPLATE",
+    "CITATION_REFINE_TEMPLATE",
     "AnswerChatEngine",
     "AnswerQueryEngine",
+    "CitationTemplates",
     "ContextAssembledEvent",
     "ContextAssemblyPostprocessor",
+    "ContextEvent",
     "ContextRetriever",
     "DocstoreNeighbours",
     "PGVectorNeighbours",
     "QuestionAnsweredEvent",
+    "RetrievedEvent",
     "VectorStoreNeighbours",
+    "add_assembly_step",
     "anumber_stored_chunks",
     "chat_model",
+    "citation_templates",
     "number_chunks",
     "number_stored_chunks",
+    "reader",
+    "resolve",
     "to_messages",
+    "token_budget",
 ]
 
 _HOMES = {
     "AnswerChatEngine": "chain.chat",
     "AnswerQueryEngine": "chain.answer",
+    "CITATION_CONTEXT_PROMPT": "convert.templates",
+    "CITATION_CONTEXT_REFINE_PROMPT": "convert.templates",
+    "CITATION_QA_TEMPLATE": "convert.templates",
+    "CITATION_REFINE_TEMPLATE": "convert.templates",
+    "CitationTemplates": "convert.templates",
     "ContextAssembledEvent": "events",
     "ContextAssemblyPostprocessor": "postprocessor",
+    "ContextEvent": "workflow",
     "ContextRetriever": "context_retriever",
     "DocstoreNeighbours": "stores.docstore",
     "PGVectorNeighbours": "stores.postgres",
     "QuestionAnsweredEvent": "events",
+    "RetrievedEvent": "workflow",
     "VectorStoreNeighbours": "stores.vectorstore",
+    "add_assembly_step": "workflow",
     "anumber_stored_chunks": "stores.stored",
     "chat_model": "chain.asked",
+    "citation_templates": "convert.templates",
     "number_chunks": "convert.numbering",
     "number_stored_chunks": "stores.stored",
+    "reader": "responses",
+    "resolve": "responses",
     "to_messages": "convert.messages",
+    "token_budget": "convert.budget",
 }
 _BROUGHT = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
 """Import names of the packages that the extras bring."""

@@ -16,7 +16,6 @@ from ctxassembly.adapting.told import Told
 from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
-from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.asked import checked_question
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
@@ -26,11 +25,15 @@ from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
+from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.retrieval import RetrievalConfig
-from llamaindex_ctxassembly.convert.channels import as_channel
+from llamaindex_ctxassembly.answered import answered
+from llamaindex_ctxassembly.channels import as_channel
 from llamaindex_ctxassembly.convert.embeddings import as_query_embedding
 from llamaindex_ctxassembly.convert.rerankers import as_reranker
-from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor, answered
+from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
+from llamaindex_ctxassembly.spans import on_stage
+from llamaindex_ctxassembly.splitting import Warned, without_span
 from llamaindex_ctxassembly.stores.filters import both
 
 
@@ -51,6 +54,9 @@ class ContextRetriever(BaseRetriever):
     for a query engine or a tool of their own. `hits(query)` gives the hits and how they came to their places,
     `context(query)` the context and the decision on each chunk; both take `similarity_top_k` and `filters` for one
     call, which hold beside the retriever's own, and a `Question` with what else is known of it.
+
+    Each step of the retrieval and each stage of the assembly is a span below the retriever's, `ctxassembly.search` or
+    `ctxassembly.budget`, whose result has counts.
 
     Args:
         index: what is searched, such as a `PostgresIndex`. Neighbours come from it, too, unless the postprocessor has a
@@ -93,6 +99,7 @@ class ContextRetriever(BaseRetriever):
         self._config = _limited(config or RetrievalConfig(), similarity_top_k)
         self._index = index
         self._filters = filters
+        self._warn_if_split = Warned()
         self._own = postprocessor or ContextAssemblyPostprocessor()
         self._postprocessor = _over(self._own, index, filters)
         keys = self._own.config.keys
@@ -139,6 +146,18 @@ class ContextRetriever(BaseRetriever):
         question = self._question(query, filters)
         return await self.held_to(question.filter).acontext_of(await self._aretrieved(question, similarity_top_k))
 
+    @without_span  # LlamaIndex puts one around the method called here
+    def retrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
+        """The nodes of the context for a query, one per label."""
+        self._warn_if_split()
+        return super().retrieve(str_or_query_bundle)
+
+    @without_span
+    async def aretrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
+        """The same, awaited."""
+        self._warn_if_split()
+        return await super().aretrieve(str_or_query_bundle)
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return answered((), Told(self.context(query_bundle.query_str)))
 
@@ -159,6 +178,7 @@ class ContextRetriever(BaseRetriever):
 
     def _source(self) -> IndexSource:
         given = {name: value for name, value in self._given.items() if name != "index"}
+        given["on_stage"] = on_stage()
         return IndexSource(self._index, self._config, self._own.config, given=given)
 
     def _question(self, query: str | Question, filters: Any) -> Question:
@@ -167,10 +187,11 @@ class ContextRetriever(BaseRetriever):
         return replace(question, filter=_together(_together(self._filters, question.filter), filters))
 
     def _retrieved(self, question: Question, similarity_top_k: int | None) -> Retrieved:
-        return retrieve(question, _limited(self._config, similarity_top_k), **self._given)
+        return retrieve(question, _limited(self._config, similarity_top_k), **self._given, on_stage=on_stage())
 
     async def _aretrieved(self, question: Question, similarity_top_k: int | None) -> Retrieved:
-        return await aretrieve(question, _limited(self._config, similarity_top_k), **self._given)
+        config = _limited(self._config, similarity_top_k)
+        return await aretrieve(question, config, **self._given, on_stage=on_stage())
 
     def held_to(self, filters: Any) -> ContextAssemblyPostprocessor:
         """The postprocessor, whose neighbours are held to the filters of a call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from llama_index_instrumentation.base import BaseEvent
@@ -60,9 +61,13 @@ class QuestionAnsweredEvent(BaseEvent):
 
 def listened_to(dispatcher: Dispatcher) -> bool:
     """True if a handler hears the events of `dispatcher`: an event that nobody hears is not made."""
+    handlers = (handler for at in propagating(dispatcher) for handler in at.event_handlers)
+    return not all(isinstance(handler, NullEventHandler) for handler in handlers)
+
+
+def propagating(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
+    """The dispatchers whose handlers are told by `dispatcher`: itself, and those above it."""
     at: Dispatcher | None = dispatcher
     while at:
-        if not all(isinstance(handler, NullEventHandler) for handler in at.event_handlers):
-            return True
+        yield at
         at = at.parent if at.propagate else None
-    return False

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from llama_index.core import Settings
 from llama_index.core.base.llms.base import BaseLLM
+from llama_index.core.indices.base import BaseIndex
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore.types import BaseDocumentStore
@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.adapting.told import Told
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for, supplement_of
-from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.calls import is_async
 from ctxassembly.chain.requests import Assemble
 from ctxassembly.context import Context
@@ -27,24 +26,24 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import check_llm
 from ctxassembly.drivers.assemble import aassemble, assemble
-from ctxassembly.errors import ConfigError, FilterNotSeenWarning, NothingToJoinWarning
+from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.misuse import check_parameters, wrong_store
-from ctxassembly.tokens.models import too_small
+from llamaindex_ctxassembly.answered import answered
 from llamaindex_ctxassembly.convert.embeddings import as_embeddings
-from llamaindex_ctxassembly.convert.labelled import labelled_nodes, unread
 from llamaindex_ctxassembly.convert.llm import async_model, model
+from llamaindex_ctxassembly.convert.media import noted
 from llamaindex_ctxassembly.convert.nodes import is_media, to_hits
-from llamaindex_ctxassembly.events import ContextAssembledEvent, listened_to
+from llamaindex_ctxassembly.spans import on_stage
+from llamaindex_ctxassembly.splitting import Warned
 from llamaindex_ctxassembly.stores.neighbours import neighbours_of, under
+from llamaindex_ctxassembly.warned import Owed
 
 dispatcher = get_dispatcher(__name__)
 
 FilterOfCall = Callable[[str | None], MetadataFilters | None]
 """A function from the query of a call to the filter of its retriever, or None."""
-
-REMEDY = "Say ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filter=function, asked at each call"
 
 
 class ContextAssemblyPostprocessor(BaseNodePostprocessor):
@@ -63,10 +62,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     the citation, the chunk ids and the scores, and those of the first node the trace. If labels begin with 1,
     `source_nodes[i - 1]` is label i; after a supplement that comes first, `source_nodes[i]` is.
 
-    Order. It must be the last postprocessor. Nothing that splits or numbers nodes again (CitationQueryEngine) may
-    follow. Postprocessors before it see the hits, not their neighbours: a mask isn't applied to these, and a dropped
-    node comes back as the neighbour of one that was kept. So a step that masks or drops nodes has to do the same to
-    chunks, in `on_fetched`:
+    Order. It must be the last postprocessor. Nothing that splits or numbers nodes again may follow: in a
+    CitationQueryEngine, which does, it warns. `CITATION_QA_TEMPLATE` and `CITATION_REFINE_TEMPLATE` ask any other
+    engine for labels, and `resolve(response)` tells its citations. Postprocessors before it see the hits, not their
+    neighbours: a mask isn't applied to these, and a dropped node comes back as the neighbour of one that was kept. So a
+    step that masks or drops nodes has to do the same to chunks, in `on_fetched`:
 
         def mask(text): return re.sub(NAMES, "[NAME]", text)
 
@@ -103,7 +103,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     together with sizes and dates, and labels name it all the same; for others write `MetadataKeys(source="title")`.
 
     Nodes with an image, audio or video and no text follow the labelled ones, with their metadata kept out of the
-    prompt. An image with a caption is read by its caption.
+    prompt, and a note in the trace names them. An image with a caption is read by its caption, and its label's node is
+    an ImageNode with its path: `as_query_engine(multimodal=True)` shows a model both.
 
     `embeddings` is for `dedup="semantic"`: a LlamaIndex embedding model, anything with `embed_documents(texts)`, or a
     function. It gets the texts of nodes without an embedding, in one batch.
@@ -115,7 +116,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     `llm` is for `compress="llm"`, which needs it: a LlamaIndex LLM, or a function from a prompt to an answer. If the
     context may be longer than the window of `llm`, or else of `Settings.llm`, a warning says so. An LLM that only the
-    query engine has can't be seen: write `AssemblyConfig(max_tokens=TokenBudget.for_model(llm))`.
+    query engine has can't be seen: write `AssemblyConfig(max_tokens=token_budget(llm))`.
+
+    Each stage is a span below the postprocessor's, `ctxassembly.expand` or `ctxassembly.budget`; its result has counts.
 
     `to_dict` and `to_json` leave out stores, models, labels, the hook and the supplement: hand them to `from_dict`
     again. A function as `filter` can't be written as JSON.
@@ -141,14 +144,14 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
-    _looked_at: int = PrivateAttr(default=0)
-    """The `id` of the LLM whose window was checked last. A copy may do without."""
-    _warnings: set[type[Warning]] = PrivateAttr(default_factory=set)
+    _owed: Owed = PrivateAttr(default_factory=Owed)
+    _warn_if_split: Warned = PrivateAttr(default_factory=Warned)
 
     def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
         check_parameters(type(self).__name__, settings, type(self).model_fields, "config={}")
         _check_kind("docstore", settings.get("docstore"), BaseDocumentStore, "a docstore")
         _check_kind("vector_store", settings.get("vector_store"), BasePydanticVectorStore, "a vector store")
+        _check_filter(settings.get("filter"))
         super().__init__(**settings)
         if neighbours is not None:
             # Written past pydantic, which has frozen the field.
@@ -161,8 +164,27 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self._embeddings = as_embeddings(self.embeddings)
         check_labels(self.labels)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
-        if message := self._no_room():
+        if message := self._owed.no_room(self.llm, self.config.token_limit):
             warnings.warn(message, UserWarning, stacklevel=2)
+
+    @classmethod
+    def from_index(cls, index: BaseIndex[Any], **settings: Any) -> ContextAssemblyPostprocessor:
+        """One with neighbours from where `index` keeps its nodes: a vector store with texts, else the docstore.
+
+        >>> from llama_index.core import MockEmbedding, VectorStoreIndex
+        >>> index = VectorStoreIndex([], embed_model=MockEmbedding(embed_dim=4))
+        >>> ContextAssemblyPostprocessor.from_index(index).docstore is index.docstore
+        True
+
+        Raises:
+            ConfigError: `index` is no LlamaIndex index, or as the class says.
+        """
+        if not isinstance(index, BaseIndex):
+            raise ConfigError("index", "a LlamaIndex index", index)
+        vector_store = getattr(index, "vector_store", None)
+        if isinstance(vector_store, BasePydanticVectorStore) and vector_store.stores_text:
+            return cls(vector_store=vector_store, **settings)
+        return cls(docstore=index.docstore, **settings)
 
     @classmethod
     def class_name(cls) -> str:
@@ -175,25 +197,36 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """The context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
-        return self._warned(assemble(**self._given(nodes, query_str), llm=model(self.llm)))
+        nodes = list(nodes)
+        given = self._given(nodes, query_str)
+        return noted(self._warned(assemble(**given, llm=model(self.llm), on_stage=on_stage())), nodes)
+
+    async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
+        """The same as `context`, awaited."""
+        nodes = list(nodes)
+        given = self._given(nodes, query_str)
+        return noted(self._warned(await aassemble(**given, llm=async_model(self.llm), on_stage=on_stage())), nodes)
 
     def context_of(self, retrieved: Retrieved) -> Context:
-        """The context of what was retrieved by our own retrieval."""
-        return self._warned(assemble(**self._given_by(retrieved), llm=model(self.llm)))
+        """The context of what was retrieved by our own retrieval; its page shows how that was."""
+        given = self._given_by(retrieved)
+        context = self._warned(assemble(**given, llm=model(self.llm), on_stage=on_stage()))
+        return replace(context, retrieved=retrieved)
 
     async def acontext_of(self, retrieved: Retrieved) -> Context:
         """The same as `context_of`, awaited."""
         given = self._given_by(retrieved)
-        return self._warned(await aassemble(**given, llm=async_model(self.llm)))
+        context = self._warned(await aassemble(**given, llm=async_model(self.llm), on_stage=on_stage()))
+        return replace(context, retrieved=retrieved)
 
     def assembled(self, request: Assemble, labels: Labels) -> Context:
         """The context that an answer chain asks for, with `labels` unless there are some."""
-        return self._warned(assemble(**self._given_for(request, labels), llm=model(self.llm)))
+        return self._warned(assemble(**self._given_for(request, labels), llm=model(self.llm), on_stage=on_stage()))
 
     async def aassembled(self, request: Assemble, labels: Labels) -> Context:
         """The same as `assembled`, awaited."""
         given = self._given_for(request, labels)
-        return self._warned(await aassemble(**given, llm=async_model(self.llm)))
+        return self._warned(await aassemble(**given, llm=async_model(self.llm), on_stage=on_stage()))
 
     def over(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
         """The same with `store` as its store of neighbours. Neither repeats a warning of the other."""
@@ -207,6 +240,20 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         made._neighbours = under(filters, self._neighbours)  # noqa: SLF001 - its own
         return made
 
+    def postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
+    ) -> list[NodeWithScore]:
+        """The nodes of the context, one per label."""
+        self._warn_if_split()
+        return super().postprocess_nodes(nodes, query_bundle, query_str)
+
+    async def apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
+    ) -> list[NodeWithScore]:
+        """The same, awaited."""
+        self._warn_if_split()
+        return await super().apostprocess_nodes(nodes, query_bundle, query_str)
+
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
@@ -216,21 +263,11 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        given = self._given(nodes, _words(query_bundle))
-        return answered(nodes, Told(self._warned(await aassemble(**given, llm=async_model(self.llm)))))
+        return answered(nodes, Told(await self.acontext(nodes, _words(query_bundle))))
 
     def _set_neighbours(self) -> None:
         found = neighbours_of(self.docstore, self.vector_store, self.store, self.config.keys)
         self._neighbours = found if callable(self.filter) else under(self.filter, found)
-
-    def _no_room(self) -> str | None:
-        """A warning if the context may be too long for the LLM, once for each LLM; else None."""
-        # Reading `Settings.llm` would create an LLM if none is set.
-        llm = self.llm or getattr(Settings, "_llm", None)
-        if id(llm) == self._looked_at:  # its metadata may take a while to read
-            return None
-        self._looked_at = id(llm)
-        return too_small(llm, self.config.token_limit)
 
     def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
         hits = [hit for node in nodes if not is_media(node) for hit in to_hits(node, self.config.keys)]
@@ -267,15 +304,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return under(filters, self._neighbours)
 
     def _warned(self, context: Context) -> Context:
-        if message := self._no_room():
-            warnings.warn(message, UserWarning, stacklevel=3)
-        for message, kind in (
-            (filter_not_seen(context.trace, REMEDY), FilterNotSeenWarning),
-            (context.trace.missing, NothingToJoinWarning),
-        ):
-            if message is not None and kind not in self._warnings:
-                self._warnings.add(kind)
-                warnings.warn(message, kind, stacklevel=3)
+        self._owed.warn_of(context, self.llm, self.config.token_limit)
         return context
 
 
@@ -285,14 +314,12 @@ def _check_kind(parameter: str, given: object, kind: type, allowed: str) -> None
         raise ConfigError(parameter, allowed, given, index)
 
 
+def _check_filter(given: object) -> None:
+    """Check that a mapping is a serialized MetadataFilters. LangChain's filters are mappings of keys to values."""
+    if isinstance(given, Mapping) and "filters" not in given:
+        write = "filter=MetadataFilters(filters=[MetadataFilter(key=..., value=...)])"
+        raise ConfigError("filter", "MetadataFilters, or a function from a query to them", given, f": write {write}")
+
+
 def _words(query_bundle: QueryBundle | None) -> str | None:
     return None if query_bundle is None else query_bundle.query_str
-
-
-def answered(nodes: Sequence[NodeWithScore], told: Told) -> list[NodeWithScore]:
-    """The nodes of a context, one per label, and those of `nodes` that are media; listeners are told."""
-    if listened_to(dispatcher):
-        event = ContextAssembledEvent(query=told.context.query, citations=told.citations, trace=told.trace)
-        dispatcher.event(event)
-    media = [NodeWithScore(node=unread(scored.node), score=scored.score) for scored in nodes if is_media(scored)]
-    return labelled_nodes(told, [scored.node for scored in nodes]) + media

@@ -51,8 +51,9 @@ def answer_chain(
     the engine's `Answer`. All but `result` survive the checkpoint of a graph.
 
     A stream gives `{"answer": piece}` first, labels whole, and then everything else in one dict. Their sum is the
-    output. Each step is a run below the chain's: "understand", "retrieve", "assemble" and "answer". Each answer sends
-    the custom event `question_answered` with its trace.
+    output. Each step is a run below the chain's: "understand", "retrieve", "assemble" and "answer". Each search of a
+    `ContextRetriever`, its steps, and the stages of the assembly are runs below these. Each answer sends the custom
+    event `question_answered` with its trace.
 
     Args:
         llm: a chat model, also with `with_fallbacks`, `with_retry`, bound arguments or configurable alternatives, or

@@ -23,8 +23,8 @@ from ctxassembly.assembly.choosing.supplement import supplement_for
 from ctxassembly.chain.requests import Assemble, Search, SearchAll
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.answering import Answering
+from ctxassembly.retrieved import Retrieved
 from langchain_ctxassembly.chain.evidence import Evidence
 from langchain_ctxassembly.convert.documents import document_of
 from langchain_ctxassembly.searches.visible import ambient

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import BaseMessage
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 
 from ctxassembly.errors import ConfigError, InputError
@@ -25,11 +26,13 @@ def checked_config(config: Any) -> AnswerConfig:
 
 
 def check_model(name: str, llm: Any) -> None:
-    """Check that `llm` is a runnable.
+    """Check that `llm` is a runnable, and no retriever.
 
     Raises:
-        ConfigError: it isn't.
+        ConfigError: it isn't, or it is one.
     """
+    if isinstance(llm, BaseRetriever):
+        raise ConfigError(name, "a chat model", llm, ": write answer_chain(llm, retriever)")
     if not isinstance(llm, Runnable):
         raise ConfigError(name, "a chat model, or another Runnable from messages to a message", llm)
 

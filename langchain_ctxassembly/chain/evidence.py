@@ -17,8 +17,8 @@ from ctxassembly.adapting.fetched import fetched
 from ctxassembly.assembly.choosing.supplement import Given
 from ctxassembly.chain.requests import Search
 from ctxassembly.data.filters import combined
-from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.errors import ConfigError
+from ctxassembly.retrieved import Retrieved
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.documents import hit_from

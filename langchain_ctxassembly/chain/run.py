@@ -15,6 +15,7 @@ from ctxassembly.adapting.turns import may_recall
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.flow import Flow, answer_flow
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.drivers.answer import today
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import astream_run, stream_run
@@ -24,7 +25,7 @@ from langchain_ctxassembly.chain.asked import AskedModel
 from langchain_ctxassembly.chain.asking import Asking, Source
 from langchain_ctxassembly.chain.checks import question_in
 from langchain_ctxassembly.chain.evidence import Evidence
-from langchain_ctxassembly.chain.turns import exchanges_of, labels_after, message_of, messages_of
+from langchain_ctxassembly.chain.turns import exchanges_of, message_of, messages_of
 from langchain_ctxassembly.convert.documents import document_of, documents_from
 
 
@@ -50,7 +51,7 @@ class Run:
     def __init__(self, parts: Parts, given: Any, config: RunnableConfig, *, streamed: bool) -> None:
         question, messages = question_in(given), messages_of(given.get("chat_history"))
         mode, condition = given.get("mode") or "normal", parts.evidence.filter_of(given.get("filter"))
-        self.labels = labels_after(messages)
+        self.labels = Labels.after(messages)
         cached = may_recall(parts.cache, self.labels)
         self.call = Call(question, exchanges_of(messages), mode, condition, today(), streamed, cached)
         self._settings = parts.config

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
 
 from ctxassembly.adapting.turns import Said, carried, exchanges
 from ctxassembly.chain.answer import Answer
 from ctxassembly.chain.requests import Exchange
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.conversations.resolve import KEPT
+from ctxassembly.conversations.sources import KEPT
 from ctxassembly.errors import InputError
 from ctxassembly.shown import shown
 
@@ -37,18 +36,6 @@ def exchanges_of(messages: list[BaseMessage]) -> tuple[Exchange, ...]:
     )
 
 
-def labels_after(messages: list[BaseMessage]) -> Labels:
-    """Labels that go on after those of answers, and of documents that tools of ours gave, in `messages`."""
-    return Labels.after([message for message in messages if not _is_of_others(message)])
-
-
 def message_of(answer: Answer, labels: Labels | None) -> AIMessage:
     """The message of `answer` for the history, with the chunks that it cites."""
     return AIMessage(answer.text, additional_kwargs={KEPT: carried(answer, labels)})
-
-
-def _is_of_others(message: BaseMessage) -> bool:
-    """True for the message of a tool whose artifact is no list of documents."""
-    artifact = getattr(message, "artifact", None)
-    is_documents = isinstance(artifact, list) and all(isinstance(one, Document) for one in artifact)
-    return artifact is not None and not is_documents

@@ -7,12 +7,17 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from ctxassembly.adapting.messages import context_given
 from ctxassembly.adapting.told import Told, block_metadata
 from ctxassembly.assembly.gathering.parts import origin_in
+from ctxassembly.context import Context
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.metadata import copied
 from ctxassembly.shown import as_name, as_text
+
+GIVEN_BY = "ContextAssembler().as_context().invoke(documents)"
+"""The call that gives a context, for the messages of errors."""
 
 
 def hit_from(document: Document, keys: MetadataKeys) -> Hit:
@@ -41,6 +46,24 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
 def document_of(hit: Hit) -> Document:
     """The document of a hit, with a copy of its metadata."""
     return Document(id=hit.chunk.id, page_content=hit.chunk.text, metadata=copied(hit.chunk.metadata))
+
+
+def to_documents(context: Context) -> list[Document]:
+    """The documents that `ContextAssembler` returns for `context`: one per label, in order.
+
+    `documents_from` describes them. A context restored by `Context.from_dict` gives the same ones, and so does its
+    dict. Metadata values that no JSON can hold are their `str` there.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> context = assemble([Hit(Chunk("gastro#0", "gastro", "Drink water.", metadata={"source": "gastro.pdf"}))])
+    >>> [document] = to_documents(context)
+    >>> document.page_content.splitlines(), document.metadata["citation"]["label"]
+    (['[1] Source: gastro.pdf', 'Drink water.'], '1')
+
+    Raises:
+        InputError: `context` is no Context.
+    """
+    return documents_from(Told(context_given(context, GIVEN_BY)))
 
 
 def documents_from(told: Told) -> list[Document]:

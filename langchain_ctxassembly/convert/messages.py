@@ -8,6 +8,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from ctxassembly.adapting.messages import context_given
 from ctxassembly.context import Context
+from langchain_ctxassembly.convert.documents import GIVEN_BY
 
 
 def to_messages(
@@ -28,6 +29,6 @@ def to_messages(
     Raises:
         InputError: `context` is no Context.
     """
-    context = context_given(context, "ContextAssembler().as_context().invoke(documents)")
+    context = context_given(context, GIVEN_BY)
     system, user = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
     return [SystemMessage(system["content"]), HumanMessage(user["content"])]

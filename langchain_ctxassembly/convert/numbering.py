@@ -49,6 +49,8 @@ def number_chunks(
             other. The message says what to do.
     """
     keys = MetadataKeys() if keys is None else keys
+    if isinstance(documents, Document):  # its fields, otherwise, one by one
+        raise InputError("documents must be a list of Document, got one: write number_chunks([document])")
     for document in documents:
         if not isinstance(document, Document):
             raise InputError(f"documents must be a list of Document, got {shown(document)}")

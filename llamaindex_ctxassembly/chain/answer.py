@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
+from llama_index.core import Settings
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager
+from llama_index.core.callbacks.schema import CBEventType, EventPayload
+from llama_index.core.indices.base import BaseIndex
 from llama_index.core.prompts.mixin import PromptMixinType
-from llama_index.core.schema import QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from ctxassembly.chain.answer import Answer
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
-from llamaindex_ctxassembly.chain.evidence import evidence_of
+from llamaindex_ctxassembly.chain.checks import check_cache, check_models, checked_config
+from llamaindex_ctxassembly.chain.evidence import Own, evidence_of
+from llamaindex_ctxassembly.chain.response import astreamed_response, response_of, streamed_response
 from llamaindex_ctxassembly.chain.run import Asked, Parts, Run
-from llamaindex_ctxassembly.chain.streams import apieces_of, pieces_of
+from llamaindex_ctxassembly.context_retriever import ContextRetriever
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
+
+_OWN = ("config", "models", "mode", "streaming", "cache", "callback_manager")
 
 
 class AnswerQueryEngine(BaseQueryEngine):
@@ -44,7 +50,8 @@ class AnswerQueryEngine(BaseQueryEngine):
     the answer uses, its quotes, the trace of all that led to it (plain data), and `result`, the engine's `Answer`. With
     `streaming=True`, the source nodes are there with the first piece, and the metadata after the last one.
 
-    Each step is a span: understand, retrieve, assemble, answer. An answer is a `QuestionAnsweredEvent`.
+    Each step is a span: understand, retrieve, assemble, answer. Below them stand each search of a `ContextRetriever`,
+    its steps, and the stages of the assembly. An answer is a `QuestionAnsweredEvent`.
 
     LlamaIndex has no fallbacks for LLMs. An `llm` of yours that asks another one may switch before its first token: the
     pieces given on can't be taken back.
@@ -80,21 +87,75 @@ class AnswerQueryEngine(BaseQueryEngine):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         super().__init__(callback_manager)
-        if not (config is None or isinstance(config, AnswerConfig)):
-            raise ConfigError("config", "an AnswerConfig or None", config)
-        config, models = config or AnswerConfig(), models or {}
-        for name, model in {"llm": llm, **{f"models[{one!r}]": given for one, given in models.items()}}.items():
-            if not isinstance(model, BaseLLM):
-                raise ConfigError(name, "a LlamaIndex LLM", model)
+        config, models = checked_config(config), models or {}
+        check_models(llm, models)
         for one in (mode, *models):
             config.mode(one)
-        if not (cache is None or (hasattr(cache, "get") and hasattr(cache, "set"))):
-            raise ConfigError("cache", "an object with get(key) and set(key, entry)", cache)
         evidence = evidence_of(retriever, postprocessor)
-        if cache is not None and evidence.labels is not None:
-            raise ConfigError("cache", "None where there are labels=: a kept answer has the labels it had", cache)
+        check_cache(cache, evidence)
         self._parts = Parts(llm, models, evidence, config, cache)
         self._mode, self._streaming = mode, streaming
+        self._retriever = retriever
+        self._postprocessor = None if isinstance(evidence, Own) else evidence.held_to(None)
+
+    @classmethod
+    def from_args(
+        cls,
+        index: BaseIndex[Any],
+        llm: BaseLLM | None = None,
+        *,
+        retriever: BaseRetriever | None = None,
+        postprocessor: ContextAssemblyPostprocessor | None = None,
+        **settings: Any,
+    ) -> AnswerQueryEngine:
+        """The engine over an index, as CitationQueryEngine has it.
+
+        >>> from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+        >>> from llama_index.core.llms import MockLLM
+        >>> leaflet = Document(text="Ferritin is measured in the morning.", metadata={"file_name": "lab.pdf"})
+        >>> index = VectorStoreIndex.from_documents([leaflet], embed_model=MockEmbedding(embed_dim=4))
+        >>> engine = AnswerQueryEngine.from_args(index, MockLLM(), similarity_top_k=3)
+        >>> engine.query("When is ferritin measured?").source_nodes[0].metadata["citation"]["source"]
+        'lab.pdf'
+
+        Args:
+            index: the index; neighbours come from where it keeps its nodes, unless `postprocessor` says otherwise.
+            llm: the LLM; None means `Settings.llm`.
+            retriever: a retriever of one's own; None means `index.as_retriever(...)`.
+            postprocessor: the assembly.
+            settings: the class's own parameters; any others go to `index.as_retriever`.
+
+        Raises:
+            ConfigError: there are `node_postprocessors`, or as the class says.
+        """
+        if "node_postprocessors" in settings:
+            allowed = "left out: give the assembly as postprocessor=, and a retriever= that reranks or filters"
+            raise ConfigError("node_postprocessors", allowed, settings["node_postprocessors"])
+        own = {name: settings.pop(name) for name in _OWN if name in settings}
+        if retriever is None:
+            retriever = index.as_retriever(**settings)
+        elif settings:
+            raise ConfigError(next(iter(settings)), "left out beside a retriever=", next(iter(settings.values())))
+        if postprocessor is None and not isinstance(retriever, ContextRetriever):
+            postprocessor = ContextAssemblyPostprocessor.from_index(index)
+        return cls(llm or Settings.llm, retriever, postprocessor=postprocessor, **own)
+
+    @property
+    def retriever(self) -> BaseRetriever:
+        """The retriever."""
+        return self._retriever
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """The nodes of the context for the words of a query, one per label, without an answer."""
+        nodes = self._retriever.retrieve(query_bundle)
+        after = self._postprocessor
+        return nodes if after is None else after.postprocess_nodes(nodes, query_bundle)
+
+    async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """The same, awaited."""
+        nodes = await self._retriever.aretrieve(query_bundle)
+        after = self._postprocessor
+        return nodes if after is None else await after.apostprocess_nodes(nodes, query_bundle)
 
     def answer(
         self,
@@ -105,8 +166,7 @@ class AnswerQueryEngine(BaseQueryEngine):
         filters: Any = None,
     ) -> Answer:
         """The engine's `Answer` to a question of a conversation, with the filters of this call."""
-        *_, answer = self.run(question, chat_history, mode, filters).events()
-        return cast(Answer, answer)
+        return self.run(question, chat_history, mode, filters).answer()
 
     async def aanswer(
         self,
@@ -132,37 +192,22 @@ class AnswerQueryEngine(BaseQueryEngine):
         return Run(self._parts, Asked(question, history, mode or self._mode, filters), streamed=streamed)
 
     def _query(self, query_bundle: QueryBundle) -> Any:
-        run = self.run(query_bundle.query_str, streamed=self._streaming)
-        if self._streaming:
-            return streamed_response(run)
-        *_, answer = run.events()
-        return response_of(run, cast(Answer, answer))
+        with self._event(query_bundle) as event:
+            run = self.run(query_bundle.query_str, streamed=self._streaming)
+            response = streamed_response(run) if self._streaming else response_of(run, run.answer())
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
 
     async def _aquery(self, query_bundle: QueryBundle) -> Any:
-        run = self.run(query_bundle.query_str, streamed=self._streaming)
-        return await astreamed_response(run) if self._streaming else response_of(run, await run.aanswer())
+        with self._event(query_bundle) as event:
+            run = self.run(query_bundle.query_str, streamed=self._streaming)
+            response = await astreamed_response(run) if self._streaming else response_of(run, await run.aanswer())
+            event.on_end(payload={EventPayload.RESPONSE: response})
+        return response
+
+    def _event(self, query_bundle: QueryBundle) -> Any:
+        """The query, as callback handlers hear of it."""
+        return self.callback_manager.event(CBEventType.QUERY, payload={EventPayload.QUERY_STR: query_bundle.query_str})
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
-
-
-def response_of(run: Run, answer: Answer) -> Response:
-    """The response with an answer."""
-    return Response(answer.text, run.nodes, run.metadata)
-
-
-def streamed_response(run: Run) -> StreamingResponse:
-    """The response that streams."""
-    metadata: dict[str, Any] = {}
-    pieces = pieces_of(run.events(), str, lambda _: metadata.update(run.metadata))
-    return StreamingResponse(pieces, run.nodes, metadata)
-
-
-async def astreamed_response(run: Run) -> AsyncStreamingResponse:
-    """The same as `streamed_response`, awaited."""
-    metadata: dict[str, Any] = {}
-
-    async def finish(_: Answer) -> None:
-        metadata.update(run.metadata)
-
-    return AsyncStreamingResponse(await apieces_of(run.aevents(), str, finish), run.nodes, metadata)

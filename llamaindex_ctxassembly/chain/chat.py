@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from inspect import signature
+from typing import Any
 
+from llama_index.core import Settings
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine, StreamingAgentChatResponse
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from ctxassembly.chain.answer import Answer
 from ctxassembly.errors import ConfigError
+from ctxassembly.settings.misuse import check_parameters
 from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine
 from llamaindex_ctxassembly.chain.run import Run
 from llamaindex_ctxassembly.chain.streams import apieces_of, pieces_of
@@ -60,6 +65,46 @@ class AnswerChatEngine(BaseChatEngine):
         self._memory = memory or ChatMemoryBuffer.from_defaults(token_limit=MEMORY_TOKENS)
         self.mode = mode
 
+    @classmethod
+    def from_defaults(
+        cls,
+        retriever: BaseRetriever,
+        llm: BaseLLM | None = None,
+        *,
+        chat_history: list[ChatMessage] | None = None,
+        memory: BaseMemory | None = None,
+        filters: Any = None,
+        **settings: Any,
+    ) -> AnswerChatEngine:
+        """A conversation over a retriever, as CondensePlusContextChatEngine has it.
+
+        >>> from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+        >>> from llama_index.core.llms import MockLLM
+        >>> leaflet = Document(text="Ferritin is measured in the morning.", metadata={"file_name": "lab.pdf"})
+        >>> index = VectorStoreIndex.from_documents([leaflet], embed_model=MockEmbedding(embed_dim=4))
+        >>> chat = AnswerChatEngine.from_defaults(index.as_retriever(), MockLLM())
+        >>> chat.chat("When is ferritin measured?").source_nodes[0].metadata["citation"]["source"]
+        'lab.pdf'
+
+        Args:
+            retriever: any retriever.
+            llm: the LLM; None means `Settings.llm`.
+            chat_history: what was said before, put into the memory.
+            memory: the memory; None means a `ChatMemoryBuffer` of 8,000 tokens.
+            filters: the filters of this conversation's user.
+            settings: further parameters of `AnswerQueryEngine`, such as `postprocessor`.
+
+        Raises:
+            ConfigError: as `AnswerQueryEngine` does.
+        """
+        known = signature(AnswerQueryEngine.__init__).parameters
+        check_parameters(cls.__name__, settings, known, "postprocessor=ContextAssemblyPostprocessor(config={})")
+        engine = AnswerQueryEngine(llm or Settings.llm, retriever, **settings)
+        made = cls(engine, memory, filters=filters)
+        if chat_history:
+            made._memory.put_messages(chat_history)
+        return made
+
     @property
     def chat_history(self) -> list[ChatMessage]:
         """All messages so far."""
@@ -74,9 +119,9 @@ class AnswerChatEngine(BaseChatEngine):
         if chat_history is not None:
             self._memory.set(chat_history)
         run = self._run(message, self._memory.get(message))
-        *_, answer = run.events()
-        self._memory.put_messages(_exchange(message, run, cast(Answer, answer)))
-        return _response(run, cast(Answer, answer))
+        answer = run.answer()
+        self._memory.put_messages(_exchange(message, run, answer))
+        return _response(run, answer)
 
     async def achat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """The same as `chat`, awaited."""

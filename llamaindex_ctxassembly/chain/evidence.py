@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -12,10 +12,11 @@ from llama_index.core.schema import NodeWithScore
 from ctxassembly.adapting.fetched import fetched
 from ctxassembly.chain.requests import Search
 from ctxassembly.conversations.labels import OfCall
-from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.errors import ConfigError
+from ctxassembly.retrieved import Retrieved
+from llamaindex_ctxassembly.channels import set_up
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
-from llamaindex_ctxassembly.convert.channels import set_up
+from llamaindex_ctxassembly.convert.media import unread_notes
 from llamaindex_ctxassembly.convert.nodes import is_media, to_hits
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 
@@ -111,10 +112,10 @@ class Other:
         most, filters = request.mode.kept, request.question.filter
         return self.retriever if most is filters is None else set_up("retriever", self.retriever, most, filters)
 
-    def _read(self, request: Search, nodes: Iterable[NodeWithScore]) -> Retrieved:
+    def _read(self, request: Search, nodes: Sequence[NodeWithScore]) -> Retrieved:
         keys = self.postprocessor.config.keys
         hits = [hit for node in nodes if not is_media(node) for hit in to_hits(node, keys)]
-        return fetched(request, hits, self.retriever)
+        return fetched(request, hits, self.retriever, unread_notes(nodes))
 
 
 def evidence_of(retriever: Any, postprocessor: ContextAssemblyPostprocessor | None) -> Evidence:

@@ -22,18 +22,18 @@ from ctxassembly.chain.flow import Flow, answer_flow
 from ctxassembly.chain.requests import AskModel, Assemble, Search, SearchAll
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.answer import checked, today
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import astream_run, stream_run
 from ctxassembly.protocols import AnswerCache
+from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.answering import AnswerConfig
+from llamaindex_ctxassembly.answered import answered
 from llamaindex_ctxassembly.chain.asked import asked_llm
 from llamaindex_ctxassembly.chain.evidence import Evidence
 from llamaindex_ctxassembly.chain.turns import answer_message, exchanges_of, labels_after, messages_of
 from llamaindex_ctxassembly.convert.labelled import labelled_nodes
 from llamaindex_ctxassembly.events import QuestionAnsweredEvent, listened_to
-from llamaindex_ctxassembly.postprocessor import answered
 
 dispatcher = get_dispatcher(__name__)
 
@@ -131,8 +131,13 @@ class Run:
                 self._tell(event)
                 yield event
 
+    def answer(self) -> Answer:
+        """The answer alone."""
+        *_, answer = self.events()
+        return cast(Answer, answer)
+
     async def aanswer(self) -> Answer:
-        """The answer alone, awaited."""
+        """The same, awaited."""
         *_, answer = [event async for event in self.aevents()]
         return cast(Answer, answer)
 

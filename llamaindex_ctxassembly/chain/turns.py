@@ -11,7 +11,7 @@ from ctxassembly.adapting.turns import Said, carried, exchanges
 from ctxassembly.chain.answer import Answer
 from ctxassembly.chain.requests import Exchange
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.conversations.resolve import KEPT
+from ctxassembly.conversations.sources import KEPT
 from ctxassembly.errors import InputError
 from ctxassembly.shown import shown
 

@@ -10,6 +10,7 @@ from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, R
 from ctxassembly.adapting.told import Told, block_metadata
 from ctxassembly.data.metadata import copied
 from ctxassembly.shown import as_name
+from llamaindex_ctxassembly.convert.media import CITED, LabelledImage, by_chunk, image_of, media_of
 from llamaindex_ctxassembly.convert.nodes import related_node
 
 
@@ -21,11 +22,15 @@ def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]
     `citation`, `chunk_ids` and `scores` to the metadata, and `trace` to those of the first node. No metadata are in the
     prompt.
 
+    The label of an image's caption is an ImageNode with that image, the first one if there are several. `cited_media`
+    in the metadata has the path, URL and MIME type of each image, audio or video whose text the label has.
+
     A supplement is a node of its own, after all others or, if configured so, before them. It has the id "supplement",
     no score and no citation. So `source_nodes[i - 1]` is label i unless a supplement comes first. The citation in the
     metadata names the label in either case.
     """
-    sources = _sources(nodes)
+    nodes = list(nodes)
+    sources, media = _sources(nodes), by_chunk(nodes)
     taken: set[str] = set()
     labelled: list[NodeWithScore] = []
     for block, added in zip(told.context.blocks, block_metadata(told), strict=True):
@@ -37,7 +42,11 @@ def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]
         shared = citation.best_chunk_id in taken
         node_id = f"{citation.best_chunk_id}#{citation.label}" if shared else citation.best_chunk_id
         taken.add(node_id)
-        node = _node(node_id, block.text, citation.metadata, added, sources.get(citation.document_id))
+        shown = [media[chunk_id] for chunk_id in citation.chunk_ids if chunk_id in media]
+        if shown:
+            added[CITED] = [one for node in shown for one in media_of(node)]
+        source = sources.get(citation.document_id)
+        node = _node(node_id, block.text, citation.metadata, added, source, image_of(shown))
         labelled.append(NodeWithScore(node=node, score=max(added["scores"].values(), default=None)))
     return labelled
 
@@ -49,17 +58,25 @@ def unread(node: BaseNode) -> BaseNode:
 
 
 def _node(
-    node_id: str, text: str, own: Mapping[str, Any], added: dict[str, Any], source: RelatedNodeInfo | None
+    node_id: str,
+    text: str,
+    own: Mapping[str, Any],
+    added: dict[str, Any],
+    source: RelatedNodeInfo | None,
+    image: dict[str, Any] | None = None,
 ) -> TextNode:
     # Callers may change the metadata of a node: those of the citation must stay as they are.
     metadata = {**copied(own), **added}
-    return TextNode(
+    kind: Any = TextNode if image is None else LabelledImage
+    node: TextNode = kind(
         id_=node_id,
         text=text,
         metadata=metadata,
         relationships={} if source is None else {NodeRelationship.SOURCE: _related(source)},
         **_excluded(metadata),
+        **(image or {}),
     )
+    return node
 
 
 def _excluded(metadata: Iterable[str]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ CELL_SECONDS = 300
 REPR_CHARS = 200
 """Of an object's `repr`: what a reader of the page sees is its HTML or what was printed."""
 _ANCHOR = re.compile(r"\bcxa-[0-9a-f]{8}(?=-)")
-"""Before the ids of one view of a context: a digest of its trace, with the times in it."""
+"""Before the ids of one view of a context: a digest of what it shows, and the ids of its chunks may be random."""
 _VOLATILE = (
     (re.compile(r"(?<=\bat )0x[0-9a-f]+"), "0x..."),
     (re.compile(r"\b[\d.,]+(?=(?:&nbsp;|\s)(?:ms|µs)\b)"), "..."),

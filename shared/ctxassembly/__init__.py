@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from ctxassembly.chain.answer import Answer, AnswerPiece, AnswerStep
     from ctxassembly.chain.quality import Quality
     from ctxassembly.chain.requests import AskModel, Exchange, ModelReply
+    from ctxassembly.comparing.budgets import compare_budgets
     from ctxassembly.comparing.compared import Compared
     from ctxassembly.comparing.comparison import Comparison, compare
+    from ctxassembly.comparing.slider import Slider
     from ctxassembly.context import Context
     from ctxassembly.conversations.labels import Labels
     from ctxassembly.conversations.resolve import resolve
@@ -29,8 +31,9 @@ if TYPE_CHECKING:
     from ctxassembly.data.found import Found
     from ctxassembly.data.keys import MetadataKeys
     from ctxassembly.data.requests import FindTerms, SearchChunks
-    from ctxassembly.data.retrieved import RetrievalTrace, Retrieved, Step
+    from ctxassembly.data.retrieved import RetrievalTrace, Step
     from ctxassembly.data.searched import Scored, Term, Vocabulary
+    from ctxassembly.data.stages import StageBegan, StageEnded, StageFailed
     from ctxassembly.data.trace import Decision, Stage, Trace
     from ctxassembly.data.understood import Understanding
     from ctxassembly.drivers.answer import AnswerChain, aunderstand, understand
@@ -59,17 +62,20 @@ if TYPE_CHECKING:
         AsyncIndex,
         AsyncLanguageModel,
         AsyncOnFetched,
+        AsyncOnStage,
         AsyncStore,
         ChatModel,
         Embeddings,
         Index,
         LanguageModel,
         OnFetched,
+        OnStage,
         Store,
     )
     from ctxassembly.retrieval.question import Question
     from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
     from ctxassembly.retrieval.tune import Tuned
+    from ctxassembly.retrieved import Retrieved
     from ctxassembly.settings.answering import AnswerConfig, Intent, Mode
     from ctxassembly.settings.config import AssemblyConfig
     from ctxassembly.settings.enriching import EnrichmentConfig
@@ -97,6 +103,7 @@ __all__ = [
     "AsyncIndex",
     "AsyncLanguageModel",
     "AsyncOnFetched",
+    "AsyncOnStage",
     "AsyncStore",
     "Beside",
     "Block",
@@ -139,6 +146,7 @@ __all__ = [
     "Node",
     "NothingToJoinWarning",
     "OnFetched",
+    "OnStage",
     "Origin",
     "Passage",
     "Quality",
@@ -153,8 +161,12 @@ __all__ = [
     "Scored",
     "SearchChunks",
     "SearchError",
+    "Slider",
     "Source",
     "Stage",
+    "StageBegan",
+    "StageEnded",
+    "StageFailed",
     "Step",
     "Store",
     "StoreError",
@@ -175,6 +187,7 @@ __all__ = [
     "atune",
     "aunderstand",
     "compare",
+    "compare_budgets",
     "enrich",
     "estimate_enrichment",
     "explain",
@@ -206,6 +219,7 @@ _HOMES = {
     "AsyncIndex": "protocols",
     "AsyncLanguageModel": "protocols",
     "AsyncOnFetched": "protocols",
+    "AsyncOnStage": "protocols",
     "AsyncStore": "protocols",
     "Beside": "data.chunks",
     "Block": "data.assembled",
@@ -248,6 +262,7 @@ _HOMES = {
     "Node": "retrieval.taxonomy",
     "NothingToJoinWarning": "errors",
     "OnFetched": "protocols",
+    "OnStage": "protocols",
     "Origin": "data.chunks",
     "Passage": "data.assembled",
     "PostgresIndex": "stores.postgres",
@@ -259,12 +274,16 @@ _HOMES = {
     "Resolved": "answers.answer",
     "RetrievalConfig": "settings.retrieval",
     "RetrievalTrace": "data.retrieved",
-    "Retrieved": "data.retrieved",
+    "Retrieved": "retrieved",
     "Scored": "data.searched",
     "SearchChunks": "data.requests",
     "SearchError": "errors",
+    "Slider": "comparing.slider",
     "Source": "data.assembled",
     "Stage": "data.trace",
+    "StageBegan": "data.stages",
+    "StageEnded": "data.stages",
+    "StageFailed": "data.stages",
     "Step": "data.retrieved",
     "Store": "protocols",
     "StoreError": "errors",
@@ -285,6 +304,7 @@ _HOMES = {
     "atune": "drivers.examine",
     "aunderstand": "drivers.answer",
     "compare": "comparing.comparison",
+    "compare_budgets": "comparing.budgets",
     "enrich": "drivers.enrich",
     "estimate_enrichment": "drivers.enrich",
     "explain": "drivers.examine",
@@ -301,6 +321,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name == "presets":
         return import_module("ctxassembly.presets")
+    if name == "__version__":  # that of pyproject.toml, which only an installed package can tell
+        return import_module("importlib.metadata").version("ctxassembly")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"ctxassembly.{_HOMES[name]}"), name)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ctxassembly.answers.answer import AnswerReader, Mode, Resolved
     from ctxassembly.answers.quotes import Quote
     from ctxassembly.answers.references import Reference
+    from ctxassembly.data.retrieved import Retrieved
+    from ctxassembly.inspect.evidence import Evidence
+    from ctxassembly.inspect.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +146,39 @@ class Context(Assembled):
 
         return check_quotes(answer, self.blocks, self.passages)
 
-    def to_html(self) -> str:
+    def to_html(self, *, evidence: Sequence[Evidence] = (), retrieved: Retrieved | None = None) -> str:
         """A page that shows the text for the model, its sources, and the chunks left out with their reasons.
+
+        With `retrieved`, of which the hits are, it also shows how each was found: its rank in each channel, the factors
+        on its score. A context of a `ContextRetriever` has that already.
 
         It is one file of HTML and CSS without scripts, below a megabyte; parts without room there are counted. A
         notebook shows the same for a context by itself, and a terminal does with `rich.print(context)`.
+
+        `evidence` should be read: texts, or spans of a document as (id, start, end). The page says of each whether it
+        is read, was lost and why, or is in no chunk retrieved, and marks it.
+
+        Raises:
+            InputError: a piece of evidence is neither a text nor a span.
         """
         from ctxassembly.inspect.page import page
 
-        return page(self)
+        return page(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
+
+    def view(self, *, evidence: Sequence[Evidence] = (), retrieved: Retrieved | None = None) -> View:
+        """The same for a notebook, as the last line of a cell, and for a terminal, by `rich.print`.
+
+        >>> from ctxassembly import Chunk, assemble, Hit
+        >>> context = assemble([Hit(Chunk("gastro#0", "gastro", "Drink water."))])
+        >>> [(one.said, one.share) for one in context.view(evidence=["drink water", "Eat nothing."]).evidence]
+        [('drink water', 1.0), ('Eat nothing.', 0.0)]
+
+        Raises:
+            InputError: a piece of evidence is neither a text nor a span.
+        """
+        from ctxassembly.inspect.view import View
+
+        return View(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
 
     def _repr_html_(self) -> str:
         from ctxassembly.inspect.page import view
@@ -159,7 +186,8 @@ class Context(Assembled):
         return view(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.inspect.terminal import printed, shown
+        from ctxassembly.inspect.terminal import shown
+        from ctxassembly.inspect.terminal_tables import printed
 
         yield from printed(shown(self), console, options)
 

@@ -174,7 +174,7 @@ class FilterNotSeenWarning(UserWarning):
     ...         ContextAssembler(store=store).invoke([found])
     ...     except FilterNotSeenWarning as warning:
     ...         print(str(warning).partition(",")[0])
-    How the search filters could not be seen
+    The filter of the search could not be seen
     """
 
 

@@ -44,6 +44,7 @@ TIGHT_BUDGET = AssemblyConfig.for_use("tight_budget")
 """
 
 BY_USE = {use: AssemblyConfig.for_use(use) for use in USES}
+"""The settings for each use, by its name."""
 
 FIVE_STAGE = AssemblyConfig(
     window=1,

@@ -13,6 +13,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.data.enriched import Outline, StoredDocument, WriteNotes
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored, Vocabulary
+from ctxassembly.data.stages import StageEvent
 
 
 class Store(Protocol):
@@ -101,6 +102,10 @@ AsyncEmbeddings = AsyncEmbedDocuments | Callable[[list[str]], Awaitable[Sequence
 OnFetched = Callable[[Sequence[Chunk]], Sequence[Chunk]]
 """A function over fetched chunks before anything else sees them, such as a mask or a second check of rights."""
 AsyncOnFetched = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]
+"""The same, awaited."""
+OnStage = Callable[[StageEvent], Any]
+"""A function that is told of each stage as it begins, as it ends, and as it fails. An error of it ends the assembly."""
+AsyncOnStage = Callable[[StageEvent], Awaitable[Any]]
 """The same, awaited."""
 LanguageModel = Callable[[str], str]
 """A function from a prompt to an answer. It may be called from several threads at once."""

@@ -1,4 +1,4 @@
-"""Values of any kind as text, for notes and messages.
+"""Values of any kind as text, for notes, messages and views.
 
 The values come from callers: a `repr` may raise, a list may hold itself, and an object may print its address in memory.
 Here writing one never raises, stops after a number of characters, and gives the same text in every run.
@@ -45,6 +45,15 @@ def _beginning(value: object, most: int, levels: int) -> str:
         if length >= most:
             break
     return "".join(pieces)[:most]
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """A number with its noun, which takes an s in the plural unless `several` says otherwise.
+
+    >>> counted(1, "chunk"), counted(1200, "chunk"), counted(2, "query", "queries")
+    ('1 chunk', '1,200 chunks', '2 queries')
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def failure(error: BaseException) -> str:

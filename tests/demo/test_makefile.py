@@ -37,9 +37,9 @@ def test_a_question_reaches_the_demo_as_it_was_typed(question: str, tmp_path: Pa
 
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in make().splitlines()]
-    gate = ["test", "check", "test-all", "fuzz"]
+    gate = ["test", "check", "test-all", "dist", "release", "fuzz"]
     benchmarks = ["bench", "bench-retrieval", "bench-endtoend", "bench-scale", "bench-speed", "bench-instructions"]
-    assert listed == ["help", "demo", "notebooks", *gate, *benchmarks, "clean"]
+    assert listed == ["help", "demo", "notebooks", "picture", "docs", "docs-serve", *gate, *benchmarks, "clean"]
 
 
 def test_the_benchmark_gets_what_was_asked_for() -> None:

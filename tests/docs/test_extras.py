@@ -40,6 +40,12 @@ def run(code: str, missing: set[str]) -> str:
         ("from langchain_ctxassembly import ContextAssemblyRetriever", "langchain_core", "langchain"),
         ("from langchain_ctxassembly import VectorStoreNeighbours", "langchain_core", "langchain"),
         ("from langchain_ctxassembly import to_messages", "langchain_core", "langchain"),
+        ("from langchain_ctxassembly import ContextMiddleware", "langchain", "agents"),
+        ("from langchain_ctxassembly import ContextMiddleware", "langgraph", "agents"),
+        ("from langchain_ctxassembly import ContextChannel", "langgraph", "agents"),
+        ("from langchain_ctxassembly import context_node", "langgraph", "agents"),
+        ("from langchain_ctxassembly import context_tool", "langchain_core", "langchain"),
+        ("from langchain_ctxassembly import contexts_in", "langchain_core", "langchain"),
         ("from langchain_ctxassembly import PGVectorNeighbours", "langchain_core", "langchain,postgres"),
         ("from langchain_ctxassembly import PGVectorNeighbours", "langchain_postgres", "langchain,postgres"),
         ("from langchain_ctxassembly import PGVectorNeighbours", "sqlalchemy", "langchain,postgres"),
@@ -66,6 +72,10 @@ def run(code: str, missing: set[str]) -> str:
 )
 def test_what_is_missing_is_named_with_its_extra(code: str, missing: str, extra: str):
     assert run(code, {missing}).endswith(f"pip install 'ctxassembly[{extra}]'")
+
+
+def test_a_tool_and_the_contexts_of_messages_need_no_more_than_langchain_core():
+    assert run("from langchain_ctxassembly import context_tool, contexts_in", {"langchain", "langgraph"}) == ""
 
 
 def test_what_no_extra_brings_is_not_said_to_be_one():

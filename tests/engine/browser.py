@@ -14,6 +14,32 @@ from typing import Any
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DARK = "--blink-settings=preferredColorScheme=0"
 LIGHT = "--blink-settings=preferredColorScheme=1"
+CONTRAST = """
+const channels = text => (text.match(/[\\d.]+/g) || []).map(Number);
+const luminance = ([r, g, b]) => {
+  const [x, y, z] = [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+  return .2126 * x + .7152 * y + .0722 * z;
+};
+const behind = element => {
+  for (let each = element; each; each = each.parentElement) {
+    const found = channels(getComputedStyle(each).backgroundColor);
+    if (found.length === 3 || found[3] === 1) return found;
+  }
+  return [255, 255, 255];
+};
+const view = host.querySelector(".cxa"), walker = document.createTreeWalker(view, NodeFilter.SHOW_TEXT), poor = [];
+let texts = 0;
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement;
+  if (!walker.currentNode.data.trim() || !element.checkVisibility()) continue;
+  texts += 1;
+  const [a, b] = [channels(getComputedStyle(element).color), behind(element)].map(luminance);
+  const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+  if (ratio < 4.5) poor.push([ratio, element.className, walker.currentNode.data.slice(0, 40)]);
+}
+return [texts, poor, luminance(behind(view))];
+"""
+"""The body of a script that reads `host`: its texts, those with less contrast than AA asks for, and its luminance."""
 # As JupyterLab shows an output that it trusts: as markup, in which each script is then made anew, so that it runs.
 _EMBED = """
 function embed(host, source) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -75,6 +76,11 @@ def read(html: str) -> Element:
     reader.close()
     assert len(reader.open) == 1, f"left open: {[each.name for each in reader.open[1:]]}"
     return reader.open[0]
+
+
+def unanchored(html: str) -> str:
+    """`html` without the digest in its ids, which differs where a notebook shows the same again."""
+    return re.sub(r"\bcxa-[0-9a-f]{8}(?=-)", "cxa", html)
 
 
 def documents(words: int = 200) -> list[Chunk]:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from ctxassembly import errors
@@ -19,6 +22,15 @@ def test_a_missing_extra_names_the_install():
     error = errors.MissingExtraError("the embedded server", "embedded")
     assert isinstance(error, ImportError)
     assert str(error) == "the embedded server needs an optional dependency: pip install 'ctxassembly[embedded]'"
+
+
+@pytest.mark.parametrize("missing", ["sqlalchemy", "greenlet"])
+def test_an_index_on_postgres_names_its_extra_if_a_part_of_it_is_missing(missing: str):
+    """LangChain's community package brings SQLAlchemy alone."""
+    script = f"import sys; sys.modules[{missing!r}] = None; from ctxassembly import PostgresIndex"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "MissingExtraError" in done.stderr
+    assert "pip install 'ctxassembly[postgres]'" in done.stderr
 
 
 def test_a_config_error_names_parameter_range_and_value():

@@ -67,6 +67,11 @@ def test_an_index_that_needs_an_extra_is_there_by_name_alone():
     assert "PostgresIndex" not in ctxassembly.__all__
 
 
+def test_the_version_is_that_of_the_package():
+    written = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    assert f'\nversion = "{ctxassembly.__version__}"\n' in written
+
+
 def test_every_public_name_is_there():
     for name in ctxassembly.__all__:
         assert getattr(ctxassembly, name) is not None

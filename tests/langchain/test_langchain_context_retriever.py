@@ -46,6 +46,8 @@ def index_of(found: Sequence[Document]) -> MemoryIndex:
 
 
 class TestStandard(RetrieversIntegrationTests):
+    """`k` is the number of chunks to retrieve: chunks of one document are one label, unless `cite` says otherwise."""
+
     @property
     def retriever_constructor(self) -> type[BaseRetriever]:
         return ContextRetriever

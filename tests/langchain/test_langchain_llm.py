@@ -83,28 +83,27 @@ ECHO = RunnableLambda(lambda value: AIMessage(value.to_string() if hasattr(value
     ],
 )
 async def test_whatever_answers_gives_its_text(llm: Any, expected: str) -> None:
-    config = RunnableConfig()
-    answer = model(llm, config)("first")
+    answer = model(llm, RunnableConfig)("first")
     assert isinstance(answer, str)
     assert answer == expected
-    ask = async_model(llm, config)
+    ask = async_model(llm, RunnableConfig)
     assert (await ask("first") if asyncio.iscoroutinefunction(ask) else ask("first")) == expected
 
 
 async def test_an_async_function_is_awaited() -> None:
-    assert await async_model(ashout, RunnableConfig())("first") == "FIRST"
+    assert await async_model(ashout, RunnableConfig)("first") == "FIRST"
 
 
 async def test_a_runnable_is_awaited_by_what_it_has_for_that() -> None:
     def fail(_: str) -> str:
         raise AssertionError("called synchronously")
 
-    assert await async_model(RunnableLambda(fail, ashout), RunnableConfig())("first") == "FIRST"
+    assert await async_model(RunnableLambda(fail, ashout), RunnableConfig)("first") == "FIRST"
 
 
 def test_no_model_is_none() -> None:
-    assert model(None, RunnableConfig()) is None
-    assert async_model(None, RunnableConfig()) is None
+    assert model(None, RunnableConfig) is None
+    assert async_model(None, RunnableConfig) is None
 
 
 async def test_the_models_runs_stand_below_the_assemblers(answers: list[Any]) -> None:

@@ -37,9 +37,15 @@ def test_documents_are_no_hits(hits: Any, instead: str) -> None:
         (ContextAssembler, {"window": 2}, "write config=AssemblyConfig(window=2)"),
         (ContextAssembler, {"config": {"window": 2}}, "write config=AssemblyConfig(window=2)"),
         (ContextAssembler, {"config": 2_000}, "write config=AssemblyConfig(max_tokens=2000)"),
+        (ContextAssembler, {"config": "voice"}, "write config=AssemblyConfig.for_use('voice')"),
         (ContextAssembler, {"store": VECTORSTORE}, "write store=VectorStoreNeighbours(vectorstore)"),
         (ContextAssembler, {"vectorstore": VECTORSTORE}, "write store=VectorStoreNeighbours(vectorstore)"),
         (ContextAssembler, {"store": SEARCH}, "give its vector store or docstore"),
+        (
+            ContextAssemblyRetriever,
+            {"retriever": VECTORSTORE},
+            "write ContextAssemblyRetriever.from_vectorstore(vectorstore)",
+        ),
         (
             ContextAssemblyRetriever,
             {"retriever": SEARCH, "window": 2},
@@ -55,6 +61,12 @@ def test_documents_are_no_hits(hits: Any, instead: str) -> None:
 def test_a_wrong_parameter_names_the_right_one(make: Any, settings: dict[str, Any], instead: str) -> None:
     with pytest.raises(ValueError, match=re.escape(instead)):
         make(**settings)
+
+
+def test_an_assembler_that_has_no_query_suggests_none() -> None:
+    with pytest.raises(ValueError, match="config must be an AssemblyConfig, got 'May I drink'") as caught:
+        ContextAssembler(config="May I drink")  # type: ignore[arg-type]
+    assert "write query" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,11 @@ def test_anything_else_is_an_error(wrong: Any) -> None:
         number_chunks(wrong)
 
 
+def test_one_document_is_told_to_be_a_list_of_one() -> None:
+    with pytest.raises(InputError, match=r"got one: write number_chunks\(\[document\]\)"):
+        number_chunks(PAGES[0])  # type: ignore[arg-type]
+
+
 def test_stores_that_take_uuids_alone() -> None:
     chunks = number_chunks(SPLITTER.split_documents(PAGES), id_of=uuid_of)
     client = QdrantClient(":memory:")

@@ -20,6 +20,8 @@ QUERY = "the falcon in C, the granite in A and B, the ember in D"
 
 
 class TestStandard(RetrieversIntegrationTests):
+    """`k` is the most labels to return, of however many chunks each is made."""
+
     @property
     def retriever_constructor(self) -> type[BaseRetriever]:
         return ContextAssemblyRetriever

@@ -177,9 +177,9 @@ def test_what_cannot_be_ordered_is_told_and_left_alone(database: Database) -> No
     told = number_stored_chunks(store)
 
     assert (told.documents, told.unordered, told.unordered_documents, told.nameless) == (1, ("a.pdf",), 1, 1)
-    assert "1 documents could not be ordered" in str(told)
+    assert "1 document could not be ordered" in str(told)
     assert "trust_insertion_order=True" in str(told)
-    assert "1 chunks name neither a document nor a source" in str(told)
+    assert "1 chunk names neither a document nor a source" in str(told)
     assert places(store, "a.pdf") == {}
 
     assert number_stored_chunks(store, trust_insertion_order=True).documents == 2

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from llama_index.core import VectorStoreIndex
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
+
+from llamaindex_samples import splitted
 
 
 class Recorder(BaseEventHandler):
@@ -14,6 +17,12 @@ class Recorder(BaseEventHandler):
 
     def handle(self, event: Any, **kwargs: Any) -> None:
         self.events.append(event)
+
+
+@pytest.fixture
+def index() -> VectorStoreIndex:
+    """An index of the sample text, split."""
+    return splitted()
 
 
 @pytest.fixture

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
+from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.embeddings import BaseEmbedding
-from llama_index.core.llms import MockLLM
+from llama_index.core.llms import CustomLLM, MockLLM
+from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters, VectorStoreQueryResult
@@ -35,6 +38,7 @@ TEXTS = (
     "In the end the tax was lifted and the dyers came back.",
     "The market hall still shows the marks of their protest.",
 )
+QUESTION = "Who carried the dye across the lake?"
 
 
 def document(
@@ -75,6 +79,17 @@ def bare(nodes: Sequence[TextNode]) -> list[Chunk]:
     ]
 
 
+def splitted(chunk_size: int = 62, embed_model: Any = None) -> VectorStoreIndex:
+    """An ordinary index: two files, read and split as users do it, with uuids and without an index."""
+    documents = [
+        Document(text=" ".join(part), metadata={"file_name": name, "page_label": "1"})
+        for name, part in (("dye.pdf", TEXTS[:4]), ("tax.pdf", TEXTS[4:]))
+    ]
+    splitter = SentenceSplitter(chunk_size=chunk_size, chunk_overlap=0)
+    embed_model = embed_model or WordEmbedding()
+    return VectorStoreIndex.from_documents(documents, transformations=[splitter], embed_model=embed_model)
+
+
 def scored(*nodes: BaseNode, best: float = 0.9) -> list[NodeWithScore]:
     """`nodes` as hits, the scores falling from `best`."""
     return [NodeWithScore(node=node, score=best - place / 10) for place, node in enumerate(nodes)]
@@ -106,6 +121,32 @@ class RecordingLLM(MockLLM):
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
         self._prompts.append(prompt)
         return super().complete(prompt, formatted, **kwargs)
+
+
+class Answering(CustomLLM):
+    """Answers with the same words, whole or in pieces, and keeps the prompts that it got."""
+
+    says: str = "They carried it by night [1], and paid a tax [2]. Perhaps [7]."
+    context_window: int = 32_000
+    num_output: int = 256
+    _prompts: list[str] = PrivateAttr(default_factory=list)
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(context_window=self.context_window, num_output=self.num_output)
+
+    @property
+    def prompts(self) -> list[str]:
+        return self._prompts
+
+    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
+        self._prompts.append(prompt)
+        return CompletionResponse(text=self.says)
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
+        self._prompts.append(prompt)
+        cut = re.findall(r".{1,5}", self.says)
+        return (CompletionResponse(text="".join(cut[: at + 1]), delta=piece) for at, piece in enumerate(cut))
 
 
 class WordEmbedding(BaseEmbedding):

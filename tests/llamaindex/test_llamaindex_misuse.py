@@ -35,11 +35,18 @@ def test_nodes_are_no_hits(hits: Any) -> None:
         ({"docstore": INDEX.vector_store}, "write vector_store=vector_store"),
         ({"store": INDEX.vector_store}, "write vector_store=vector_store"),
         ({"index": INDEX}, "write docstore=index.docstore"),
+        ({"filter": {"tenant": "north"}}, "write filter=MetadataFilters(filters=["),
     ],
 )
 def test_a_wrong_parameter_names_the_right_one(settings: dict[str, Any], instead: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(instead)):
         ContextAssemblyPostprocessor(**settings)
+
+
+def test_filters_as_json_are_filters() -> None:
+    filters = {"filters": [{"key": "tenant", "value": "north"}]}
+    (found,) = ContextAssemblyPostprocessor(filter=filters).filter.filters  # type: ignore[union-attr]
+    assert (found.key, found.value) == ("tenant", "north")  # type: ignore[union-attr]
 
 
 def test_a_list_makes_no_messages() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import ImageNode, MetadataMode, NodeRelationship, NodeWithScore, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
@@ -388,7 +389,8 @@ def test_importing_the_package_imports_no_framework() -> None:
 
 def test_every_public_name_loads() -> None:
     for name in llamaindex_ctxassembly.__all__:
-        assert getattr(llamaindex_ctxassembly, name).__name__ == name
+        public = getattr(llamaindex_ctxassembly, name)
+        assert isinstance(public, PromptTemplate) if name.isupper() else public.__name__ == name
 
 
 def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
@@ -398,7 +400,7 @@ def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
 
 async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    event = "llamaindex_ctxassembly.postprocessor.ContextAssembledEvent"
+    event = "llamaindex_ctxassembly.answered.ContextAssembledEvent"
     monkeypatch.setattr(event, lambda **told: made.append(told))
     postprocessor = ContextAssemblyPostprocessor()
 

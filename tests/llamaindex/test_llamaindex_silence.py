@@ -100,7 +100,8 @@ def test_the_docstore_of_an_index_over_a_vector_store_is_empty_and_that_is_told(
     assert message.startswith("the store answered with none of the chunks next to the hits, but chunk ")
     assert "ContextAssemblyPostprocessor(vector_store=index.vector_store)" in message
     assert labelled[0].metadata["trace"]["missing"] == message
-    assert warned(lambda: run(ours(vector_store=index.vector_store), hits)) == []
+    answered = warned(lambda: run(ours(vector_store=index.vector_store), hits))
+    assert [each for each in answered if not each.startswith("pages '")] == []  # each page is a document here
 
 
 def test_so_is_that_of_an_ingestion_pipeline(run: Any) -> None:
@@ -283,6 +284,20 @@ def one_chunk_pages() -> list[BaseNode]:
         for page in range(4)
     ]
     return SPLITTER.get_nodes_from_documents(documents)
+
+
+@pytest.mark.parametrize("size", [2048, 64])
+def test_pages_of_a_file_are_said_to_be_documents_whatever_the_number_of_their_chunks(size: int) -> None:
+    """As SimpleDirectoryReader loads a PDF: each page is a document, whose chunks are linked to each other."""
+    pages = [
+        Document(text=" ".join(YEARS[at : at + 4]), metadata={"file_path": "/a.pdf", "page_label": f"{at // 4 + 1}"})
+        for at in (0, 4)
+    ]
+    nodes = SentenceSplitter(chunk_size=size, chunk_overlap=0).get_nodes_from_documents(pages)
+    index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
+    hits = scored(nodes[0], nodes[-1])
+    (said,) = warned(lambda: ours(docstore=index.docstore).postprocess_nodes(hits, QueryBundle(QUERY)))
+    assert said.startswith("pages '1' and '2' of '/a.pdf' are documents of their own: ")
 
 
 def test_pages_of_one_chunk_each_are_said_to_be_documents_of_their_own() -> None:

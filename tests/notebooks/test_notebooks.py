@@ -11,7 +11,7 @@ import pytest
 
 from tour.execute import NOTEBOOKS, Notebook, documents, executed, outputs, shown, stored
 
-MOST_BYTES = 200_000
+MOST_BYTES = 300_000
 QUICK_START_CELLS = 10
 
 FIGURE = re.compile(r"\b\d+\.\d+\b|\b\d{1,3}(?:,\d{3})+\b")

@@ -6,5 +6,9 @@ context in its framework's objects. This room has what every adapter needs on th
 - `numbering`: `number_chunks` gives chunks fresh from a splitter their document, index and id;
 - `cross_encoder`: a model that scores query and text together, as a reranker of a retrieval;
 - `messages`: the check of what becomes a framework's messages;
-- `told`: `block_metadata` writes citations, scores and trace for the objects that are handed back.
+- `turns`: the exchanges in a framework's messages, and the data that the message of an answer carries;
+- `fetched`: the hits of a retriever of another make, for an answer chain;
+- `notes`: the notes of an adapter in a trace;
+- `search_results`: a context as the search results that some models cite natively, an excerpt for each chunk;
+- `told` and `answered`: citations, scores and trace as plain metadata for the objects that are handed back.
 """

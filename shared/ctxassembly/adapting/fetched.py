@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ctxassembly.chain.requests import Search
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.conditions import as_predicate
-from ctxassembly.data.retrieved import RetrievalTrace, Retrieved
+from ctxassembly.data.retrieved import RetrievalTrace
+from ctxassembly.retrieved import Retrieved
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +24,14 @@ class Fetched(Retrieved):
         return self.given
 
 
-def fetched(request: Search, hits: Iterable[Hit], retriever: object) -> Fetched:
+def fetched(request: Search, hits: Iterable[Hit], retriever: object, notes: Sequence[str] = ()) -> Fetched:
     """The first `mode.kept` of `hits` that pass the filter which a model inferred.
 
-    The caller's own filter is the retriever's to apply.
+    The caller's own filter is the retriever's to apply. `notes` are for the trace.
     """
     passes = as_predicate(request.narrowed)
     kept = tuple(hit for hit in hits if passes(hit.chunk))[: request.mode.kept]
     by = f"searched by {type(retriever).__name__}"
     words = request.question.meant
-    trace = RetrievalTrace("other", notes=(by,), round_trips=1)
+    trace = RetrievalTrace("other", notes=(by, *notes), round_trips=1)
     return Fetched(words, (), trace, intent=request.question.intent, given=kept)

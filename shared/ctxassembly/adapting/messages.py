@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ctxassembly.context import Context
+from ctxassembly.conversations.contexts import is_context
 from ctxassembly.errors import InputError
 from ctxassembly.shown import shown
 
 
 def context_given(context: Any, instead: str) -> Context:
-    """`context`, if it is one; `instead` is the call that gives one.
+    """`context`, if it is one or the dict of one; `instead` is the call that gives one.
 
     Raises:
         InputError: it is something else, such as the documents of a context.
     """
-    if not isinstance(context, Context):
+    if not is_context(context):
         raise InputError(f"context must be a Context, got {shown(context)}: {instead} gives one")
-    return context
+    return Context.from_dict(context)

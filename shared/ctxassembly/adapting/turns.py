@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ctxassembly.chain.answer import Answer
 from ctxassembly.chain.requests import Exchange
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.conversations.resolve import KEPT
+from ctxassembly.conversations.sources import KEPT
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import InputError
 from ctxassembly.saving.plain import plain, revived

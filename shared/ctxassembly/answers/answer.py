@@ -151,7 +151,7 @@ class AnswerReader:
             InputError: the piece is no string, or the answer was closed.
         """
         if not isinstance(piece, str):
-            raise InputError(f"an answer must be text, got {shown(piece)}")
+            raise InputError(f"an answer must be text, got {shown(piece, 80)}{_instead(piece)}")
         if self._closed:
             raise InputError("the answer was closed, and takes no further piece")
         passed = max(0, self._at - LOOKBACK)
@@ -377,3 +377,9 @@ def stream(pieces: Iterable[str], reader: AnswerReader) -> Generator[str, None, 
     if settled := reader.close():
         yield settled
     return reader.resolved
+
+
+def _instead(given: object) -> str:
+    """The end of an error for a message, or a framework's response, in place of its text."""
+    found = next((name for name in ("text", "content", "response") if isinstance(getattr(given, name, None), str)), "")
+    return f": give its .{found}" if found else ""

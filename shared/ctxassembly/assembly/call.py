@@ -43,6 +43,8 @@ class Services:
     """None if nobody fetches neighbours."""
     can_embed: bool = False
     can_compress: bool = False
+    is_watched: bool = False
+    """True if somebody is told of the stages."""
 
 
 def checked(call: Call, services: Services) -> tuple[AssemblyConfig, str | None]:
@@ -65,7 +67,8 @@ def checked(call: Call, services: Services) -> tuple[AssemblyConfig, str | None]
         raise ConfigError("compress", "'none' or 'extractive' where no `llm` is given", config.compress)
     if config.neighbours == "filtered" and store is not None and not store.holds_filter:
         allowed = "'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
-        raise ConfigError("neighbours", allowed, config.neighbours)
+        instead = ": give filter= beside it, that of the search, or a store that has one"
+        raise ConfigError("neighbours", allowed, config.neighbours, instead)
     if not (labels is None or isinstance(labels, Labels)):
         raise InputError(f"labels must be a Labels or None, got {shown(labels)}")
     if labels is not None and config.first_label != 1:

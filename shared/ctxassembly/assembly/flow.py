@@ -29,7 +29,7 @@ from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Fragment
 from ctxassembly.data.pieces import Header, Label, Part
-from ctxassembly.data.reasons import BEYOND, STOPPED
+from ctxassembly.data.reasons import BEYOND, EMPTY, STOPPED
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.settings.config import AssemblyConfig
@@ -38,6 +38,7 @@ from ctxassembly.tracing.decisions import Settled, decide
 from ctxassembly.tracing.held import held
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log
+from ctxassembly.tracing.stages import by_reason
 from ctxassembly.wording.formats import seen_as
 from ctxassembly.wording.particulars import Particulars
 
@@ -54,11 +55,12 @@ def assemble_flow(call: Call, services: Services, clock: Callable[[], float]) ->
     """
     config, query = checked(call, services)
     counter = counter_for(config.encoding)
-    lineage, log = Lineage(), Log(clock)
+    lineage, log = Lineage(), Log(clock, services.is_watched)
 
+    yield from log.begin("admit", len(call.hits) if isinstance(call.hits, Sequence) else 0)
     admitted = admit(call.hits)
     log.notes += admitted.notes
-    log.stage("admit", len(admitted.hits), len(admitted.candidates))
+    yield from log.end(len(admitted.candidates), lambda: by_reason([EMPTY] * len(admitted.empty)))
 
     if config.enabled and config.dedup == "semantic" and not services.can_embed:
         check_vectors((*admitted.candidates, *admitted.empty))
@@ -79,10 +81,12 @@ def assemble_flow(call: Call, services: Services, clock: Callable[[], float]) ->
         lambda config: choose(usable, Selector(config, counter, query), beside, second_chances, lineage, log),
     )
 
+    yield from log.begin("render", len(chosen.taken))
     written = _write(chosen, config, counter)
-    log.stage("render", len(chosen.taken), sum(len(passage.chunk_ids) for passage in written.cited.passages))
+    standing = sum(len(passage.chunk_ids) for passage in written.cited.passages)
+    yield from log.end(standing, partial(_told, written))
 
-    settled = Settled(chosen.taken, written.labels, chosen.left_out, written.shortened, chosen.elsewhere)
+    settled = Settled(chosen.taken, written.labels, chosen.left_out, written.shortened, chosen.elsewhere, chosen.worth)
     decisions = decide(seen, admitted.empty, lineage, settled, written.read, query)
     trace = _trace(admitted, written, decisions, config, log)
     return _context(written, trace, query, config, held(admitted.hits, decisions, chosen.taken))
@@ -145,6 +149,11 @@ def _write(chosen: Chosen, config: AssemblyConfig, counter: Counter) -> _Written
     return _Written(chosen, labels, shortened, read, cited)
 
 
+def _told(written: _Written) -> Mapping[str, Any]:
+    """The outcome of rendering, as its stage tells it."""
+    return {"labels": len(written.labels), "tokens": written.chosen.token_count, "characters": len(written.cited.text)}
+
+
 def _rows(
     labels: Sequence[Label], blocks: Sequence[Sequence[Part]], beside: Supplemented, config: AssemblyConfig
 ) -> list[tuple[Label | None, Sequence[Part]]]:
@@ -171,7 +180,7 @@ def _trace(
     admitted: Admitted, written: _Written, decisions: tuple[Decision, ...], config: AssemblyConfig, log: Log
 ) -> Trace:
     """The trace, with the figures of its summary."""
-    chosen, layout = written.chosen, written.chosen.layout
+    chosen = written.chosen
     stopped = {key for key, why in chosen.left_out.items() if why.reason == STOPPED}
     documents = {candidate.chunk.document_id for candidate in chosen.usable if candidate.key not in stopped}
     return Trace(
@@ -183,7 +192,7 @@ def _trace(
         round_trips=log.round_trips,
         missing=log.missing,
         unscoped=log.unscoped,
-        token_count=layout.token_count if chosen.level is Header.FULL else layout.weigh((), chosen.level),
+        token_count=chosen.token_count,
         max_tokens=config.token_limit,
         character_count=len(written.cited.text),
         max_characters=config.max_characters,

@@ -14,8 +14,8 @@ from ctxassembly.chain.requests import Exchange
 from ctxassembly.context import Context
 from ctxassembly.data.assembled import Citation
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.understood import Understanding
+from ctxassembly.retrieved import Retrieved
 from ctxassembly.saving.plain import plain
 
 

@@ -13,9 +13,9 @@ from ctxassembly.chain.requests import Search, SearchAll
 from ctxassembly.chain.searches import ORIGINAL, searches_for
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.conditions import as_predicate
-from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.understood import Understanding
 from ctxassembly.errors import ConfigError, SearchError
+from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.answering import Mode
 from ctxassembly.shown import failure
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ctxassembly.context import Context
+from ctxassembly.inspect.evidence import Located
 from ctxassembly.inspect.limits import ORDER_LABELS
+from ctxassembly.inspect.marks import Marks, marks
 from ctxassembly.inspect.markup import shortened
 from ctxassembly.wording.languages import LANGUAGES
 
@@ -36,17 +38,24 @@ class Compared:
     order: tuple[tuple[str, str], ...]
     """Document id and source of each label, in reading order."""
     context: Context = field(repr=False)
+    located: tuple[Located, ...] = field(default=(), repr=False)
+    """The pieces of evidence, each with the places where it was found."""
+
+    @property
+    def marks(self) -> Marks:
+        """The evidence as it is marked in the context."""
+        return marks(self.located)
 
 
-def sources(rows: Sequence[Compared]) -> dict[str, str]:
-    """The names of the documents of the first labels of each row, by id, in the order of their letters.
+def sources(rows: Sequence[Compared], labels: int | None = ORDER_LABELS) -> dict[str, str]:
+    """The names of the documents of the first `labels` of each row, by id, in the order of their letters.
 
-    A document whose source is unknown is named by its id.
+    A document whose source is unknown is named by its id. None means all labels.
     """
     found: dict[str, str] = {}
     for row in rows:
         unknown = LANGUAGES[row.context.language].unknown
-        for document_id, source in row.order[:ORDER_LABELS]:
+        for document_id, source in row.order[:labels]:
             found.setdefault(document_id, document_id if source == unknown else source)
     return found
 

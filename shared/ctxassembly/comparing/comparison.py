@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ctxassembly.assembly.choosing.supplement import Supplement
 from ctxassembly.comparing.compared import Compared
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.drivers.assemble import assemble
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError
+from ctxassembly.inspect.evidence import Evidence, Located, checked, located
 from ctxassembly.protocols import Embeddings, LanguageModel, Store
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import shown
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console, ConsoleOptions, RenderResult
 
-Evidence = str | tuple[str, int, int]
-"""A text, or a span of a document: its id, start and end in characters, half-open."""
+    from ctxassembly.comparing.slider import Slider
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A row for each configuration. A notebook shows it as a table, and so does a terminal with rich.
+    """A row for each configuration, and the contexts side by side.
+
+    A notebook shows it as a table and, below it, the texts with what only some contexts have marked. A terminal with
+    rich prints the table and what differs.
 
     >>> from ctxassembly import Chunk, Hit
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
@@ -50,20 +53,35 @@ class Comparison:
 
         return plotted(self.rows)
 
+    def slider(self, of: str = "configuration") -> Slider:
+        """The contexts one at a time, in their order, with what is new and what is lost at each stop of a slider.
+
+        `of` is the setting that it moves, for the title.
+
+        >>> from ctxassembly import Chunk, Hit
+        >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
+        >>> configs = [AssemblyConfig(stop_below=value) for value in (0.2, 0.8)]
+        >>> [stop.name for stop in compare(hits, configs).slider("stop_below").stops]
+        ['stop_below=0.2', 'stop_below=0.8']
+        """
+        from ctxassembly.comparing.slider import Slider
+
+        return Slider(self.rows, of)
+
     def _repr_html_(self) -> str:
         from ctxassembly.comparing.contrast import contrast
 
         return contrast(self.rows)
 
     def to_html(self) -> str:
-        """The table as an HTML page."""
+        """The table and the contexts side by side as an HTML page, below a megabyte and without scripts."""
         from ctxassembly.inspect.page import framed
 
         return framed(self._repr_html_())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from ctxassembly.comparing.terminal import contrasted
-        from ctxassembly.inspect.terminal import printed
+        from ctxassembly.inspect.terminal_tables import printed
 
         yield from printed(contrasted(self.rows), console, options)
 
@@ -83,8 +101,9 @@ def compare(
     """Assemble `hits` under each of `configs`, and compare the contexts.
 
     The other arguments are those of `assemble`, but for two. `names` names the configurations, by default by the
-    settings in which they differ. `evidence` should be read: a text counts if a passage has it, white space aside; a
-    span of a document counts by the share of its characters that stand.
+    settings in which they differ. `evidence` should be read, and is marked in the texts: a text counts if a passage has
+    it, white space aside, and where no chunk has it so capitals and punctuation aside; a span of a document counts by
+    the share of its characters that stand.
 
     >>> from ctxassembly import Chunk, Hit
     >>> hits = [Hit(Chunk("a#0", "a", "Drink water.", 0)), Hit(Chunk("b#0", "b", "Eat nothing.", 0))]
@@ -100,15 +119,13 @@ def compare(
         raise ConfigError("configs", "one AssemblyConfig or more, in a list", configs)
     if names is not None and not (_are(str, names) and len(names) == len(configs)):
         raise ConfigError("names", f"as many as there are configurations, {len(configs)}, each a text", names)
-    if isinstance(evidence, str):  # each of its letters would count as evidence
-        raise InputError(f"evidence must be a sequence of texts or (document_id, start, end), got {shown(evidence)}")
-    spans = [_checked(piece) for piece in evidence]
+    wanted = checked(evidence)
     rows = []
     for name, config in zip(names or _differences(configs), configs, strict=True):
         context = assemble(
             hits, config, query=query, store=store, supplement=supplement, embeddings=embeddings, llm=llm
         )
-        rows.append(_compared(name, context, spans))
+        rows.append(_compared(name, context, wanted))
     return Comparison(tuple(rows))
 
 
@@ -119,6 +136,7 @@ def _are(kind: type, values: object) -> bool:
 
 def _compared(name: str, context: Context, evidence: Sequence[Evidence]) -> Compared:
     passages = context.passages
+    found = located(context, evidence)
     return Compared(
         name=name,
         tokens=context.token_count,
@@ -126,10 +144,16 @@ def _compared(name: str, context: Context, evidence: Sequence[Evidence]) -> Comp
         documents=len({passage.document_id for passage in passages}),
         passages=len(passages),
         mean_run_chars=fmean(len(passage.text) for passage in passages) if passages else 0.0,
-        evidence=fmean(_found(context, piece) for piece in evidence) if evidence else None,
+        evidence=fmean(map(_read, found)) if found else None,
         order=tuple((citation.document_id, citation.source) for citation in context.citations),
         context=context,
+        located=found,
     )
+
+
+def _read(one: Located) -> float:
+    """The share of a span that stands; a text counts whole or not at all."""
+    return float(one.share >= 1) if isinstance(one.evidence, str) else one.share
 
 
 def _differences(configs: Sequence[AssemblyConfig]) -> list[str]:
@@ -144,31 +168,3 @@ def _settings(config: AssemblyConfig, among: Sequence[AssemblyConfig]) -> Iterat
         value = getattr(config, name)
         if value != getattr(default, name) and any(getattr(other, name) != value for other in among):
             yield f"{name}={shown(value, 60)}"
-
-
-def _checked(evidence: Any) -> Evidence:
-    match evidence:
-        case str() if evidence.strip():
-            return evidence
-        case (str(), int(start), int(end)) if 0 <= start < end:
-            return evidence  # type: ignore[no-any-return]
-    raise InputError(f"evidence must be texts or (document_id, start, end), got {shown(evidence)}")
-
-
-def _found(context: Context, evidence: Evidence) -> float:
-    if isinstance(evidence, str):
-        wanted = " ".join(evidence.split())
-        return float(any(wanted in " ".join(passage.text.split()) for passage in context.passages))
-    document_id, start, end = evidence
-    # Passages, not the text of the context: a format may escape characters there.
-    standing = sorted(
-        (max(offset + piece.start, start), min(offset + piece.end, end))
-        for passage in context.passages
-        for piece in passage.pieces
-        if (offset := piece.candidate.chunk.start) is not None and piece.candidate.chunk.document_id == document_id
-    )
-    covered, reached = 0, start
-    for begin, stop in standing:
-        covered += max(stop - max(begin, reached), 0)
-        reached = max(reached, stop)
-    return covered / (end - start)

@@ -47,7 +47,7 @@ class Labels:
 
         For a conversation restored from a checkpoint: Labels.after(state["messages"]).
         """
-        from ctxassembly.conversations.resolve import last_label  # here, so that counting on loads no reader of answers
+        from ctxassembly.conversations.sources import last_label  # here, so that counting on loads no sources
 
         return cls(last_label(sources) + 1)
 

@@ -9,6 +9,7 @@ from typing import Any
 from ctxassembly.data.chunks import Fragment, Span
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.pieces import Piece
+from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.trace import Shortened, Trace
 
 
@@ -152,6 +153,9 @@ class Assembled:
     """The hits that the views show or count, by rank. Most of the hits that were left out are not kept."""
     encoding: str | Callable[[str], int] | None = field(default=None, repr=False, compare=False)
     """The encoding behind `token_count`. None if unknown: pickling leaves a function behind."""
+    retrieved: Retrieved | None = field(default=None, repr=False, compare=False)
+    """The retrieval behind the hits, for the views; None if the hits came by another way, and for a context made again
+    of `to_dict`."""
 
     @property
     def supplement(self) -> str:

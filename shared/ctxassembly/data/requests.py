@@ -8,6 +8,7 @@ from typing import Any
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.searched import Channel, Vocabulary
+from ctxassembly.data.stages import StageBegan, StageEnded
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class CompressTexts:
     timeout_seconds: float
 
 
-Request = FetchChunks | EmbedTexts | CompressTexts
+Request = FetchChunks | EmbedTexts | CompressTexts | StageBegan | StageEnded
+"""The requests of an assembly. Its stages are told among them, if somebody watches, and answered with None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +110,5 @@ class Together:
 
 
 SearchRequest = EmbedTexts | FindTerms | SearchChunks | SearchElsewhere | RerankChunks
+RetrievalRequest = Together | StageBegan | StageEnded
+"""The requests of a retrieval, with its steps among them in the same way."""

@@ -11,6 +11,7 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.explained import Explained
 from ctxassembly.data.found import AFFINITY, Found, chunk_with_scores
 from ctxassembly.data.searched import Channel
+from ctxassembly.shown import counted
 
 SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "other", "none"]
 """The ways to search a query, by the names that production traces use; "other" is a retriever of another make."""
@@ -92,7 +93,7 @@ class RetrievalTrace:
         parts = [
             *self._counts(),
             *([] if self.evidence is None else [f"evidence {self.evidence:.2f}"]),
-            f"{self.round_trips:,} round trip{'' if self.round_trips == 1 else 's'}",
+            counted(self.round_trips, "round trip"),
         ]
         return f"{searched}: {', '.join(parts)}"
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from ctxassembly.data.candidates import Shortening
 from ctxassembly.data.reasons import BELOW_FLOOR, FOR_BUDGET, IRRELEVANT, STOPPED, TOO_SHORT, Reason
+from ctxassembly.shown import counted
 
 _LEFT_OUT = (FOR_BUDGET, TOO_SHORT, BELOW_FLOOR, IRRELEVANT, STOPPED)
 """Reasons that left a chunk out although it could have been read. The others found it superfluous."""
@@ -65,6 +66,11 @@ class Decision:
     matches: Sequence[str] | None = None
     """The words of the query that the chunk has, in any form, in the order of the query. They are looked up when first
     read. None without a query, and for a chunk whose text the context doesn't keep."""
+    value: float | None = None
+    """What its best sentence is worth for the query, on the scale of `AssemblyConfig.stop_below`: the best of all is
+    worth 1, one of the same rank without any word of the query 0, one of a lower rank may be worth less. Sentences are
+    taken by it; of whole chunks the mean of their sentences counts half. None where the query chose nothing: without
+    one, where all of the window fits, and for copies."""
 
     @property
     def stands(self) -> bool:
@@ -160,12 +166,12 @@ class Trace:
         parts = [
             f"{self.hits:,} -> {self.chunks:,} chunks",
             f"{self.stripped_chars:,} overlapping characters stripped",
-            _counted(self.documents_dropped, "document") + " dropped for budget",
-            *([_counted(len(self.left_out), "chunk") + " left out"] if self.left_out else []),
+            counted(self.documents_dropped, "document") + " dropped for budget",
+            *([counted(len(self.left_out), "chunk") + " left out"] if self.left_out else []),
             *([_shortened(self.shortened)] if self.shortened else []),
             f"{self.token_count:,} of {self.max_tokens:,} tokens",
             *([f"{self.character_count:,} of {self.max_characters:,} characters"] if self.max_characters else []),
-            _counted(self.round_trips, "query", "queries"),
+            counted(self.round_trips, "query", "queries"),
         ]
         return ", ".join(parts)
 
@@ -175,8 +181,4 @@ class Trace:
 
 def _shortened(chunks: Sequence[Shortened]) -> str:
     before, after = sum(chunk.tokens_before for chunk in chunks), sum(chunk.tokens_after for chunk in chunks)
-    return f"{_counted(len(chunks), 'chunk')} shortened from {before:,} to {after:,} tokens"
-
-
-def _counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{counted(len(chunks), 'chunk')} shortened from {before:,} to {after:,} tokens"

@@ -8,10 +8,19 @@ from typing import Any, TypeVar, cast
 
 from ctxassembly.calls import await_all, call_all, in_thread, is_async
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.requests import EmbedTexts, FindTerms, RerankChunks, SearchChunks, SearchRequest, Together
+from ctxassembly.data.requests import (
+    EmbedTexts,
+    FindTerms,
+    RerankChunks,
+    RetrievalRequest,
+    SearchChunks,
+    SearchRequest,
+    Together,
+)
 from ctxassembly.data.searched import Channel
-from ctxassembly.drivers.run import arun, run
+from ctxassembly.drivers.watched import arun_watched, run_watched
 from ctxassembly.errors import InputError
+from ctxassembly.protocols import AsyncOnStage, OnStage
 from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.search import Means
@@ -80,7 +89,7 @@ class Asked:
         )
         return cls(index, called, awaited, channels or {}, rerankers)
 
-    def means(self, taxonomy: Taxonomy | None, category_of: Classifier | None) -> Means:
+    def means(self, taxonomy: Taxonomy | None, category_of: Classifier | None, *, is_watched: bool = False) -> Means:
         """The facts that a flow has to know of them.
 
         Raises:
@@ -95,21 +104,29 @@ class Asked:
             rerankers=len(self.rerankers),
             taxonomy=taxonomy,
             category_of=category_of,
+            is_watched=is_watched,
         )
 
-    def run(self, flow: Generator[Together, Any, Result], timeout_seconds: float) -> Result:
+    def run(
+        self, flow: Generator[RetrievalRequest, Any, Result], timeout_seconds: float, on_stage: OnStage | None = None
+    ) -> Result:
         """The result of `flow`, whose requests are answered within so many seconds each."""
         answer = self.answer()
-        return run(flow, lambda request: call_all(answer, request.requests, timeout_seconds))
+        return run_watched(flow, lambda request: call_all(answer, request.requests, timeout_seconds), on_stage)
 
-    async def arun(self, flow: Generator[Together, Any, Result], timeout_seconds: float) -> Result:
+    async def arun(
+        self,
+        flow: Generator[RetrievalRequest, Any, Result],
+        timeout_seconds: float,
+        on_stage: AsyncOnStage | OnStage | None = None,
+    ) -> Result:
         """The same, awaited."""
         answer = self.awaitable_answer()
 
         async def ask(request: Together) -> list[Any]:
             return await await_all(answer, request.requests, timeout_seconds)
 
-        return await arun(flow, ask)
+        return await arun_watched(flow, ask, on_stage)
 
     def answer(self) -> Callable[[SearchRequest], Any]:
         """A function from a request to its reply."""

@@ -14,15 +14,17 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
 from ctxassembly.drivers.ask import asking, awaitable_asking
-from ctxassembly.drivers.run import arun, run
+from ctxassembly.drivers.watched import arun_watched, run_watched
 from ctxassembly.protocols import (
     AsyncEmbeddings,
     AsyncLanguageModel,
     AsyncOnFetched,
+    AsyncOnStage,
     AsyncStore,
     Embeddings,
     LanguageModel,
     OnFetched,
+    OnStage,
     Store,
 )
 from ctxassembly.settings.config import AssemblyConfig
@@ -49,6 +51,7 @@ def assemble(
     llm: LanguageModel | None = None,
     on_fetched: OnFetched | None = None,
     labels: Labels | None = None,
+    on_stage: OnStage | None = None,
 ) -> Context:
     """Assemble `hits`, best first, into the context that the language model reads.
 
@@ -76,16 +79,20 @@ def assemble(
         on_fetched: a function over fetched chunks, called before anything else sees them. Neighbours come fresh from
             the store: a step that masks or removes text of the hits has to do the same to them.
         labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.
+        on_stage: a function that is told when a stage begins (`StageBegan`), ends (`StageEnded`) or fails
+            (`StageFailed`), while it happens: for spans, or progress.
 
     Raises:
-        InputError: an argument has the wrong type, or `store`, `embeddings`, `llm` or `on_fetched` can only be awaited.
+        InputError: an argument has the wrong type, or `store`, `embeddings`, `llm`, `on_fetched` or `on_stage` can only
+            be awaited.
         ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
             `llm`, or `neighbours="filtered"` with a store that doesn't hold the caller's filter.
         StoreError: `store` or `embeddings` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
     answerers = _Answerers(store, embeddings, llm, on_fetched)
-    return run(_flow(Call(hits, config, query, supplement, labels), answerers), asking(*answerers))
+    flow = _flow(Call(hits, config, query, supplement, labels), answerers, is_watched=on_stage is not None)
+    return run_watched(flow, asking(*answerers), on_stage)
 
 
 async def aassemble(
@@ -99,6 +106,7 @@ async def aassemble(
     llm: AsyncLanguageModel | LanguageModel | None = None,
     on_fetched: AsyncOnFetched | OnFetched | None = None,
     labels: Labels | None = None,
+    on_stage: AsyncOnStage | OnStage | None = None,
 ) -> Context:
     """The same as `assemble`, awaited. Arguments that can only be called are called in threads.
 
@@ -118,10 +126,11 @@ async def aassemble(
     calls at once, and late ones are cancelled.
     """
     answerers = _Answerers(store, embeddings, llm, on_fetched)
-    return await arun(_flow(Call(hits, config, query, supplement, labels), answerers), awaitable_asking(*answerers))
+    flow = _flow(Call(hits, config, query, supplement, labels), answerers, is_watched=on_stage is not None)
+    return await arun_watched(flow, awaitable_asking(*answerers), on_stage)
 
 
-def _flow(call: Call, answerers: _Answerers) -> Flow:
+def _flow(call: Call, answerers: _Answerers, *, is_watched: bool) -> Flow:
     """The flow of assembly, given the requests that can be answered and the promises of the store. Logs the context."""
     store = answerers.store
     traits = StoreTraits(
@@ -130,7 +139,7 @@ def _flow(call: Call, answerers: _Answerers) -> Flow:
         getattr(store, "remedies", None),
     )
     can_embed, can_compress = answerers.embeddings is not None, answerers.llm is not None
-    services = Services(None if store is None else traits, can_embed, can_compress)
+    services = Services(None if store is None else traits, can_embed, can_compress, is_watched)
     context = yield from assemble_flow(call, services, time.perf_counter)
     log(context)
     return context

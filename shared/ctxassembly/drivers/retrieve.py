@@ -6,14 +6,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.asked import Asked, checked_config, checked_question
-from ctxassembly.protocols import AsyncIndex, EmbedQuery, Index, Reranker, SearchChannel
+from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchChannel
 from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.flow import retrieve_flow
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
+from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.retrieval import RetrievalConfig
 
 
@@ -28,6 +28,7 @@ def retrieve(
     channels: Mapping[Channel, SearchChannel] | None = None,
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
+    on_stage: OnStage | None = None,
 ) -> Retrieved:
     """Retrieve the chunks that answer `query`, best first.
 
@@ -50,6 +51,7 @@ def retrieve(
         rerankers: functions from query and chunks to (place, score) pairs, best first; each is asked where the one
             before it failed.
         category_of: a function from a chunk to its category of content, for affinity. None reads `category_key`.
+        on_stage: a function that is told of each step while it happens, as `assemble` tells of its stages.
 
     Raises:
         ConfigError: the strategy needs an index, embeddings or a taxonomy that isn't given.
@@ -58,8 +60,9 @@ def retrieve(
     """
     question, config = checked_question(query, filter), checked_config(config)
     asked = Asked.of(index, embed, channels, rerankers)
-    flow = retrieve_flow(question, config, asked.means(taxonomy, category_of), time.perf_counter)
-    return asked.run(flow, config.timeout_seconds)
+    means = asked.means(taxonomy, category_of, is_watched=on_stage is not None)
+    flow = retrieve_flow(question, config, means, time.perf_counter)
+    return Retrieved.of(asked.run(flow, config.timeout_seconds, on_stage))
 
 
 async def aretrieve(
@@ -73,6 +76,7 @@ async def aretrieve(
     channels: Mapping[Channel, SearchChannel] | None = None,
     rerankers: Sequence[Reranker] = (),
     category_of: Classifier | None = None,
+    on_stage: AsyncOnStage | OnStage | None = None,
 ) -> Retrieved:
     """The same as `retrieve`, awaited. Arguments that can only be called are called in threads.
 
@@ -85,5 +89,6 @@ async def aretrieve(
     """
     question, config = checked_question(query, filter), checked_config(config)
     asked = Asked.of(index, embed, channels, rerankers)
-    flow = retrieve_flow(question, config, asked.means(taxonomy, category_of), time.perf_counter)
-    return await asked.arun(flow, config.timeout_seconds)
+    means = asked.means(taxonomy, category_of, is_watched=on_stage is not None)
+    flow = retrieve_flow(question, config, means, time.perf_counter)
+    return Retrieved.of(await asked.arun(flow, config.timeout_seconds, on_stage))

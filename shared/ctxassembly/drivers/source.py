@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -11,10 +11,12 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.conditions import as_predicate
 from ctxassembly.data.filters import combined
-from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.data.stages import StageBegan, StageEnded
 from ctxassembly.drivers.assemble import aassemble, assemble
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
+from ctxassembly.drivers.watched import arun_watched, run_watched
 from ctxassembly.retrieval.question import Question
+from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.retrieval import RetrievalConfig
 
@@ -41,13 +43,16 @@ class IndexSource:
     """The other arguments of `retrieve`."""
 
     def search(self, request: Search) -> Retrieved:
-        """The hits for one search."""
-        return retrieve(narrowed(request), in_mode(self.retrieval, request), index=self.index, **self._given(request))
+        """The hits for one search. It is a stage of its own: several may be under way at once."""
+        on_stage = self.given.get("on_stage")
+        return self._search(request) if on_stage is None else run_watched(_stage(request), self._search, on_stage)
 
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
-        given = self._given(request)
-        return await aretrieve(narrowed(request), in_mode(self.retrieval, request), index=self.index, **given)
+        on_stage = self.given.get("on_stage")
+        if on_stage is None:
+            return await self._asearch(request)
+        return await arun_watched(_stage(request), self._asearch, on_stage)
 
     def assemble(self, request: Assemble) -> Context:
         """The context, with neighbours from the index if it has them, held to the filter."""
@@ -57,6 +62,13 @@ class IndexSource:
         """The same, awaited."""
         store = self._store(request)
         return await aassemble(request.hits, self.assembly, store=store, **self._assembled(request))
+
+    def _search(self, request: Search) -> Retrieved:
+        return retrieve(narrowed(request), in_mode(self.retrieval, request), index=self.index, **self._given(request))
+
+    async def _asearch(self, request: Search) -> Retrieved:
+        given = self._given(request)
+        return await aretrieve(narrowed(request), in_mode(self.retrieval, request), index=self.index, **given)
 
     def _given(self, request: Search) -> dict[str, Any]:
         return {**self.given, **({} if request.mode.rerank else {"rerankers": ()})}
@@ -68,6 +80,14 @@ class IndexSource:
 
     def _assembled(self, request: Assemble) -> dict[str, Any]:
         return {"query": request.query, "supplement": request.supplement, "labels": self.labels}
+
+
+def _stage(request: Search) -> Generator[Search | StageBegan | StageEnded, Any, Retrieved]:
+    """`request` as a stage, with the steps of its retrieval within."""
+    yield StageBegan("retrieve", {"search": request.name, "query": request.question.meant})
+    found: Retrieved = yield request
+    yield StageEnded("retrieve", {"chunks": len(found.found), "queries": found.trace.round_trips})
+    return found
 
 
 def narrowed(request: Search) -> Question:

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import compress
 
 from ctxassembly.data.assembled import Assembled
 from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import DECISIONS, DECISIONS_BYTES, ID_CHARS, NOTE_CHARS, NOTES_BYTES, VALUE_CHARS
+from ctxassembly.inspect.lost import is_lost
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
 from ctxassembly.inspect.tables import fold, number, row, score, table
 
 _COLUMNS = ("chunk", "document", "rank", "distance", "score", "outcome", "reason", "because of", "tokens")
 _NUMBERS = (2, 3, 4, 8)
-_SEARCHED = ("found by", "has of the query")
-"""Columns shown only if a retriever says how it searched, or if there is a query."""
+_KNOWN = ("worth", "found by", "has of the query")
+"""Columns shown only if the query weighed the chunks, if a retriever says how it searched, or if there is a query."""
 
 
 def decisions(context: Assembled, names: Names) -> Html:
     """The folded table. From then on `names` links to the rows that have room in it."""
-    found = context.trace.decisions
-    known = (any(one.search_method for one in found[:DECISIONS]), any(one.matches for one in found[:DECISIONS]))
-    columns = (*_COLUMNS, *compress(_SEARCHED, known))
-    rows = within(_rows(found[:DECISIONS], names, known), DECISIONS_BYTES)
+    found = sorted(context.trace.decisions, key=lambda decision: not is_lost(decision))  # the others keep their order
+    first = found[:DECISIONS]
+    known = (
+        any(one.value is not None for one in first),
+        any(one.search_method for one in first),
+        any(one.matches for one in first),
+    )
+    columns = (*_COLUMNS, *compress(_KNOWN, known))
+    rows = within(_rows(first, names, known), DECISIONS_BYTES)
     names.lead_to(found[: len(rows)])
-    whole = table("Hits by rank, then what was fetched around them", columns, rows, _NUMBERS)
+    whole = table(
+        "Hits by rank, those that were lost first, then what was fetched around them", columns, rows, _NUMBERS
+    )
     return fold(f"All {len(found):,} decisions", whole, more(len(found) - len(rows), "decisions"))
 
 
@@ -38,10 +46,10 @@ def notes(context: Assembled) -> Html:
     return joined(tag("h4", "Notes"), tag("ul", *lines, class_="cxa-notes"), more(len(found) - len(lines), "notes"))
 
 
-def _rows(found: tuple[Decision, ...], names: Names, known: tuple[bool, bool]) -> Iterator[Html]:
+def _rows(found: Sequence[Decision], names: Names, known: tuple[bool, ...]) -> Iterator[Html]:
     for place, decision in enumerate(found):
         document = names.document(decision.document_id)
-        searched = (decision.search_method or "–", ", ".join(decision.matches or ()) or "–")
+        searched = (score(decision.value), decision.search_method or "–", ", ".join(decision.matches or ()) or "–")
         yield row(
             shortened(decision.chunk_id, ID_CHARS),
             joined(document.key, " ", document.name),

@@ -14,12 +14,17 @@ from ctxassembly.data.mended import mended_chunk, mended_score
 from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import FRAGMENT_CHARS, FRAGMENTS_BYTES, HIDDEN_CHARS, ID_CHARS
+from ctxassembly.inspect.links import lit
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
 from ctxassembly.inspect.tables import score, share
+from ctxassembly.inspect.typeface import face
 from ctxassembly.tracing.held import COMPARED_CHARS, FRAGMENTS
 
 LEAST_SHARED_CHARS = 21
 """Fewest characters that count as shared: by default the engine takes as many for an overlap."""
+
+_LABELS = 5
+"""Most labels named on a fragment."""
 
 
 def fragments(context: Assembled, names: Names) -> Html:
@@ -27,6 +32,7 @@ def fragments(context: Assembled, names: Names) -> Html:
     decisions = {decision.rank: decision for decision in context.trace.decisions if not decision.distance}
     found = [hit for hit in context.hits if hit.rank < FRAGMENTS]
     cards = within(_cards(found, names, decisions), FRAGMENTS_BYTES)
+    names.links.show(hit.rank for hit in found[: len(cards)])
     if not found:
         cards.append(tag("p", "No fragments are at hand.", class_="cxa-soft"))
     hits = max(context.trace.hits, len(found))
@@ -89,6 +95,7 @@ def _cards(found: Sequence[Fragment], names: Names, decisions: dict[int, Decisio
                 f"score {score(mended_score(hit.score)[0])}",
             ]
             facts.append(tag("a", shortened(said, ID_CHARS), href=address))
+            facts.append(_stands(place, names))
             facts.append(names.badges(mended_chunk(hit.chunk, place)[0]))
         twin = first.setdefault((text, hit.characters), place)
         if twin != place:
@@ -98,22 +105,43 @@ def _cards(found: Sequence[Fragment], names: Names, decisions: dict[int, Decisio
             said = f"{share(repeated, len(text))}{ends} repeated"
             facts.append(tag("span", said, class_="cxa-soft"))
         head = tag("div", *(tag("span", fact) for fact in facts), class_="cxa-line")
-        body = tag("div", *_marked(text, spans, hit.characters - len(text)), class_="cxa-text", lang="", dir="auto")
-        yield tag("article", head, body, class_=f"cxa-card cxa-fragment {look}".rstrip())
+        written = _marked(hit, spans, names)
+        body = tag("div", *written, class_=f"cxa-text{face(text)}", lang="", dir="auto")
+        yield tag(
+            "article",
+            head,
+            body,
+            class_=f"cxa-card cxa-fragment {lit([place])} {look}".rstrip(),
+            id_=f"{names.anchor}-f{place}",
+            tabindex="-1",
+            aria_label=f"Fragment {place + 1}",
+        )
 
 
-def _marked(text: str, spans: Sequence[Span], missing: int) -> Iterator[Html | str]:
-    """The text, or its two ends if it is long, with `spans` marked. `missing` characters of its middle are left out."""
+def _stands(rank: int, names: Names) -> Html:
+    """The labels below which the text of a hit stands, as a way there."""
+    labels = names.links.labels(rank)
+    said = " ".join(f"[{label}]" for label in labels[:_LABELS]) + (" …" if len(labels) > _LABELS else "")
+    where = names.links.standing(rank)
+    return tag("a", f"in {said}", href=where, title="Where it stands in the context") if where else Html()
+
+
+def _marked(hit: Fragment, spans: Sequence[Span], names: Names) -> Iterator[Html | str]:
+    """The text, or its two ends if it is long and has no evidence, with `spans` marked."""
+    text, most = hit.chunk.text, FRAGMENT_CHARS + HIDDEN_CHARS - 1
+    if hit.rank in names.marks.fragments:
+        most = COMPARED_CHARS
+    missing = hit.characters - len(text)
     at = 0
-    for begin, end in _ends(text, FRAGMENT_CHARS, FRAGMENT_CHARS + HIDDEN_CHARS - 1):
+    for begin, end in _ends(text, FRAGMENT_CHARS, most):
         if begin:
             yield tag("span", f"\n… {begin - at + missing:,} characters …\n", class_="cxa-gap")
         at = begin
         for span in spans:
             start, stop = max(span[0], begin), min(span[1], end)
             if start < stop:
-                yield text[at:start]
-                yield tag("mark", text[start:stop])
+                yield names.retrieved(hit.rank, text[at:start], at)
+                yield tag("mark", names.retrieved(hit.rank, text[start:stop], start))
                 at = stop
-        yield text[at:end]
+        yield names.retrieved(hit.rank, text[at:end], at)
         at = end

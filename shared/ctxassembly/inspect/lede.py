@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ctxassembly.data.assembled import Assembled
 from ctxassembly.data.trace import Trace
+from ctxassembly.shown import counted
 
 
 def lede(context: Assembled) -> tuple[str, str]:
@@ -16,15 +17,6 @@ def lede(context: Assembled) -> tuple[str, str]:
     became = f"{counted(passages, 'passage')} of {counted(documents, 'document')}" if passages else "nothing to read"
     done = "; ".join(_done(trace))
     return f"{hits} became {became}", f"{done[:1].upper()}{done[1:]}." if done else ""
-
-
-def counted(number: int, one: str) -> str:
-    """A number with its noun, which takes an s in the plural.
-
-    >>> counted(1, "chunk"), counted(1200, "chunk")
-    ('1 chunk', '1,200 chunks')
-    """
-    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
 
 
 def _done(trace: Trace) -> Iterator[str]:

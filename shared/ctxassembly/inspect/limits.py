@@ -7,8 +7,12 @@ READING_BYTES = 300_000
 """Bytes of the reading view with its markup: some 40,000 tokens of text."""
 FRAGMENTS_BYTES = 150_000
 """Bytes of the retrieved fragments with their markup."""
-DECISIONS_BYTES = 250_000
+DECISIONS_BYTES = 200_000
 """Bytes of the rows in the table of decisions."""
+EVIDENCE_BYTES = 30_000
+"""Bytes of the list of the evidence."""
+LOST_BYTES = 100_000
+"""Bytes of the table of hits that were lost."""
 NOTES_BYTES = 30_000
 """Bytes of the notes."""
 DETAILED_CHUNKS = 20

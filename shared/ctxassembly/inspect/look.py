@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ctxassembly.inspect.look_lit import LIT
+
 LIGHT = {
     "paper": "#ffffff", "raised": "#f5f6f8", "line": "#d5dae1", "ink": "#1b2027", "soft": "#525a65", "link": "#0b57d0",
-    "mark": "#fff0a3", "gone": "#eceef1",
+    "mark": "#fff0a3", "gone": "#eceef1", "found": "#c9f2d0", "found-ink": "#0d6b2c",
     "d0": "#0b4f9e", "d0-tint": "#e8f1fc", "d1": "#1d6137", "d1-tint": "#e6f4ea",
     "d2": "#6a2c91", "d2-tint": "#f4eafa", "d3": "#754600", "d3-tint": "#fdf1dc",
     "d4": "#9b1f4c", "d4-tint": "#fdeaf1", "d5": "#0a5a61", "d5-tint": "#e0f4f5",
@@ -18,7 +20,7 @@ LIGHT = {
 }  # fmt: skip
 DARK = {
     "paper": "#14171c", "raised": "#1d2129", "line": "#3a414c", "ink": "#e6e9ee", "soft": "#aab2be", "link": "#8ab4f8",
-    "mark": "#4f430c", "gone": "#2a2f38",
+    "mark": "#4f430c", "gone": "#2a2f38", "found": "#14512a", "found-ink": "#7fe0a0",
     "d0": "#9cc3ff", "d0-tint": "#17273d", "d1": "#8fd6a6", "d1-tint": "#16301f",
     "d2": "#d6aef2", "d2-tint": "#2d1d3a", "d3": "#f0c374", "d3-tint": "#36280f",
     "d4": "#ffa6c4", "d4-tint": "#3b1a27", "d5": "#7fd6dc", "d5-tint": "#0f3034",
@@ -33,6 +35,8 @@ ON_BACKGROUND = (
     *(("ink", back) for back in ("mark", "gone", *(f"d{n}-tint" for n in range(COLOURS)))),
     *(("soft", back) for back in ("gone", *(f"d{n}-tint" for n in range(COLOURS)))),
     *((f"d{n}", back) for n in range(COLOURS) for back in ("paper", "raised", f"d{n}-tint")),
+    ("ink", "found"),
+    *((text, back) for text in ("found-ink", "keywords") for back in ("paper", "raised")),
     *((f"{name}", f"{name}-tint") for name in ("method", "keywords", "expansion")),
 )
 """Each text colour with each background it is used on, for the tests of contrast."""
@@ -110,6 +114,9 @@ _RULES = """
 .cxa .cxa-text{margin:.5rem 0 0;white-space:pre-wrap;overflow-wrap:anywhere;font-size:15px;line-height:1.55;
  text-align:start;unicode-bidi:plaintext}
 .cxa .cxa-fragment .cxa-text{font-size:13.5px}
+.cxa .cxa-mono{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace;font-size:.87em;
+ tab-size:4}
+.cxa .cxa-chip:has(+ .cxa-mono){display:table;margin-bottom:.2em}
 .cxa .cxa-hit{background:var(--tint);box-decoration-break:clone;-webkit-box-decoration-break:clone;border-radius:3px;
  padding:1px 0}
 .cxa .cxa-ours{color:var(--soft)}
@@ -129,6 +136,15 @@ _RULES = """
 .cxa .cxa-expansion{color:var(--expansion);background:var(--expansion-tint)}
 .cxa mark{color:var(--ink);background:var(--mark);text-decoration:underline dotted 1px var(--soft);
  text-underline-offset:3px}
+.cxa .cxa-evidence,.cxa mark .cxa-evidence{color:var(--ink);background:var(--found);text-decoration:underline solid
+ 2px var(--found-ink);scroll-margin:4rem}
+.cxa .cxa-losses .cxa-wide{max-height:22rem;overflow:auto}
+.cxa .cxa-losses td:not(.cxa-number){min-width:6rem}
+.cxa .cxa-losses td:nth-last-child(-n+2){min-width:12rem}
+.cxa .cxa-asked{margin:.35rem 0;padding:0;list-style:none}
+.cxa .cxa-asked li{margin:.2rem 0;padding:.15rem 0 .15rem .6rem;border-left:3px solid var(--line)}
+.cxa .cxa-asked .cxa-read,.cxa .cxa-asked .cxa-read-in-part{color:var(--found-ink);font-weight:650}
+.cxa .cxa-asked .cxa-lost,.cxa .cxa-asked .cxa-not-retrieved{color:var(--keywords);font-weight:650}
 .cxa del{display:none;color:var(--soft);background:var(--gone);text-decoration:line-through;font-size:13.5px}
 .cxa .cxa-toggle{margin:0 .45em 0 0;accent-color:var(--link);vertical-align:-1px}
 .cxa:has(.cxa-toggle:checked) del{display:inline}
@@ -153,12 +169,14 @@ _RULES = """
 .cxa .cxa-chunks li{margin:0;padding:.4rem 0;border-top:1px solid var(--line)}
 .cxa .cxa-number .cxa-meter{margin-left:auto}
 .cxa .cxa-table .cxa-key{margin-right:.25em}
+.cxa .cxa-whole{white-space:nowrap}
+.cxa .cxa-why{min-width:12rem}
 .cxa .cxa-notes{margin:.5rem 0;padding-left:1.2rem}
 .cxa-page{margin:0;background:var(--paper)}
 @media (max-width:48rem){.cxa{padding:1rem .9rem;border-radius:0}}
 @container (max-width:46rem){
 .cxa .cxa-columns,.cxa .cxa-halves{grid-template-columns:minmax(0,1fr)}
-.cxa .cxa-scroll{padding:0}.cxa .cxa-before .cxa-scroll{max-height:28rem}
+.cxa .cxa-scroll{padding:0}.cxa .cxa-before .cxa-scroll{max-height:min(44rem,85vh)}
 .cxa .cxa-reading .cxa-scroll{max-height:none;overflow:visible;background:none}}
 @media print{.cxa .cxa-scroll{max-height:none;overflow:visible}}
 """
@@ -172,5 +190,6 @@ STYLE = (
     f":is([data-jp-theme-light=false],.vscode-dark,[theme=dark],[data-theme=dark]) .cxa{{{_DARK}}}"
     # It also has rules for all of its output: a class named twice outweighs them.
     + f"{_DOCUMENTS}{_RULES}".replace(".cxa ", ".cxa.cxa ")
+    + LIT
 )
 """The style sheet of a view."""

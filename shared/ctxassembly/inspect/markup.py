@@ -7,7 +7,7 @@ can't see are made visible, since the model reads them all the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 
 # Unseen: C0 and C1 controls but tab and line feed; line separators; characters that turn the direction of text; those
@@ -66,6 +66,33 @@ def _shown(found: re.Match[str]) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "␡" if code == 0x7F else f"⟦U+{code:04X}⟧"
+
+
+def marked(
+    text: str, spans: Iterable[tuple[tuple[int, int], tuple[int, ...]]], begin: int = 0
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """`text` in parts, each with the numbers of the marks on it, none for plain text.
+
+    It begins at offset `begin` of what `spans` count in. They may come in any order, and overlap.
+
+    >>> list(marked("Drink water.", [((0, 11), (0,)), ((6, 12), (1,))]))
+    [('Drink ', (0,)), ('water', (0, 1)), ('.', (1,))]
+    """
+    numbers: dict[tuple[int, int], tuple[int, ...]] = {}
+    for (start, end), own in spans:
+        first, last = max(start - begin, 0), min(end - begin, len(text))
+        if first < last:
+            numbers[first, last] = numbers.get((first, last), ()) + own
+    waiting = sorted(numbers, reverse=True)
+    standing: list[tuple[int, int]] = []
+    at = 0
+    for cut in sorted({len(text), *(edge for span in numbers for edge in span)}):
+        if at < cut:
+            yield text[at:cut], tuple(sorted({number for span in standing for number in numbers[span]}))
+        at = cut
+        while waiting and waiting[-1][0] == cut:
+            standing.append(waiting.pop())
+        standing = [span for span in standing if span[1] > cut]
 
 
 def within(parts: Iterable[Html], room: int) -> list[Html]:

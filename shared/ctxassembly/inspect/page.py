@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from collections.abc import Sequence
 
 from ctxassembly.data.assembled import Assembled
+from ctxassembly.inspect.anchors import anchor, next_anchor
+from ctxassembly.inspect.asked_for import asked_for
 from ctxassembly.inspect.budget import budget
 from ctxassembly.inspect.decisions import decisions, notes
 from ctxassembly.inspect.documents import Names
+from ctxassembly.inspect.evidence import Evidence, Located, checked, located
 from ctxassembly.inspect.fragments import fragments
 from ctxassembly.inspect.lede import lede
 from ctxassembly.inspect.limits import NOTE_CHARS
 from ctxassembly.inspect.look import STYLE
+from ctxassembly.inspect.lost import lost
+from ctxassembly.inspect.marks import marks
 from ctxassembly.inspect.markup import Html, joined, shortened, tag
 from ctxassembly.inspect.reading import reading
+from ctxassembly.inspect.retrieval import retrieval
 from ctxassembly.inspect.stages import stages
 from ctxassembly.inspect.tally import funnel
 from ctxassembly.wording.formats import FORMATS, shows_labels
@@ -23,9 +29,14 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 _TOGGLE = Html('<input type="checkbox" class="cxa-toggle">')
 
 
-def page(context: Assembled) -> str:
-    """A whole page, ready for a file."""
-    return framed(view(context))
+def page(context: Assembled, evidence: Sequence[Evidence] = ()) -> str:
+    """A whole page, ready for a file.
+
+    Raises:
+        InputError: a piece of `evidence` is neither a text nor a span.
+    """
+    found = located(context, checked(evidence))
+    return framed(_view(context, found, anchor(context, found)))
 
 
 def framed(inside: str) -> str:
@@ -37,18 +48,30 @@ def framed(inside: str) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body class="cxa-page">{inside}</body></html>\n'
 
 
-def view(context: Assembled) -> str:
-    """The view as a piece of HTML, for a notebook. Its style applies to nothing else there."""
-    anchor = "cxa-" + blake2b(f"{context.trace!r}{context.text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
-    names = Names(context, anchor)
+def view(context: Assembled, evidence: Sequence[Evidence] = ()) -> str:
+    """The view as a piece of HTML, for a notebook. Its style applies to nothing else there.
+
+    Raises:
+        InputError: a piece of `evidence` is neither a text nor a span.
+    """
+    found = located(context, checked(evidence))
+    return _view(context, found, next_anchor(context, found))
+
+
+def _view(context: Assembled, found: tuple[Located, ...], anchor: str) -> str:
+    names = Names(context, anchor, marks(found))
     decided = decisions(context, names)  # first, since parts above it link to its rows
+    columns = _before_and_after(context, names)
     return joined(
         style(),
         tag(
             "section",
             _facts(context),
             budget(context, names),
-            _before_and_after(context, names),
+            asked_for(context, found, lambda number: names.evidence(number, columns)),
+            lost(context, names),
+            columns,
+            retrieval(context, names),
             tag("h3", "How it got there"),
             stages(context),
             tag("h3", "Every decision"),
@@ -94,27 +117,42 @@ def _facts(context: Assembled) -> Html:
 
 def _before_and_after(context: Assembled, names: Names) -> Html:
     toggle = tag("label", _TOGGLE, "Show what was stripped or cut, in its place")
+    before = fragments(context, names)  # first, since the marks in the text lead to those that have room
+    after = reading(context, names)
+    every = f"{names.anchor}-all"
     columns = tag(
         "div",
-        _column("Before: the fragments as they came", fragments(context, names), "cxa-before"),
-        _column("After: the context as the model reads it", reading(context, names), "cxa-reading"),
+        _column(
+            "Before: the fragments as they came",
+            before,
+            "cxa-before",
+            tag("p", tag("a", "Show all fragments", href=f"#{every}"), class_="cxa-all"),
+            id_=every,
+        ),
+        _column("After: the context as the model reads it", after, "cxa-reading"),
         class_="cxa-columns",
     )
-    return joined(tag("h3", "Before and after"), _legend(), tag("p", toggle), columns)
+    return joined(
+        tag("h3", "Before and after"),
+        _legend(bool(names.marks.standing or names.marks.fragments)),
+        tag("p", toggle),
+        columns,
+    )
 
 
-def _legend() -> Html:
+def _legend(with_evidence: bool) -> Html:
     """The meaning of the marks in the two columns."""
-    marks = (
+    marks = [
         (tag("span", "● 2", class_="cxa-chip"), "here begins the hit that came second"),
         (tag("span", "○ 2±1", class_="cxa-chip"), "here a neighbour, one chunk away from it"),
         (tag("span", "text", class_="cxa-hit"), "from a hit; without colour: from a neighbour"),
         (tag("mark", "text"), "stands in another fragment, too"),
-    )
+        *([(tag("mark", "text", class_="cxa-evidence"), "evidence")] if with_evidence else []),
+    ]
     items = [tag("li", mark, f" {said}") for mark, said in marks]
     return tag("ul", *items, class_="cxa-legend cxa-d0", aria_label="How to read the marks")
 
 
-def _column(title: str, inside: Html, name: str) -> Html:
-    scroll = tag("div", inside, class_="cxa-scroll", tabindex="0", role="region", aria_label=title)
-    return tag("div", tag("h4", title), scroll, class_=name)
+def _column(title: str, inside: Html, name: str, above: str = "", id_: str | None = None) -> Html:
+    scroll = tag("div", inside, class_="cxa-scroll", id_=id_, tabindex="0", role="region", aria_label=title)
+    return tag("div", tag("h4", title), above, scroll, class_=name)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ctxassembly.data.assembled import Assembled, Block, Citation, Source
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.chunks import Span
+from ctxassembly.data.assembled import Assembled, Block, Citation
 from ctxassembly.data.pieces import GAP
 from ctxassembly.data.trace import Decision
+from ctxassembly.inspect.details import details
 from ctxassembly.inspect.documents import Names
-from ctxassembly.inspect.lede import counted
-from ctxassembly.inspect.limits import DETAILED_CHUNKS, GONE_CHARS, ID_CHARS, NOTE_CHARS, READING_BYTES, VALUE_CHARS
+from ctxassembly.inspect.limits import GONE_CHARS, READING_BYTES, VALUE_CHARS
+from ctxassembly.inspect.links import lit
 from ctxassembly.inspect.markup import Html, joined, more, safe, shortened, size, tag
 from ctxassembly.inspect.runs import Gone, Run, Share, shares
-from ctxassembly.inspect.tables import fold, score
+from ctxassembly.inspect.stretches import Stretch, stretches
+from ctxassembly.inspect.typeface import face
 
 
 def reading(context: Assembled, names: Names) -> Html:
@@ -37,7 +37,8 @@ def reading(context: Assembled, names: Names) -> Html:
     rest = sum(len(block.text) for block in context.blocks) - shown
     if not context.blocks:
         written.append(tag("p", "Nothing: no chunk stands in this context.", class_="cxa-soft"))
-    return joined(*written, more(rest, f"characters of {len(context.blocks):,} blocks"))
+    unread = [tag("span", id_=id_, tabindex="-1") for id_ in names.links.left(joined(*written))]
+    return joined(*written, *unread, more(rest, f"characters of {len(context.blocks):,} blocks"))
 
 
 def _supplement(block: Block, room: int) -> tuple[Html, int]:
@@ -55,24 +56,24 @@ def _card(
 ) -> tuple[Html, int]:
     """The block of a label, and the number of its characters that have no room."""
     document = names.document(citation.document_id)
-    details = _details(citation, share, names, decisions)
+    folded = details(citation, share, names, decisions)
     heads = _head("header", share.header), _head("summary", share.summary)
-    room -= size(details) + sum(map(size, heads)) + 1_000
+    room -= size(folded) + sum(map(size, heads)) + 1_000
     runs: list[Html] = []
     cut = 0
-    for run in share.runs:
-        left_out = 0
+    for stretch in stretches(share.runs):
         if cut:
-            cut += len(run.text)
+            cut += len(stretch.text)
             continue
-        around = joined(*map(_gone, run.gone), names.chip(run.candidate) if run.begins and run.candidate else "")
+        around = joined(*(mark for run in stretch.marked for mark in _marks(run, names)))
         room -= size(around) + 100
-        text, left_out = _cut(run.text, room)
+        text = _with_evidence(stretch, names)
+        if size(text) > room:
+            text, cut = _cut(stretch.text, room)
         room -= size(text)
-        runs += (around, _run(run, text))
-        cut += left_out
+        runs += (around, _run(stretch.run, text, names))
     body = tag("div", *heads, *runs, class_="cxa-text", lang="", dir="auto")
-    return tag("article", details, body, class_=f"cxa-card {document.look}"), cut
+    return tag("article", folded, body, class_=f"cxa-card {document.look}"), cut
 
 
 def _cut(text: str, room: int) -> tuple[Html, int]:
@@ -95,87 +96,36 @@ def _head(kind: str, text: str) -> Html:
     )
 
 
-def _run(run: Run, text: Html) -> Html:
+def _with_evidence(stretch: Stretch, names: Names) -> Html:
+    """The text of a stretch with its evidence marked."""
+    candidate, source = stretch.run.candidate, stretch.run.source
+    if candidate is None or source is None:
+        return Html(safe(stretch.text))
+    begin = source.chunk_span[0] - (candidate.read_from or 0) + stretch.begin
+    return names.standing(candidate, stretch.text, begin)
+
+
+def _marks(run: Run, names: Names) -> Iterator[Html]:
+    """The marks before a run: what is missing there, and where it is from."""
+    yield from map(_gone, run.gone)
+    if run.begins and run.candidate:
+        yield names.chip(run.candidate)
+
+
+def _run(run: Run, text: Html, names: Names) -> Html:
     if run.candidate is None:
         return tag("span", text, class_="cxa-gap" if GAP in text else "cxa-ours") if text else text
-    return tag("span", text, class_="cxa-hit" if run.candidate.is_hit else "cxa-near")
+    ranks = names.links.ranks(run.candidate)
+    look = ("cxa-hit" if run.candidate.is_hit else "cxa-near") + face(run.candidate.chunk.text)
+    return tag(
+        "span",
+        text,
+        class_=f"{look} {lit(ranks)}".rstrip(),
+        id_=names.links.place(ranks),
+        tabindex="-1" if ranks else None,
+    )
 
 
 def _gone(gone: Gone) -> Html:
     why = "already stands before" if gone.why == "overlap" else f"left out: {gone.why}"
     return tag("del", tag("span", why, class_="cxa-tag", dir="ltr"), shortened(gone.text, GONE_CHARS), title=why)
-
-
-def _details(citation: Citation, share: Share, names: Names, decisions: dict[tuple[str, int, int], Decision]) -> Html:
-    document = names.document(citation.document_id)
-    sources: dict[int, list[Source]] = {}
-    candidates = {piece.candidate.key: piece.candidate for piece in share.pieces}
-    for run in share.runs:
-        if run.candidate is not None and run.source is not None:
-            sources.setdefault(run.candidate.key, []).append(run.source)
-    chunks = [
-        tag("li", *_chunk(candidate, sources.get(key, []), names, decisions))
-        for key, candidate in list(candidates.items())[:DETAILED_CHUNKS]
-    ]
-    where = {
-        "document": citation.document_id,
-        "page": ", ".join(map(str, citation.pages)),
-        "section": citation.section,
-        "sheet": citation.sheet,
-        "row": citation.row,
-        "line": citation.start_line,
-    }
-    facts = " · ".join(
-        f"{name} {shortened(value, VALUE_CHARS)}" for name, value in where.items() if value not in (None, "")
-    )
-    best = "" if citation.score is None else f", best score {score(citation.score)}"
-    summary = tag(
-        "span",
-        f"[{citation.label}] ",
-        document.key,
-        f" {shortened(citation.source, ID_CHARS)} ",
-        tag("span", counted(len(candidates), "chunk") + best, class_="cxa-does"),
-        title=shortened(f"{facts} · chunks {', '.join(citation.chunk_ids[:DETAILED_CHUNKS])}", NOTE_CHARS),
-    )
-    return fold(
-        summary,
-        tag("p", facts, class_="cxa-soft"),
-        tag("ul", *chunks, class_="cxa-chunks"),
-        more(len(candidates) - DETAILED_CHUNKS, "chunks"),
-    )
-
-
-def _chunk(
-    candidate: Candidate, found: Sequence[Source], names: Names, decisions: dict[tuple[str, int, int], Decision]
-) -> Iterator[str]:
-    """The id of a chunk, its source, the decision on it, and the slice of it that stands."""
-    chunk = candidate.chunk
-    decision = decisions.get((chunk.id, candidate.rank, candidate.distance))
-    steps = f", {counted(candidate.distance, 'chunk')} away" if candidate.distance else ""
-    spans = _spans([source.chunk_span for source in found])
-    where = _spans([(one.start, one.end) for one in found if one.start is not None and one.end is not None])
-    facts = (
-        f"hit {candidate.rank + 1}{steps}",
-        f"score {score(candidate.score)}",
-        f"{decision.outcome}: {decision.reason}" if decision else "",
-        f"characters {spans} of the chunk" if spans else "no characters of its own",
-        f"{where} of the document" if where else "",
-    )
-    yield from (names.chip(candidate), tag("b", shortened(chunk.id, ID_CHARS)), " ", names.badges(chunk))
-    yield tag("div", " · ".join(filter(None, facts)), class_="cxa-soft")
-    if found:
-        yield tag("q", _slice(candidate, found), lang="", dir="auto")
-
-
-def _slice(candidate: Candidate, found: Sequence[Source]) -> str:
-    """The text of the candidate that stands; of a long one its beginning and its end."""
-    text, skipped, half = candidate.chunk.text, candidate.read_from or 0, VALUE_CHARS // 2
-    first, last = found[0].chunk_span[0] - skipped, found[-1].chunk_span[1] - skipped
-    if last - first <= VALUE_CHARS:
-        return text[first:last]
-    return f"{text[first : first + half]} … {text[last - half : last]}"
-
-
-def _spans(spans: Sequence[Span]) -> str:
-    written = ", ".join(f"{start:,}–{end:,}" for start, end in spans[:5])
-    return written + (f", and {len(spans) - 5:,} more" if len(spans) > 5 else "")

@@ -32,9 +32,9 @@ def row(*cells: str, numbers: Sequence[int] = (), id_: str | None = None) -> Htm
     return tag("tr", *written, id_=id_)
 
 
-def fold(summary: str, *inside: str) -> Html:
-    """`inside`, folded until the reader opens `summary`."""
-    return tag("details", tag("summary", summary), *inside)
+def fold(summary: str, *inside: str, class_: str | None = None) -> Html:
+    """`inside`, folded until the reader opens `summary`, which has the CSS classes `class_`."""
+    return tag("details", tag("summary", summary, class_=class_), *inside)
 
 
 def meter(part: float) -> Html:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.explained import Explained
-from ctxassembly.data.requests import FindTerms, SearchChunks, Together
+from ctxassembly.data.requests import FindTerms, RetrievalRequest, SearchChunks, Together
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
 from ctxassembly.retrieval.flow import retrieve_flow
@@ -34,7 +34,7 @@ EXCLUDED = "the filter excludes it"
 
 def explain_flow(
     question: Question, expect: str, config: RetrievalConfig, means: Means, clock: Callable[[], float]
-) -> Generator[Together, Any, Explained]:
+) -> Generator[RetrievalRequest, Any, Explained]:
     """The way of the chunk whose id or part of whose text is `expect`."""
     retrieved = yield from retrieve_flow(question, config, means, clock)
     is_it = _test(expect)
@@ -82,10 +82,10 @@ def _furthest(ids: Sequence[str], retrieved: Retrieved) -> list[str]:
 
 def _widely(
     question: Question, config: RetrievalConfig, means: Means, clock: Callable[[], float]
-) -> Generator[Together, Any, tuple[list[Scored], Mapping[Channel, Sequence[str]]]]:
+) -> Generator[RetrievalRequest, Any, tuple[list[Scored], Mapping[Channel, Sequence[str]]]]:
     """The best `WIDE` chunks of each channel, and how it ranks them."""
     wide = replace(config, candidates=max(WIDE, config.per_channel))
-    log, _ = begun(question, means, clock)
+    log, _ = yield from begun(question, means, clock)
     scored, _ = yield from search(question, wide, means, log)
     return scored, rankings(scored, wide.per_channel, None)
 

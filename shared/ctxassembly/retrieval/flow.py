@@ -12,7 +12,7 @@ from typing import Any
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.found import Found
-from ctxassembly.data.requests import RerankChunks, SearchChunks, Together
+from ctxassembly.data.requests import RerankChunks, RetrievalRequest, SearchChunks, Together
 from ctxassembly.data.retrieved import Retrieved, SearchMethod
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
 from ctxassembly.retrieval.boost import attuned, boosted, by_key
@@ -24,12 +24,12 @@ from ctxassembly.retrieval.places import placed
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.rerank import behind, reranked
 from ctxassembly.retrieval.rescue import rescued, wanted
-from ctxassembly.retrieval.search import Means, ask, begun, check, search
+from ctxassembly.retrieval.search import CHANNELS, Means, ask, begun, check, search
 from ctxassembly.retrieval.taxonomy import Resolution
 from ctxassembly.settings.retrieval import RetrievalConfig
 from ctxassembly.shown import failure
 
-Flow = Generator[Together, Any, Retrieved]
+Flow = Generator[RetrievalRequest, Any, Retrieved]
 
 
 def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clock: Callable[[], float]) -> Flow:
@@ -40,13 +40,14 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
         SearchError: no channel answered; or one failed, and `on_search_error` is "raise".
     """
     check(config, means)
-    log, resolved = begun(question, means, clock)
+    log, resolved = yield from begun(question, means, clock)
     if not question.meant.strip():
         log.notes.append("query: there are no words to search for")
         return Retrieved(question.meant, (), log.trace("none"))
 
+    yield from log.begin("search", inputs={name: log.queries[name] for name in sorted(CHANNELS[config.strategy])})
     scored, vocabulary = yield from search(question, config, means, log)
-    ranked, found = _fused(scored, config, log)
+    ranked, found = yield from _fused(scored, config, log)
     if is_switch(ranked, config):
         log.notes.append("fusion: with this weight and rrf_k all chunks of one channel precede those of the other")
     known = _entities(question, resolved, config, means, log)
@@ -55,23 +56,26 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
         return Retrieved(log.queries["vector"], (), log.trace(_method(ranked, config)), known.facts, question.intent)
 
     if boosts := (*config.boosts, *question.boosts):
+        yield from log.begin("boost", len(found))
         found = boosted(found, boosts)
-        log.step("boost", len(found), found)
+        yield from log.end(found)
     if means.rerankers and found:
         found = yield from _rerank(question, found, means.rerankers, config, log)
     category_of = means.category_of or by_key(config.category_key)
     factors = config.affinity.get(question.intent or "", {})
     if factors:
+        yield from log.begin("affinity", len(found), {"intent": question.intent})
         found, lowered = attuned(found, factors, category_of)
         log.lowered = tuple(lowered)
-        log.step("affinity", len(found), found)
+        yield from log.end(found)
+    yield from log.begin("limit", len(found))
     kept = found[: config.limit]
-    log.step("limit", len(found), kept)
+    yield from log.end(kept)
 
     if known.found:
-        before = len(kept)
+        yield from log.begin("entities", len(kept))
         kept = placed(kept, known.found, at="first", limit=config.limit)
-        log.step("entities", before, kept)
+        yield from log.end(kept)
     if config.rescue != "off" and vocabulary:
         kept = yield from _rescue(
             question, kept, vocabulary, lambda chunk: factors.get(category_of(chunk) or "", 1.0), config, log
@@ -81,15 +85,18 @@ def retrieve_flow(question: Question, config: RetrievalConfig, means: Means, clo
     )
 
 
-def _fused(scored: Sequence[Scored], config: RetrievalConfig, log: Log) -> tuple[Ranking, list[Found]]:
-    """The ids that each channel ranks, and all of them as one list."""
+def _fused(
+    scored: Sequence[Scored], config: RetrievalConfig, log: Log
+) -> Generator[RetrievalRequest, None, tuple[Ranking, list[Found]]]:
+    """The ids that each channel ranks, and all of them as one list. The search ends with it."""
     ranked = rankings(scored, config.per_channel, None)
     found = fuse(scored, ranked, config, log.terms)
-    log.step("search", 0, found)
+    yield from log.end(found, lambda: {"found": {channel: len(ids) for channel, ids in ranked.items()}})
+    yield from log.begin("fuse", len(scored))
     if config.min_similarity is not None:
         ranked = rankings(scored, config.per_channel, config.min_similarity)
         found = fuse(scored, ranked, config, log.terms)
-    log.step("fuse", len(scored), found)
+    yield from log.end(found)
     return ranked, found
 
 
@@ -117,9 +124,10 @@ def _is_too_thin(config: RetrievalConfig, ranked: Ranking, log: Log) -> bool:
 
 def _rerank(
     question: Question, found: Sequence[Found], rerankers: int, config: RetrievalConfig, log: Log
-) -> Generator[Together, Any, list[Found]]:
+) -> Generator[RetrievalRequest, Any, list[Found]]:
     """`found` in the order of the first reranker that answers; as it is if none does."""
     handed = found[: config.rerank_candidates]
+    yield from log.begin("rerank", len(found), {"handed": len(handed)})
     for by in range(rerankers):
         request = RerankChunks(by, question.meant, tuple(one.chunk for one in handed))
         (answer,) = yield Together((request,))
@@ -130,8 +138,9 @@ def _rerank(
         log.notes += notes
         if rest := behind(ordered, found[len(handed) :]):
             log.notes.append(f"rerank: the best {len(handed)} of {len(found)} chunks; the others stay behind them")
-        log.step("rerank", len(found), [*ordered, *rest])
+        yield from log.end([*ordered, *rest])
         return [*ordered, *rest]
+    yield from log.end(found, is_noted=False)
     return list(found)
 
 
@@ -142,17 +151,18 @@ def _rescue(
     factor_of: Callable[[Chunk], float],
     config: RetrievalConfig,
     log: Log,
-) -> Generator[Together, Any, list[Found]]:
+) -> Generator[RetrievalRequest, Any, list[Found]]:
     """`kept` with a chunk for each specific word of the question that none of them has."""
     terms = wanted(log.queries["rescue"], [one.chunk for one in kept], vocabulary, config)
     if not terms:
         return list(kept)
+    yield from log.begin("rescue", len(kept), {"words": [term.word for term in terms]})
     words = Vocabulary(vocabulary.chunks, tuple(form for term in terms for form in term.forms))
     request = SearchChunks(config.limit, None, words, question.filter)
     replies = yield from ask({"rescue": request}, config, log)
     brought = rescued(terms, replies.get("rescue", ()), factor_of)
     after = placed(kept, brought, at="last" if config.rescue == "last" else "first", limit=config.limit)
-    log.step("rescue", len(kept), after)
+    yield from log.end(after)
     return after
 
 

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from ctxassembly.data.found import Found
-from ctxassembly.data.retrieved import RetrievalTrace, SearchMethod, Step, StepName
+from ctxassembly.data.retrieved import SHOWN_HITS, RetrievalTrace, SearchMethod, Step, StepName
 from ctxassembly.data.searched import Channel
+from ctxassembly.data.stages import StageEnded
+from ctxassembly.tracing.stages import Outputs, Stages
 
 
 @dataclass(slots=True)
-class Log:
+class Log(Stages):
     """Notes for the trace of a retrieval. The fields are those of `RetrievalTrace`."""
 
-    clock: Callable[[], float]
-    notes: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     queries: Mapping[Channel, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     terms: Mapping[str, float] = field(default_factory=dict)
-    round_trips: int = 0
     evidence: float | None = None
     lowered: tuple[Found, ...] = ()
     failures: list[Exception] = field(default_factory=list)
     """The errors of channels that were done without."""
-    since: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.since = self.clock()
-
-    def step(self, name: StepName, chunks_in: int, after: Sequence[Found]) -> None:
-        """Note a step that ends now and began where the one before ended."""
-        now = self.clock()
-        self.steps.append(Step(name, chunks_in, tuple(one.chunk.id for one in after), (now - self.since) * 1000))
-        self.since = now
+    def end(
+        self, after: Sequence[Found], outputs: Outputs | None = None, *, is_noted: bool = True
+    ) -> Generator[StageEnded, None, None]:
+        """End the step under way. One that isn't noted changed nothing: the trace doesn't have it."""
+        ids = tuple(one.chunk.id for one in after)
+        if is_noted:
+            self.steps.append(Step(cast(StepName, self.name), self.chunks_in, ids, self.lap()))
+        yield from self._ended(
+            len(ids), lambda: {**(outputs() if outputs else {}), **({"ids": list(ids[:SHOWN_HITS])} if ids else {})}
+        )
 
     def trace(self, search_method: SearchMethod) -> RetrievalTrace:
         """The trace of a retrieval that ends now."""

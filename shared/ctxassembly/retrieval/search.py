@@ -12,6 +12,7 @@ from typing import Any
 
 from ctxassembly.data.requests import EmbedTexts, FindTerms, SearchChunks, SearchElsewhere, SearchRequest, Together
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
+from ctxassembly.data.stages import StageBegan, StageEnded
 from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.fuse import merged, scored_by
@@ -45,6 +46,8 @@ class Means:
     taxonomy: Taxonomy | None = None
     category_of: Classifier | None = None
     """None reads `category_key`."""
+    is_watched: bool = False
+    """True if somebody is told of the steps."""
 
 
 def check(config: RetrievalConfig, means: Means) -> None:
@@ -62,13 +65,16 @@ def check(config: RetrievalConfig, means: Means) -> None:
         raise ConfigError("taxonomy", "given where strategy is 'graph'", None)
 
 
-def begun(question: Question, means: Means, clock: Callable[[], float]) -> tuple[Log, Resolution]:
+def begun(
+    question: Question, means: Means, clock: Callable[[], float]
+) -> Generator[StageBegan | StageEnded, None, tuple[Log, Resolution]]:
     """The log of a retrieval with the query of each channel, and what the question means by the taxonomy."""
-    log = Log(clock)
+    log = Log(clock, means.is_watched)
+    yield from log.begin("resolve", inputs={"query": question.meant})
     resolved, own = _resolve(question, means.taxonomy)
     log.names = resolved.names
     log.queries = _queries(question, resolved, own)
-    log.step("resolve", 0, ())
+    yield from log.end((), lambda: {"names": [*resolved.names]} if resolved.names else {})
     return log, resolved
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ctxassembly.data.found import Found
-from ctxassembly.data.requests import Together
+from ctxassembly.data.requests import RetrievalRequest
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.fuse import fuse, rankings
 from ctxassembly.retrieval.question import Question
@@ -64,7 +64,7 @@ class Tuned:
 
 def tune_flow(
     labelled: Labelled, config: RetrievalConfig, means: Means, clock: Callable[[], float]
-) -> Generator[Together, Any, Tuned]:
+) -> Generator[RetrievalRequest, Any, Tuned]:
     """The best weight: by recall, then by reciprocal rank, then the nearest to the one that `config` has.
 
     Raises:
@@ -79,7 +79,7 @@ def tune_flow(
     weights = sorted({*WEIGHTS, config.keyword_weight})
     sums = {weight: [0.0, 0.0] for weight in weights}
     for question, expected in pairs:
-        log, _ = begun(question, means, clock)
+        log, _ = yield from begun(question, means, clock)
         scored, _ = yield from search(question, strict, means, log)
         ranked = rankings(scored, strict.per_channel, strict.min_similarity)
         for weight in weights:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ctxassembly.data.checks import MOST, check_int, check_number
 from ctxassembly.errors import ConfigError
+from ctxassembly.settings.documented import Documented
 
 MOST_QUESTIONS = 5
 MOST_AT_ONCE = 64
@@ -20,38 +21,37 @@ _FORM_TOKENS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EnrichmentConfig:
+class EnrichmentConfig(metaclass=Documented):
     """The settings of `enrich`.
 
     >>> config = EnrichmentConfig(language="Dutch", questions=1)
     >>> config.most_reply_tokens(chunks=4), config.chunks_per_call
     (1750, 10)
-
-    language: that of the documents, in English ("Dutch"), in which the notes are to be written. None leaves it to the
-        model to write in the language of each document.
-    summary: ask for a summary of each document.
-    questions: the most questions of each chunk, 0 to 5.
-    context: ask for a sentence that places each chunk in its document.
-    call_tokens: the most tokens of text in one call. A longer document takes several, one after the other, and each
-        gets the summary so far. A single chunk beyond it has a call of its own.
-    reply_tokens: the most tokens of a reply, from 1,000: it bounds how many chunks a call takes.
-    encoding: what counts the tokens, as in `AssemblyConfig`.
-    timeout_seconds: for each call, above 0.
-    concurrency: how many documents are under way at the same time, 1 to 64.
-    most_failures: so many documents that fail one after the other end the run. One failure may be the document's; ten
-        in a row are the model's, or the key's.
     """
 
     language: str | None = None
+    """The language of the documents, in English ("Dutch"), in which the notes are to be written. None leaves it to the
+    model to write in the language of each document."""
     summary: bool = True
+    """True asks for a summary of each document, which a context shows once above its text."""
     questions: int = 2
+    """The most questions that are asked for of each chunk, 0 to 5. They are searched with it, and shown nowhere."""
     context: bool = True
+    """True asks for a sentence that places each chunk in its document. It is searched, and shown nowhere."""
     call_tokens: int = 6_000
+    """The most tokens of text in one call. A longer document takes several, one after the other, and each gets the
+    summary so far. A single chunk beyond it has a call of its own."""
     reply_tokens: int = 4_000
+    """The most tokens of a reply, from 1,000: it bounds how many chunks a call takes."""
     encoding: str | Callable[[str], int] = "cl100k_base"
+    """The tokenizer that counts, by name or as a function, as in `AssemblyConfig`."""
     timeout_seconds: float = 120.0
+    """The time for each call, above 0."""
     concurrency: int = 8
+    """The documents that are under way at the same time, 1 to 64."""
     most_failures: int = 10
+    """The number of documents, from 1, that end the run when they fail one after the other. One failure may be the
+    document's; ten in a row are the model's, or the key's."""
 
     def __post_init__(self) -> None:
         if self.language is not None and (not isinstance(self.language, str) or not self.language.strip()):

@@ -14,6 +14,7 @@ from typing import Any
 
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.settings.uses import USES
 from ctxassembly.shown import shown
 
 
@@ -72,10 +73,16 @@ def _is_document(given: Any) -> bool:
     return hasattr(given, "page_content") and hasattr(given, "metadata")
 
 
-def wrong_config(given: Any) -> str:
-    """The end of an error for `config=given`; empty if nothing better is known."""
+def wrong_config(given: Any, takes_query: bool = True) -> str:
+    """The end of an error for `config=given`; empty if nothing better is known.
+
+    `takes_query` is False of what is made before there is a query.
+    """
     if isinstance(given, str):
-        return f": write query={shown(given, 40)}"
+        text = str.__str__(given)  # a subclass may raise when it is compared
+        if text in USES:
+            return f": write config=AssemblyConfig.for_use({text!r})"
+        return f": write query={shown(given, 40)}" if takes_query else ""
     if isinstance(given, int):
         return f": write config=AssemblyConfig(max_tokens={shown(given, 40)})"
     # A dict alone: another mapping may raise, or never end.

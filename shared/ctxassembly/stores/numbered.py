@@ -42,6 +42,7 @@ from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from sqlalchemy.schema import CreateIndex
 
 from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.shown import counted
 
 MOST_NAMED = 100
 """Most documents that a result names as those that could not be ordered."""
@@ -71,16 +72,20 @@ class StoredNumbers:
     """Chunks that name neither a document nor a source."""
 
     def __str__(self) -> str:
-        said = [f"{self.chunks:,} chunks were numbered; {self.documents:,} documents have neighbours now"]
+        numbered = counted(self.chunks, "chunk was", "chunks were")
+        joined = counted(self.documents, "document has", "documents have")
+        said = [f"{numbered} numbered; {joined} neighbours now"]
         if self.unordered_documents:
             names = ", ".join(map(repr, self.unordered[:3]))
+            whose = "its" if self.unordered_documents == 1 else "their"
             said.append(
-                f"{self.unordered_documents:,} documents could not be ordered, since their chunks have the same page "
-                f"and no offset, stand twice, or contradict their links ({names}): store them anew as number_chunks("
-                "...) gives them, or say trust_insertion_order=True if the table was filled once and in order"
+                f"{counted(self.unordered_documents, 'document')} could not be ordered, since {whose} chunks have the "
+                f"same page and no offset, stand twice, or contradict their links ({names}): store them anew as "
+                "number_chunks(...) gives them, or say trust_insertion_order=True if the table was filled once and in "
+                "order"
             )
         if self.nameless:
-            said.append(f"{self.nameless:,} chunks name neither a document nor a source")
+            said.append(f"{counted(self.nameless, 'chunk names', 'chunks name')} neither a document nor a source")
         return "; ".join(said)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ctxassembly.data.checks import check_int
@@ -50,8 +50,8 @@ class TokenBudget:
     """Room for tokens that nobody counted, such as role markers and tool definitions."""
     context_cap: int | None = 32_000
     """The most tokens of the context, even if the zones leave more; None means no cap."""
-    encoding: str | None = None
-    """The tiktoken encoding of the model, if it has one."""
+    encoding: str | Callable[[str], int] | None = None
+    """The tiktoken encoding of the model, if it has one, or a function from a text to its number of tokens."""
 
     def __post_init__(self) -> None:
         check_int("TokenBudget.window", self.window, 1)

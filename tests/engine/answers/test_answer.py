@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -294,6 +295,13 @@ def test_a_wrong_mode_is_an_error():
 def test_what_is_no_text_is_an_error(piece: object):
     with pytest.raises(InputError, match="an answer must be text"):
         AnswerReader(()).feed(piece)
+
+
+@pytest.mark.parametrize("name", ["text", "content", "response"])
+def test_a_message_or_response_is_told_to_give_its_text(name: str):
+    """A chat model answers with a message, a query engine with a response."""
+    with pytest.raises(InputError, match=rf"an answer must be text, got .*: give its \.{name}"):
+        CONTEXT.resolve(SimpleNamespace(**{name: "Two hours before [1]."}))  # type: ignore[arg-type]
 
 
 def test_a_closed_answer_takes_nothing_more():

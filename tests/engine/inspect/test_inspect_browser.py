@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from browser import DARK, LIGHT, measured
+from browser import CONTRAST, DARK, LIGHT, measured
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Supplement, assemble, compare
 from pages import assembled, documents
@@ -133,38 +133,12 @@ def test_each_paragraph_has_the_direction_of_its_own_script():
     assert measured(script, html, whole=True) == [True, False]
 
 
-CONTRAST = """
-const channels = text => (text.match(/[\\d.]+/g) || []).map(Number);
-const luminance = ([r, g, b]) => {
-  const [x, y, z] = [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
-  return .2126 * x + .7152 * y + .0722 * z;
-};
-const behind = element => {
-  for (let each = element; each; each = each.parentElement) {
-    const found = channels(getComputedStyle(each).backgroundColor);
-    if (found.length === 3 || found[3] === 1) return found;
-  }
-  return [255, 255, 255];
-};
-const view = host.querySelector(".cxa"), walker = document.createTreeWalker(view, NodeFilter.SHOW_TEXT), poor = [];
-let texts = 0;
-while (walker.nextNode()) {
-  const element = walker.currentNode.parentElement;
-  if (!walker.currentNode.data.trim() || !element.checkVisibility()) continue;
-  texts += 1;
-  const [a, b] = [channels(getComputedStyle(element).color), behind(element)].map(luminance);
-  const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-  if (ratio < 4.5) poor.push([ratio, element.className, walker.currentNode.data.slice(0, 40)]);
-}
-return [texts, poor, luminance(behind(view))];
-"""
-
-
 @pytest.mark.parametrize(("flag", "is_dark"), [(LIGHT, False), (DARK, True)], ids=["light", "dark"])
 def test_every_text_can_be_read(flag, is_dark):
     script = f"const host = hosts[0]; {OPEN} await wait(); {CONTRAST}"
-    for context in (crowded(), assembled()):
-        texts, poor, paper = measured(script, context._repr_html_(), flags=(flag,))
+    asked = assembled(max_tokens=260).view(evidence=["a040 a041", "b030 b031", "Nowhere."])
+    for shown in (crowded(), assembled(), asked):
+        texts, poor, paper = measured(script, shown._repr_html_(), flags=(flag,))
         assert texts > 100
         assert poor == []
         assert (paper < 0.1) is is_dark
@@ -195,7 +169,8 @@ def test_the_theme_of_a_notebook_outweighs_that_of_the_system(flag, name, value,
 def test_everything_can_be_reached_by_keyboard():
     script = f"""
     const host = hosts[0]; {OPEN} await wait();
-    const focusable = [...host.querySelectorAll("a[href], summary, input, [tabindex]")];
+    const focusable = [...host.querySelectorAll("a[href], summary, input, [tabindex='0']")]
+      .filter(each => each.checkVisibility());
     const unreached = focusable.filter(each => {{
       each.focus();
       return document.activeElement !== each || each.tabIndex !== 0 || getComputedStyle(each).outlineStyle === "none";
@@ -212,13 +187,13 @@ def test_everything_can_be_reached_by_keyboard():
     assert unnamed == []
 
 
-def test_a_mark_leads_to_its_decision():
+def test_a_fragment_leads_to_its_decision():
     """The table is folded: the browser unfolds it."""
     script = """
-    const chip = [...hosts[0].querySelectorAll("a.cxa-chip")].find(each => each.title.startsWith("hit 2"));
-    const row = document.getElementById(chip.hash.slice(1));
+    const link = hosts[0].querySelector(".cxa-fragment.cxa-k1 a[href*='-r']");
+    const row = document.getElementById(link.hash.slice(1));
     const before = row.checkVisibility();
-    chip.click();
+    link.click();
     await wait();
     return [before, row.checkVisibility(), row.cells[0].textContent, row.matches(":target")]
     """

@@ -6,19 +6,26 @@ import copy
 import re
 import subprocess
 import sys
-from dataclasses import replace
+import unicodedata
+from dataclasses import fields, replace
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 
 import strategies
-from builders import count, hits_of, numbered, words_of
+from builders import count, hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
+from ctxassembly.data.reasons import Reason
+from ctxassembly.data.trace import Decision
 from ctxassembly.inspect import limits, look
 from ctxassembly.inspect.lede import lede
+from ctxassembly.inspect.lost import OPEN, SETTINGS, Beaten
 from ctxassembly.inspect.markup import visible
-from pages import Element, assembled, documents, read
+from ctxassembly.inspect.typeface import is_laid_out
+from ctxassembly.text.words import is_spaced
+from pages import Element, assembled, documents, read, unanchored
 from strategies import Retrieval, retrievals
 
 ALLOWED = {
@@ -49,7 +56,7 @@ def sound(html: str) -> Element:
     for each in tree.walk():
         assert each.name in ALLOWED | {""}
         assert set(each.attributes) <= ATTRIBUTES
-        assert re.fullmatch(r"#cxa-[0-9a-f]{8}-r\d+|", each.attributes.get("href", ""))
+        assert re.fullmatch(r"#cxa-[0-9a-f]{8}-(?:[rfkeg]\d+|all)|", each.attributes.get("href", ""))
         assert re.fullmatch(r"width:-?[\d.]+%|", each.attributes.get("style", ""))
         if each.name != "style":
             assert "url(" not in each.attributes.get("style", "")
@@ -63,7 +70,7 @@ def sound(html: str) -> Element:
 
 
 def view(context: Context) -> Element:
-    assert context._repr_html_() in context.to_html()
+    assert unanchored(context._repr_html_()) in unanchored(context.to_html())
     return sound(context.to_html())
 
 
@@ -93,7 +100,8 @@ def test_hits_and_neighbours_are_told_apart_by_more_than_colour():
     assert {"● 1", "● 2", "● 3"} <= set(chips)
     assert any(chip.startswith("○ ") for chip in chips)
     titles = [chip.attributes["title"] for chip in reading.all(class_="cxa-chip")]
-    assert any(title == "hit 1: chunk A1, score 0.9" for title in titles)
+    assert "hit 1: chunk A1, score 0.9; it has the text of hit 4 as well" in titles
+    assert "hit 2: chunk A2, score 0.8" in titles
     for look_, is_hit in (("cxa-hit", True), ("cxa-near", False)):
         texts = [run.text for body in reading.all(class_="cxa-text") for run in body.all(class_=look_)]
         assert texts == [
@@ -270,7 +278,7 @@ def test_every_decision_has_its_row():
     rows = view(context).rows("Hits by rank")
     assert [(row[0], row[2], row[3], row[5], row[7]) for row in rows] == [
         (each.chunk_id, str(each.rank + 1), str(each.distance), each.outcome, each.because_of or "–")
-        for each in context.trace.decisions
+        for each in sorted(context.trace.decisions, key=lambda each: each.outcome != "dropped" or each.distance > 0)
     ]
     assert len(rows) > 4
 
@@ -286,6 +294,129 @@ def test_the_table_says_how_a_hit_was_found_and_what_words_of_the_query_it_has()
 
     assert last("Drink water?") == [columns, ("bm25", "drink, water"), ("–", "–")]
     assert last(None) == [columns[:1], ("bm25",), ("–",)]
+
+
+def test_hits_that_were_lost_come_first_with_what_stands_in_their_place():
+    texts = [numbered("a", 30), numbered("b", 80), numbered("c", 20), " "]
+    hits = hits_of([Chunk(f"c{n}", f"d{n}", text) for n, text in enumerate(texts)], 0.9, 0.8, 0.7)
+    context = assemble(hits, AssemblyConfig(max_tokens=200))
+    tree = view(context)
+    needs = context.trace.left_out_tokens
+    assert needs > 0
+    rows = tree.rows(f"By rank; left of the budget: {200 - context.token_count} tokens")
+    beaten_by, setting = (
+        "1 hit ranked above it; hit 3 from below it, which fit",
+        "max_tokens, max_characters; granularity",
+    )
+    assert [row[:1] + row[2:] for row in rows] == [
+        ["2", "0.8", "budget", f"{needs}", beaten_by, setting],
+        ["4", "–", "empty", "–", "–", "–"],
+    ]
+    assert [row[0] for row in tree.rows("Hits by rank")] == ["c1", "c3", "c0", "c2"]
+    titles = [each.text for each in tree.all("h3")]
+    assert titles.index("Lost: 2 hits that the model doesn’t read") < titles.index("Before and after")
+
+
+def test_what_beat_a_hit_is_told_by_what_both_are_worth():
+    said = ["Drink water until two hours before a gastroscopy.", "Parking is free.", "Water is free of charge here."]
+    hits = hits_of([Chunk(f"c{n}", f"d{n}", text * (n + 1)) for n, text in enumerate(said)])
+    context = assemble(hits, AssemblyConfig(max_tokens=30, granularity="chunk"), query="water before gastroscopy")
+    worth = {each.chunk_id: f"{each.value:.3g}" for each in context.trace.decisions}
+    rows = view(context).rows("By rank; left of the budget")
+    assert [row[5] for row in rows] == [
+        f"worth {worth[f'c{n}']}; the least that stands is worth {worth['c0']} (c0)" for n in (1, 2)
+    ]
+    by_id = {row[0]: row[9] for row in view(context).rows("Hits by rank")}
+    assert by_id == worth
+
+
+def test_a_hit_that_was_worth_more_than_what_stands_says_so():
+    decisions = [
+        Decision("long", "d", 0, 0, None, "dropped", "budget", tokens=900, value=0.9),
+        Decision("short", "d", 1, 0, None, "kept", "hit", value=0.4),
+        Decision("poor", "d", 2, 0, None, "dropped", "worth too little", value=0.1),
+        Decision("marked", "d", 3, 0, None, "kept", "hit"),
+    ]
+    beaten = Beaten(Trace(tuple(decisions)), asked=True)
+    assert beaten.by(decisions[0]) == "worth 0.9; the least that stands is worth 0.4 (short), but fits"
+    assert beaten.by(decisions[2]) == "worth 0.1"
+
+
+def test_of_each_reason_the_first_hits_are_open_and_the_others_folded():
+    many = [Chunk(f"c{n}", f"d{n}", numbered(f"w{n}x", 40)) for n in range(20)]
+    blank = [Chunk(f"blank{n}", "e", " ") for n in range(OPEN + 1)]
+    context = assemble(hits_of([*many, *blank]), AssemblyConfig(max_tokens=400))
+    tree = view(context)
+    (losses,) = tree.all(class_="cxa-losses")
+    (folded,) = losses.all("details")
+    dropped = [each for each in context.trace.left_out if not each.distance]
+    assert len(dropped) > 2 * OPEN
+    assert folded.all("summary")[0].text == f"{len(dropped) - OPEN} more hits lost for the same reason: budget"
+    shown = [row[0] for row in tree.rows("By rank, after the first")]
+    assert shown == [f"{each.rank + 1}" for each in dropped[OPEN:]]
+    first = [row[0] for row in tree.rows("By rank; left of the budget")]
+    assert first == [*(f"{each.rank + 1}" for each in dropped[:OPEN]), *(f"{21 + n}" for n in range(OPEN + 1))]
+
+
+CODE = "def area(r):\n    square = r * r\n    return 3.14159 * square"
+
+
+def test_text_laid_out_with_blanks_has_a_typeface_of_one_width():
+    tree = view(assemble([Hit(Chunk("a", "A", CODE)), Hit(Chunk("b", "B", "Drink water.\nThen rest."))]))
+    mono = {each.text.strip() for each in tree.all(class_="cxa-mono")}
+    assert mono == {CODE}
+    assert all(tree.all(class_=column)[0].all(class_="cxa-mono") for column in ("cxa-before", "cxa-reading"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (CODE, True),
+        ("| name | age |\n|---|---|\n| Ann | 30 |", True),
+        ("Name      Age\nAnn       30", True),
+        ("if x:\n\ty = 1\n\tz = 2", True),
+        ("Drink water.\n  - Two hours before.\n  - Then no more.\n  1. Rest.", False),
+        ("A sentence.  Another one, after two blanks.\nAnd a third.  So it goes.", False),
+        ("    An indented line begins a paragraph\nand all of its other lines\ndo not\nat all.", False),
+        ("    one line alone", False),
+        ("", False),
+    ],
+)
+def test_what_is_laid_out(text, expected):
+    assert is_laid_out(text) is expected
+
+
+def test_ids_are_of_what_is_shown_and_not_of_its_times():
+    first, again = assembled(), assembled()
+    assert first.trace.stages[0].elapsed_ms != again.trace.stages[0].elapsed_ms
+    ids = [
+        [each.attributes["id"] for each in read(one.to_html()).walk() if "id" in each.attributes]
+        for one in (first, again)
+    ]
+    assert ids[0] == ids[1]
+    assert not set(ids[0]) & {
+        each.attributes.get("id") for each in read(assembled(max_tokens=300).to_html()).walk()
+    } - {None}
+
+
+def test_a_notebook_that_shows_a_context_twice_has_no_id_twice():
+    context = assembled()
+    shown = [context._repr_html_(), context._repr_html_(), context.view(evidence=["a010"])._repr_html_()]
+    ids = [each.attributes["id"] for html in shown for each in read(html).walk() if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    for html in shown:
+        sound(html)
+
+
+def test_where_no_hit_was_lost_nothing_is_said_of_it():
+    assert "Lost" not in view(assembled(max_tokens=900)).all("section")[0].text
+
+
+def test_each_reason_has_the_settings_that_decide_it():
+    names = {field.name for field in fields(AssemblyConfig)}
+    assert set(SETTINGS) == set(get_args(Reason))
+    for reason, said in SETTINGS.items():
+        assert set(re.findall(r"\w+", said)) <= names, reason
 
 
 def test_badges_say_how_a_chunk_was_found():
@@ -363,6 +494,46 @@ def test_of_long_fragments_what_is_hidden_is_counted(second):
     assert gap.text.strip() == f"… {len(LONG) - limits.FRAGMENT_CHARS:,} characters …"
 
 
+def test_a_fragment_leads_to_where_it_stands_and_back():
+    context = assembled()
+    tree = view(context)
+    by_id = {each.attributes["id"]: each for each in tree.walk() if "id" in each.attributes}
+    fragments = tree.all(class_="cxa-before")[0].all("article")
+    ways = [[a for a in each.all("a") if a.text.startswith("in ")] for each in fragments]
+    assert [way.text for (way,) in ways] == ["in [1]", "in [1]", "in [2]", "in [1]"]
+    for fragment, (way,) in zip(fragments, ways, strict=True):
+        there = by_id[way.attributes["href"][1:]]
+        assert {"cxa-hit", *(name for name in fragment.classes if name.startswith("cxa-k"))} <= set(there.classes)
+        assert there.text.strip() in fragment.text
+    (first, *_) = tree.all(class_="cxa-reading")[0].all(class_="cxa-hit")
+    assert [name for name in first.classes if name.startswith("cxa-k")] == ["cxa-k0", "cxa-k3"]  # the copy, too
+    chips = [each for body in tree.all(class_="cxa-reading") for each in body.all("a", "cxa-chip")]
+    hits = [each for each in chips if each.text.startswith("●")]
+    assert {by_id[each.attributes["href"][1:]].name for each in hits} == {"article"}
+    assert {by_id[each.attributes["href"][1:]].name for each in chips if each not in hits} == {"tr"}
+    assert "it has the text of hit 4 as well" in hits[0].attributes["aria-label"]
+
+
+def test_a_fragment_that_does_not_stand_leads_nowhere():
+    context = assembled(max_tokens=140)
+    assert context.trace.left_out
+    lost = {f"Fragment {each.rank + 1}" for each in context.trace.left_out if not each.distance}
+    fragments = view(context).all(class_="cxa-before")[0].all("article")
+    unled = {each.attributes["aria-label"] for each in fragments if not any("in [" in a.text for a in each.all("a"))}
+    assert unled == lost != set()
+
+
+def test_a_fragment_whose_place_has_no_room_leads_to_what_is_not_shown():
+    chunks = [Chunk(f"c{n}", f"d{n}", f"{numbered(f'{n}x', 4_000)}.") for n in range(20)]
+    tree = view(assemble(hits_of(chunks), AssemblyConfig(max_tokens=500_000)))
+    (reading,) = tree.all(class_="cxa-reading")
+    empty = [each.attributes["id"] for each in reading.all("span") if "id" in each.attributes and not each.text]
+    led = [a.attributes["href"][1:] for a in tree.all(class_="cxa-before")[0].all("a") if a.text.startswith("in ")]
+    assert empty
+    assert set(empty) < set(led)
+    assert "more characters of 20 blocks" in reading.text
+
+
 def test_only_rows_that_are_shown_are_led_to():
     metadata = {"source": "\u202e" * 100}
     hits = [Hit(Chunk("\u202e" * 60 + str(n), f"{n}", f"Text {n}.", metadata=metadata)) for n in range(290)]
@@ -412,6 +583,8 @@ def test_the_view_loads_nothing_and_keeps_its_style_to_itself():
     assert "default-src 'none'" in html
     without_media = re.sub(r"@(?:media|container)[^{]*\{((?:[^{}]*\{[^{}]*\})*)\}", r"\1", look.STYLE)
     without_media = re.sub(r":is\([^)]*\) ", "", without_media)
+    while "(" in without_media:
+        without_media = re.sub(r"\([^()]*\)", "", without_media)
     for rule in re.findall(r"([^{}]+)\{[^{}]*\}", without_media):
         for selector in rule.split(","):
             assert re.match(r"\.cxa(-page)?\b", selector.strip()), selector
@@ -538,10 +711,76 @@ def test_whatever_was_assembled_can_be_looked_at(retrieval: Retrieval):
     context = strategies.assembled(retrieval)
     tree = view(context)
     rows = tree.rows("Hits by rank")
-    assert [row[5] for row in rows] == [each.outcome for each in context.trace.decisions]
+    found = sorted(context.trace.decisions, key=lambda each: each.outcome != "dropped" or each.distance > 0)
+    assert [row[5] for row in rows] == [each.outcome for each in found]
     spent = [int(each.all("b")[0].text.replace(",", "")) for each in tree.all(class_="cxa-legend")[0].all("li")]
     assert sum(spent) == context.trace.max_tokens
     (reading,) = tree.all(class_="cxa-reading")
     standing = "".join(run.text for run in reading.walk() if {"cxa-hit", "cxa-near"} & set(run.classes))
     verbatim = "".join(visible(context.text[slice(*source.span)]) for source in context.provenance)
     assert standing.replace("\n", "") == verbatim.replace("\n", "")
+
+
+def split_words(body: Element) -> list[str]:
+    """The words of a text in which a mark stands: both neighbours of it are parts of one word."""
+    text, marks = "", []
+    for child in body.children:
+        if isinstance(child, Element) and (child.name in {"a", "del"} or "cxa-chip" in child.classes):
+            marks.append(len(text))
+        elif isinstance(child, Element) and "cxa-head" in child.classes:
+            text += "\n"  # a block of its own
+        else:
+            text += child if isinstance(child, str) else child.text
+    found = []
+    for at in marks:
+        before, after = text[max(at - 1, 0) : at], text[at : at + 1]
+        inside = (before.isalnum() and after.isalnum() and is_spaced(before + after)) or (
+            before and after and (unicodedata.combining(after) or "\u200d" in before + after)
+        )
+        if inside:
+            found.append(text[max(at - 10, 0) : at] + "|" + text[at : at + 10])
+    return found
+
+
+def cut_anywhere(text: str, size: int, overlap: int) -> Context:
+    """The chunks of a text cut without regard to its words, and joined again."""
+    chunks = split("A", text, size=size, overlap=overlap)
+    return assemble(hits_of(chunks), AssemblyConfig(max_tokens=4_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No food is allowed before the examination. " * 6,
+        "Vóór het onderzoek mag u e\u0301tude niets eten. " * 6,
+        "परीक्षण से पहले भोजन की अनुमति नहीं है। " * 6,
+        "Перед обследованием есть нельзя. " * 6,
+        "لا يسمح بالطعام قبل الفحص. " * 6,
+        "ก่อนการตรวจห้ามรับประทานอาหาร" * 6,
+        "검사 전에는 음식을 먹을 수 없습니다. " * 6,
+        "It costs 3.50, don't pay 1,000. 👩\u200d👩\u200d👧 " * 6,
+    ],
+)
+@pytest.mark.parametrize(("size", "overlap"), [(37, 22), (41, 23), (50, 0)])
+def test_no_mark_stands_inside_a_word(text, size, overlap):
+    context = cut_anywhere(text, size, overlap)
+    (reading,) = view(context).all(class_="cxa-reading")
+    assert len(reading.all(class_="cxa-chip")) > 3
+    for body in reading.all(class_="cxa-text"):
+        assert split_words(body) == []
+
+
+def test_the_mark_of_a_chunk_that_begins_inside_a_word_stands_before_that_word():
+    said = "No food is allowed before it"
+    chunks = [Chunk("a", "A", said[:14], 0, 0), Chunk("b", "A", said[14:], 1, 14)]
+    (body,) = view(assemble(hits_of(chunks))).all(class_="cxa-reading")[0].all(class_="cxa-text")
+    assert [words_in(each) for each in body.all() if {"cxa-chip", "cxa-hit"} & set(each.classes)] == [
+        *("● 1", "No food is", "● 2", "all", "owed before it"),
+    ]
+
+
+@given(retrievals())
+def test_no_mark_stands_inside_a_word_whatever_was_assembled(retrieval: Retrieval):
+    (reading,) = view(strategies.assembled(retrieval)).all(class_="cxa-reading")
+    for body in reading.all(class_="cxa-text"):
+        assert split_words(body) == []

@@ -46,6 +46,7 @@ def test_what_is_no_hit(hits: Any, instead: str):
     ("config", "instead"),
     [
         ("May I drink?", ": write query='May I drink?'"),
+        ("voice", ": write config=AssemblyConfig.for_use('voice')"),
         (2_000, ": write config=AssemblyConfig(max_tokens=2000)"),
         ({"window": 2, "format": "xml"}, ": write config=AssemblyConfig(window=2, format='xml')"),
         (AssemblyConfig, ""),

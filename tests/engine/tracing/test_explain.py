@@ -134,15 +134,16 @@ def test_the_trace_gives_the_compressed_share():
     assert assemble([]).trace.compressed_share == 0.0
 
 
-def test_a_shortened_chunk_that_another_has_all_of_is_contained():
-    """What the worse hit keeps is the overlap."""
+def test_a_shortened_chunk_of_which_another_has_all_that_is_left_is_lost():
+    """What the worse hit keeps is the overlap: of all that it would have added nothing stands."""
     said = ["One is said.", "Two is said.", "Three is said.", "Four is said."]
     first, second = Chunk("a", "A", " ".join(said[:3]), 0, 0), Chunk("b", "A", " ".join(said[2:]), 1, 26)
     config = AssemblyConfig(max_tokens=9, encoding=words, format="minimal", compress="extractive", choose_by="rank")
     context = assemble(hits_of([first, second]), config, query="three")
     assert context.text == first.text
-    assert (decision(context, "b").outcome, decision(context, "b").because_of) == ("contained", "a")
-    assert (decision(context, "b").stripped_chars, decision(context, "b").shortened) == (len("Three is said. "), None)
+    lost = decision(context, "b")
+    assert (lost.outcome, lost.reason, lost.because_of, lost.tokens) == ("dropped", "budget", None, 3)
+    assert context.trace.left_out == (lost,)
 
 
 def test_a_copy_of_a_compressed_chunk_is_a_duplicate_of_it():

@@ -7,8 +7,9 @@ sentences that two passages share are said once. It is the one place that takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ctxassembly.assembly.choosing.chosen import Chosen
@@ -20,10 +21,11 @@ from ctxassembly.assembly.choosing.shortened import shorten
 from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.pieces import Header
-from ctxassembly.data.requests import CompressTexts
+from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log
+from ctxassembly.tracing.stages import by_reason
 
 SecondChances = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
 """From those that stand and the keys of those without room to the duplicates of the latter that may stand now."""
@@ -36,8 +38,9 @@ def choose(
     second_chances: SecondChances,
     lineage: Lineage,
     log: Log,
-) -> Generator[CompressTexts, Sequence[Any], Chosen]:
+) -> Generator[Request, Sequence[Any], Chosen]:
     """Choose of `usable`, best first, what stands beside a supplement."""
+    yield from log.begin("budget", len(usable))
     selection = yield from _selected(usable, selector, beside, log)
     log.notes += (*selection.notes, *selection.beside.notes)
     for before, after in zip(usable, selection.candidates, strict=True):
@@ -45,14 +48,27 @@ def choose(
     if selector.goes_on:
         selection = _with_duplicates(selection, selector, second_chances)
     chosen = _alone(selection, lineage, log) or _standing(selection, lineage, log)
-    log.stage("budget", len(chosen.usable), len(chosen.taken))
+    log.chunks_in = len(chosen.usable)  # more than there were, if duplicates had a second chance
+    yield from log.end(len(chosen.taken), partial(_told, chosen, selector))
     if selector.says_once and chosen.level is Header.FULL:
+        yield from log.begin("repeats", len(chosen.taken))
         whole = {candidate.key: candidate for candidate in selection.candidates if candidate.key in selection.shortened}
         once = said_once(chosen, whole, selector, lineage)
-        if once.layout is not chosen.layout:
-            log.stage("repeats", len(chosen.taken), len(once.taken))
+        is_noted = once.layout is not chosen.layout
+        yield from log.end(len(once.taken), partial(_told, once, selector), is_noted=is_noted)
         return once
     return chosen
+
+
+def _told(chosen: Chosen, selector: Selector) -> Mapping[str, Any]:
+    """The outcome of a choice, as its stage tells it."""
+    shortened = sum(candidate.kept is not None for candidate in chosen.taken)
+    return {
+        **by_reason(why.reason for why in chosen.left_out.values()),
+        **({"shortened": shortened} if shortened else {}),
+        "tokens": chosen.token_count,
+        "max_tokens": selector.config.token_limit,
+    }
 
 
 def _selected(
@@ -92,7 +108,9 @@ def _standing(selection: Selection, lineage: Lineage, log: Log) -> Chosen:
     if best and best.shortened_by == "budget":
         log.notes.append(_shortening(best, Header.FULL, alone=len(taken) == 1))
     usable = tuple(short.get(candidate.key, candidate) for candidate in candidates)
-    return Chosen(selection.layout, Header.FULL, selection.beside, usable, taken, selection.left_out, {})
+    return Chosen(
+        selection.layout, Header.FULL, selection.beside, usable, taken, selection.left_out, {}, selection.worth
+    )
 
 
 def _alone(selection: Selection, lineage: Lineage, log: Log) -> Chosen | None:
@@ -106,7 +124,8 @@ def _alone(selection: Selection, lineage: Lineage, log: Log) -> Chosen | None:
             short, level = alone
             log.notes.append(_shortening(short, level, alone=True))
             layout, taken = selection.layout.plus((short,)), (lineage.change(hit, short),)
-            return Chosen(layout, level, selection.beside, selection.candidates, taken, selection.left_out, {})
+            without, worth = selection.left_out, selection.worth
+            return Chosen(layout, level, selection.beside, selection.candidates, taken, without, {}, worth)
     return None
 
 

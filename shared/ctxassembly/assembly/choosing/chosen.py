@@ -27,3 +27,10 @@ class Chosen:
     """Those that don't, by key."""
     elsewhere: Mapping[int, Candidate]
     """For those of `taken` that lost sentences because better-ranked passages have them, by key: who has the most."""
+    worth: Mapping[int, float]
+    """What each is worth for the query, by key; none where the query had nothing to choose."""
+
+    @property
+    def token_count(self) -> int:
+        """Tokens of the context, headers, separators and supplement included."""
+        return self.layout.token_count if self.level is Header.FULL else self.layout.weigh((), self.level)

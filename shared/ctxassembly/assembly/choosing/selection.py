@@ -127,7 +127,7 @@ class Selector:
         near = [candidate for candidate in rest if candidate.distance <= self.config.window]
         if self._by_query and self.config.stop_below is None and layout.may_fit(near) and layout.fits(near):
             filled = self._beyond(layout.plus(near), candidates)
-            return Selection(filled.layout, tuple(candidates), filled.left_out, filled.shortened, beside, ())
+            return Selection(filled.layout, tuple(candidates), filled.left_out, filled.shortened, beside, (), {})
         relieved = relieve(layout, rest, self.config, best)
         now = {candidate.key: after for candidate, after in zip(rest, relieved.candidates, strict=True)}
         offered = Selection(
@@ -137,6 +137,7 @@ class Selector:
             {},
             beside,
             (*relieved.notes, *self._unkept(rest)),
+            {},
         )
         return self._filled(offered, best)
 
@@ -166,7 +167,9 @@ class Selector:
         if weighed.held and any(hit.key in filled.left_out for hit in hits) and layout.fits(hits):
             filled = hold(layout, candidates, weighed.held, self.grain)
         left_out = self._with_reasons(offered.candidates, offered.left_out | without_room | filled.left_out)
-        return replace(offered, layout=filled.layout, left_out=left_out, shortened=filled.shortened)
+        return replace(
+            offered, layout=filled.layout, left_out=left_out, shortened=filled.shortened, worth=weighed.worth
+        )
 
     def _unwhole(self, offered: Selection) -> dict[int, LeftOut]:
         """The neighbours that have to stand whole and can't, by key: no part of them may. A hit may stand in part."""
@@ -254,6 +257,8 @@ class Selection:
     """The forms of those that stand in part, by key."""
     beside: Supplemented
     notes: tuple[str, ...]
+    worth: Mapping[int, float]
+    """What each is worth for the query, by key; none where the query had nothing to choose."""
 
     @property
     def standing(self) -> tuple[Candidate, ...]:

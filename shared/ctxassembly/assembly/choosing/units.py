@@ -109,6 +109,8 @@ class Units:
     """The value below which a unit is not worth its room."""
     matches: Sequence[float] = ()
     """The weights of the query's words in each unit itself."""
+    scale: float = 1.0
+    """The most that the words of the query can make out."""
 
     def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """`candidates` by the mean and the best value of the units that they are in, best first.
@@ -144,6 +146,16 @@ class Units:
 
     def _by_candidate(self, scores: Sequence[float]) -> dict[int, float]:
         return {share.candidate.key: _mean_and_best(scores[place] for place in share.places) for share in self.shares}
+
+    def worth(self) -> dict[int, float]:
+        """The worth of each candidate's best unit by key, on the scale of `stop_below`: the best of all is worth 1."""
+        values = self.values
+        best, scale = max(values, default=0.0), self.scale
+        return {
+            share.candidate.key: round(1 - (best - max(values[share.places.start : share.places.stop])) / scale, 3)
+            for share in self.shares
+            if share.places
+        }
 
     def poor(self) -> set[int]:
         """The candidates of which no unit is worth its room, by key."""
@@ -194,7 +206,7 @@ def units_of(
     values = [by_rank + by_word for by_rank, by_word in zip(ranks, by_words, strict=True)]
     least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * weights.words
     # Bare numbers: of a float each, two thousand sentences would take three times as much.
-    return Units(units, array("d", values), array("d", by_words), shares, least, array("d", matches))
+    return Units(units, array("d", values), array("d", by_words), shares, least, array("d", matches), weights.words)
 
 
 def _added(values: Sequence[float], weight: float, scores: Sequence[float]) -> list[float]:

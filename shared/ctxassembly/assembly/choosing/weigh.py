@@ -45,6 +45,8 @@ class Weighed(NamedTuple):
     """Those that are not worth their room, by key."""
     held: Units | None = None
     """Their sentences, if all hits fit whole, so that none is to be lost."""
+    worth: Mapping[int, float] = MappingProxyType({})
+    """What each is worth for the query, by key; none if no query weighs them."""
 
 
 def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: AssemblyConfig) -> Weighed:
@@ -63,7 +65,9 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
     weighed = None
     if grain == "sentence":
         weighed = _by_sentences(layout, candidates, units, hits if held else ())
-    return (weighed or _ranked(layout, candidates, units, grain))._replace(held=units if held else None)
+    return (weighed or _ranked(layout, candidates, units, grain))._replace(
+        held=units if held else None, worth=units.worth()
+    )
 
 
 def under_pressure(lengths: Sequence[int], room: float) -> Granularity:

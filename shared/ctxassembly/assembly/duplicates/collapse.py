@@ -18,7 +18,7 @@ from ctxassembly.data.reasons import EXACT, NEAR, SEMANTIC, Reason
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.shown import failure, shown
+from ctxassembly.shown import counted, failure, shown
 from ctxassembly.tracing.lineage import Lineage
 
 Candidates = tuple[Candidate, ...]
@@ -48,7 +48,7 @@ class Duplicates:
     def note_hashes(self, candidates: Candidates) -> None:
         """Note the chunks whose content hash is no sign of their text: a file may have one hash for all its chunks."""
         if shared := shared_hashes(candidates, self._config.keys):
-            which = "1 chunk has" if shared == 1 else f"{shared:,} chunks have"
+            which = counted(shared, "chunk has", "chunks have")
             self._note(f"dedup: {which} the content hash of another text, compared by the texts alone")
 
     def similar(self, candidates: Candidates) -> Generator[EmbedTexts, Sequence[Sequence[float]], Candidates]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ctxassembly.assembly.adjacency.chains import at_home, one_document
@@ -30,6 +31,7 @@ from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log
+from ctxassembly.tracing.stages import by_reason
 
 Candidates = tuple[Candidate, ...]
 
@@ -52,24 +54,32 @@ def gather(
     found = hits
     # A copy of a hit brings no neighbours of its own, so copies go before the store is asked.
     if config.dedup != "none":
+        yield from log.begin("dedup", len(hits))
         found = duplicates.exact(hits)
         duplicates.note_hashes(found)
-        log.stage("dedup", len(hits), len(found))
+        yield from log.end(len(found), partial(_copies, hits, found, lineage))
+    yield from log.begin("expand", len(found))
     placed, near = yield from _expand(found, admitted, config, around, log)
-    log.stage("expand", len(placed), len(placed) + len(near))
+    yield from log.end(len(placed) + len(near))
     usable = (*(lineage.change(before, after) for before, after in zip(found, placed, strict=True)), *near)
     # Neighbours bring copies of their own.
     if near and config.dedup != "none":
-        before = len(usable)
-        usable = duplicates.exact(usable)
-        log.stage("dedup", before, len(usable))
+        yield from log.begin("dedup", len(usable))
+        before, usable = usable, duplicates.exact(usable)
+        yield from log.end(len(usable), partial(_copies, before, usable, lineage))
     usable = lineage.collapse(usable, contained(usable), CONTAINED)
     usable = _read(usable, long_chunks, lineage, log)
     if config.dedup in ("near", "semantic"):
-        before = len(usable)
-        usable = yield from duplicates.similar(usable)
-        log.stage(f"{config.dedup} dedup", before, len(usable))
+        yield from log.begin(f"{config.dedup} dedup", len(usable))
+        before, usable = usable, (yield from duplicates.similar(usable))
+        yield from log.end(len(usable), partial(_copies, before, usable, lineage))
     return near, usable
+
+
+def _copies(before: Candidates, after: Candidates, lineage: Lineage) -> Mapping[str, Any]:
+    """The reasons of those that are gone `after` a stage, as it tells them."""
+    copies, there = lineage.copies(), {candidate.key for candidate in after}
+    return by_reason(copies[candidate.key][1] for candidate in before if candidate.key not in there)
 
 
 def _read(candidates: Candidates, long_chunks: LongChunks, lineage: Lineage, log: Log) -> Candidates:

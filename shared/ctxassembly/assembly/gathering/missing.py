@@ -33,6 +33,10 @@ REMEDIES: Mapping[Lack, str] = {
     "pages": "AssemblyConfig(keys=MetadataKeys(document_id={!r})) makes one document of them",
 }
 """The remedies for a store that names none of its own; see `ctxassembly.Store`."""
+_ELSEWHERE = (
+    "; other hits of the same document have one, so give the numbered chunks to every retriever, also to one that "
+    "keeps its own (BM25)"
+)
 _ID_CHARS = 80
 _FILE = re.compile(r"\.\w{2,5}$")
 
@@ -55,7 +59,8 @@ def missing(
         return _told("method", f"the store can't be asked for neighbours ({refused})", remedies)
     unplaced = _unplaced([hit for hit in hits if not is_facts(hit)], answered, beside)
     if unplaced:
-        return _told("place", _without_place(unplaced, len(hits), keys), remedies)
+        told = _told("place", _without_place(unplaced, len(hits), keys), remedies)
+        return told + (_ELSEWHERE if _is_placed_elsewhere(unplaced, hits) else "")
     if answered is not None and not answered and (because := proof(hits) or _not_found(hits)) is not None:
         return _told("answer", f"the store answered with none of the chunks next to the hits, but {because}", remedies)
     if (apart := _pages_apart(hits, keys)) is not None:
@@ -65,11 +70,14 @@ def missing(
 
 
 def _pages_apart(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str, str] | None:
-    """The fact that pages of one file, each of one chunk, are documents of their own, and the key for the file."""
+    """The fact that pages of one file are documents of their own, and the key for the file.
+
+    Chunks of a page may be linked to each other. One with an index above 0 is of a document that somebody numbered.
+    """
     pages: dict[tuple[str, str], dict[str, object]] = defaultdict(dict)
     for hit in hits:
         page = keys.read(hit.metadata, "page")
-        if page is None or hit.index or hit.prev_id or hit.next_id:
+        if page is None or hit.index:
             continue
         for key in ("file_path", *keys.source):
             file = hit.metadata.get(key)
@@ -183,6 +191,12 @@ def _without_place(unplaced: Sequence[Chunk], of: int, keys: MetadataKeys) -> st
     )
 
 
+def _is_placed_elsewhere(unplaced: Iterable[Chunk], hits: Iterable[Chunk]) -> bool:
+    """True if one of several retrievers gives the chunks of a document with their index, and another without."""
+    placed = {hit.document_id for hit in hits if hit.index is not None}
+    return any(hit.document_id in placed for hit in unplaced)
+
+
 def proof(hits: Iterable[Chunk]) -> str | None:
     """The proof that a neighbour of the hits isn't among them; None if that isn't certain."""
     hits = list(hits)
@@ -193,7 +207,7 @@ def proof(hits: Iterable[Chunk]) -> str | None:
             if hit.index and (hit.document_id, hit.index - 1) not in indexes:
                 document = shown(hit.document_id, _ID_CHARS)
                 return f"chunk {hit.index} of document {document} has another before it"
-        elif hit.start is not None and hit.start > TOUCHING:
+        elif hit.start is not None and hit.start > TOUCHING and hit.prev_id not in ids:
             return f"chunk {shown(hit.id, _ID_CHARS)} begins at character {hit.start:,}"
         elif link := next((name for name in (hit.prev_id, hit.next_id) if name and name not in ids), None):
             return f"chunk {shown(hit.id, _ID_CHARS)} is linked to {shown(link, _ID_CHARS)}"

@@ -170,7 +170,7 @@ class _Found(NamedTuple):
     """The chunk's element id and its rank, if it has them."""
 
 
-def filter_not_seen(trace: Trace, remedy: str, why: str = "How the search filters could not be seen") -> str | None:
+def filter_not_seen(trace: Trace, remedy: str, why: str = "The filter of the search could not be seen") -> str | None:
     """The warning that an adapter owes for a run whose filter it couldn't see, or None; `remedy` is what to write."""
     if trace.unscoped is None:
         return None

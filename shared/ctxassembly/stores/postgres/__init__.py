@@ -9,8 +9,11 @@ from ctxassembly.errors import missing_extra
 
 try:
     import sqlalchemy as _sqlalchemy  # noqa: F401
+
+    # Other packages bring SQLAlchemy alone; its asyncio part, which the extra brings, needs this. It carries no types.
+    import_module("greenlet")
 except ModuleNotFoundError as error:
-    raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
+    raise missing_extra(error, __name__, "postgres", ("greenlet", "sqlalchemy")) from error
 
 if TYPE_CHECKING:
     from ctxassembly.stores.postgres.index import PostgresIndex

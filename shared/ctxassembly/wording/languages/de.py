@@ -38,6 +38,14 @@ LANGUAGE = Language(
     ),
     unanswered="Dazu konnte nichts nachgeschlagen werden: {}",
     concise="Fassen Sie sich kurz.",
+    given_above="Die gefundenen Quellen stehen oben{}.",
+    given_earlier="Früher gezeigte Quellen, die ab hier ausgelassen sind: {}",
+    draft="Bisherige Antwort:",
+    refine=(
+        "Unten steht eine Antwort aus früheren Teilen des Kontexts. Verbessern Sie sie mit diesem Teil "
+        "und behalten Sie ihre Labels bei. Fügt dieser Teil nichts hinzu, wiederholen Sie sie "
+        "unverändert."
+    ),
     function_words=(
         "aber alle allem allen aller alles als also am an ander andere anderem anderen anderer anderes anderm andern "
         "anders auch auf aus bei bin bis bist da damit dann das dass dasselbe dazu dein deine deinem deinen deiner "

@@ -37,6 +37,13 @@ LANGUAGE = Language(
     ),
     unanswered="Nothing could be looked up for: {}",
     concise="Be concise.",
+    given_above="The sources that were found are given above{}.",
+    given_earlier="Sources that were shown earlier and are left out from here on: {}",
+    draft="Answer so far:",
+    refine=(
+        "An answer from earlier parts of the context stands below. Improve it with this part and keep "
+        "its labels. If this part adds nothing, repeat it as it is."
+    ),
     function_words=(
         "a about above after again against ain all am an and any are aren as at be because been before being below "
         "between both but by can couldn did didn do does doesn doing don down during each few for from further had "

@@ -36,6 +36,13 @@ LANGUAGE = Language(
     ),
     unanswered="No se ha podido buscar nada sobre: {}",
     concise="Responda de forma concisa.",
+    given_above="Las fuentes encontradas figuran más arriba{}.",
+    given_earlier="Fuentes mostradas antes y omitidas a partir de ahora: {}",
+    draft="Respuesta hasta ahora:",
+    refine=(
+        "Abajo figura una respuesta basada en partes anteriores del contexto. Mejórela con esta parte y "
+        "conserve sus etiquetas. Si esta parte no aporta nada, repítala tal cual."
+    ),
     function_words=(
         "a al algo algunas algunos ante antes como con contra cual cuando de del desde donde durante e el ella ellas "
         "ellos en entre era erais eran eras eres es esa esas ese eso esos esta estaba estabais estaban estabas estad "

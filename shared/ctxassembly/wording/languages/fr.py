@@ -36,6 +36,14 @@ LANGUAGE = Language(
     ),
     unanswered="Aucune recherche n'a pu être faite pour : {}",
     concise="Répondez de façon concise.",
+    given_above="Les sources trouvées figurent ci-dessus{}.",
+    given_earlier="Sources montrées auparavant et omises désormais : {}",
+    draft="Réponse jusqu'ici :",
+    refine=(
+        "Une réponse tirée des parties précédentes du contexte figure ci-dessous. Améliorez-la à l'aide "
+        "de cette partie et conservez ses étiquettes. Si cette partie n'apporte rien, répétez-la telle "
+        "quelle."
+    ),
     function_words=(
         "ai aie aient aies ait as au aura aurai auraient aurais aurait auras aurez auriez aurions aurons auront aux "
         "avaient avais avait avec avez aviez avions avons ayant ayez ayons c ce ces d dans de des du elle en es est "

@@ -36,6 +36,13 @@ LANGUAGE = Language(
     ),
     unanswered="Hiervoor kon niets worden opgezocht: {}",
     concise="Wees beknopt.",
+    given_above="De gevonden bronnen staan hierboven{}.",
+    given_earlier="Eerder getoonde bronnen die vanaf hier zijn weggelaten: {}",
+    draft="Antwoord tot nu toe:",
+    refine=(
+        "Hieronder staat een antwoord op grond van eerdere delen van de context. Verbeter het met dit "
+        "deel en behoud de labels ervan. Voegt dit deel niets toe, herhaal het dan ongewijzigd."
+    ),
     function_words=(
         "aan al alles als altijd andere ben bij daar dan dat de der deze die dit doch doen door dus een eens en er ge "
         "geen geweest haar had heb hebben heeft hem het hier hij hoe hun iemand iets ik in is ja je kan kon kunnen "

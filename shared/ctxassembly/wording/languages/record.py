@@ -76,6 +76,16 @@ class Language:
     unanswered: str
     """The end of an answer, and a rule for it, with {} for a part of the question that could not be searched for."""
     concise: str
+    draft: str
+    """The word before an answer that is to be refined."""
+    refine: str
+    """The rule for that."""
+
+    # In the messages of an agent's tools, with {} for labels.
+    given_above: str
+    """The answer of a tool whose sources stand in the message of another; {} is empty, or labels in brackets."""
+    given_earlier: str
+    """In place of a context that had to make room."""
 
     # In queries: small letters, parted by blanks.
     function_words: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -88,6 +89,13 @@ LINKED = Chunk("l", "D", "Linked.", next_id="m")
 )
 def test_what_is_missing_is_said(hits: list[Chunk], store: Any, start: str) -> None:
     assert (said(*hits, store=store) or "").startswith(start)
+
+
+def test_hits_of_one_document_with_and_without_an_index_come_of_two_retrievers() -> None:
+    elsewhere = "other hits of the same document have one, so give the numbered chunks to every retriever"
+    assert elsewhere in (said(UNPLACED, BESIDE, PLACED) or "")
+    assert "2 of 3 hits" in (said(UNPLACED, BESIDE, Chunk("E#4", "E", "Text four.", index=4)) or "")
+    assert elsewhere not in (said(UNPLACED, BESIDE, Chunk("E#4", "E", "Text four.", index=4)) or "")
 
 
 @pytest.mark.parametrize(
@@ -236,3 +244,11 @@ def test_chains_that_do_not_touch_stay_apart() -> None:
     chunks = [*chain(*"abc"), *chain(*"xyz")]
     context = of(chunks[1], chunks[4], store=ById(chunks))
     assert [each.chunk_ids for each in context.citations] == [("a", "b", "c"), ("x", "y", "z")]
+
+
+def test_hits_that_are_linked_to_each_other_prove_nothing_by_their_offsets():
+    """A document of two chunks, both of them hits, lacks nothing."""
+    first = Chunk("a", "D", "Zero.", start=0, next_id="b")
+    second = Chunk("b", "D", "Nine hundred.", start=900, prev_id="a")
+    assert said(first, second, store=Answering()) is None
+    assert "begins at character 900" in str(said(replace(second, prev_id="x"), store=Answering()))

@@ -175,7 +175,7 @@ def test_unfiltered_needs_no_agreement():
 def test_filtered_refuses_a_store_that_does_not_hold_the_filter(holds_filter: bool | None):
     config = AssemblyConfig(neighbours="filtered")
     message = "neighbours must be 'auto' or 'unfiltered' where the store isn't known to hold the filter of the search"
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=f"{message}, got 'filtered': give filter= beside it"):
         assemble(hits_of(SECRET), config, store=Scoped(MemoryStore(SECRET), holds_filter))
 
 

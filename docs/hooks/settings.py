@@ -1,0 +1,82 @@
+"""The entries of settings.md: each option with its type, range, default and docstring, all taken from the code.
+
+In the page a comment names a class and some of its options:
+
+    <!-- settings: AssemblyConfig window pool_window -->
+
+The range is what the class says when it is handed something else, so it is the one that is checked.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+import ctxassembly
+from ctxassembly.settings.documented import described
+
+_DIRECTIVE = re.compile(r"^<!-- (settings|table): (\w+) ?(.*?) -->$", re.MULTILINE)
+_LEAST: dict[str, dict[str, Any]] = {
+    "Intent": {"label": "a", "description": "b"},
+    "Boost": {"name": "a", "factor": 1.0, "where": {"a": 1}},
+}
+"""What a class has to be given besides."""
+_SHOWN = 60
+_LONG = {
+    "keys": "[`MetadataKeys()`](#metadata-keys)",
+    "modes": "the published [modes](#modes)",
+    "similarity": '`("vector_similarity", "similarity", ...)`',
+}
+"""The names of defaults that are longer than that."""
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """The page with its comments replaced by what they name. MkDocs calls it for each page."""
+    return _DIRECTIVE.sub(_written, markdown)
+
+
+def _written(found: re.Match[str]) -> str:
+    kind, name, chosen = found.groups()
+    settings = {setting.name: setting for setting in fields(getattr(ctxassembly, name))}
+    names = chosen.split() or list(settings)
+    if unknown := set(names) - set(settings):
+        raise ValueError(f"{name} has no {', '.join(sorted(unknown))}")
+    if kind == "table":
+        rows = [f"| `{one}` | {_default(settings[one])} | {_text(name, one)} |" for one in names]
+        return "\n".join(["| | default | |", "|---|---|---|", *rows])
+    return "\n\n".join(entry(name, settings[one]) for one in names)
+
+
+def entry(owner: str, setting: Field[Any]) -> str:
+    """The heading, the line of type, range and default, and the docstring of one option."""
+    heading = f"#### `{setting.name}` {{ #{owner}.{setting.name} }}"
+    facts = f"{_range(owner, setting)} · default {_default(setting)}"
+    return "\n\n".join((heading, facts, _text(owner, setting.name)))
+
+
+def _text(owner: str, name: str) -> str:
+    texts = {line.partition(":")[0]: text for line, text in described(getattr(ctxassembly, owner))}
+    return " ".join(texts.get(name, "").split())
+
+
+def _default(setting: Field[Any]) -> str:
+    if setting.default is MISSING and setting.default_factory is MISSING:
+        return "none: it must be given"
+    value = setting.default if setting.default is not MISSING else setting.default_factory()  # type: ignore[misc]
+    shown = f"{value:_}" if type(value) is int else repr(value).replace("'", '"')
+    return f"`{shown}`" if len(shown) <= _SHOWN else _LONG[setting.name]
+
+
+def _range(owner: str, setting: Field[Any]) -> str:
+    """The allowed values, as the error for a wrong one has them; the type, where anything of it is allowed."""
+    given = {**_LEAST.get(owner, {}), setting.name: object()}
+    try:
+        getattr(ctxassembly, owner)(**given)
+    except ctxassembly.ConfigError as error:
+        allowed = str(error).partition(" must be ")[2].rpartition(", got ")[0]
+    else:
+        allowed = f"`{setting.type}`"
+    allowed = re.sub(r"'(\w+)'", r'`"\1"`', allowed).removeprefix("one of ")
+    optional = setting.default is None and "None" not in allowed
+    return f"{allowed[0].upper()}{allowed[1:]}" + (", or None" if optional else "")

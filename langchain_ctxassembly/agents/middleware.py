@@ -1,0 +1,193 @@
+"""`ContextMiddleware`: the evidence that an agent's tools found, assembled together before the model reads it.
+
+It works at the call of the model, the one place that sees all there is to count: the system message, the tools, the
+messages as they are sent, and the model. The messages that it writes go back into the state beside the model's answer,
+so that a checkpoint has what the model read; a call that fails leaves the state as the tools left it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Awaitable, Callable, Collection
+from typing import Annotated, Any, cast
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
+from langchain_core.runnables.config import ensure_config
+from langchain_core.tools import BaseTool
+from langchain_core.tools.retriever import RetrieverInput
+from langgraph.types import Command
+from typing_extensions import NotRequired, override
+
+from ctxassembly.conversations.sources import last_label
+from ctxassembly.errors import ConfigError
+from ctxassembly.tokens.budget import TokenBudget
+from langchain_ctxassembly.agents.asking import Asking, Written, advanced, asking
+from langchain_ctxassembly.agents.assembling import Ask, Assembling
+from langchain_ctxassembly.agents.found import Found
+from langchain_ctxassembly.agents.room import CountMessages, Room, budget_of, room_of
+from langchain_ctxassembly.agents.turn import turn_of
+from langchain_ctxassembly.assembler import ContextAssembler
+
+
+class ContextState(AgentState[Any]):
+    """An agent's state with the last label given, which counts on even where old messages are summarized away."""
+
+    context_last_label: NotRequired[Annotated[int, PrivateStateAttr]]
+
+
+class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
+    """An agent's middleware that assembles what the tools of a turn found into one context, within what is left.
+
+    >>> from langchain.agents import create_agent
+    >>> from langchain_core.documents import Document
+    >>> from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    >>> from langchain_core.messages import AIMessage
+    >>> from langchain_core.runnables import RunnableLambda
+    >>> from langchain_core.tools import create_retriever_tool
+    >>> class Model(GenericFakeChatModel):
+    ...     def bind_tools(self, tools, **kwargs):
+    ...         return self
+    >>> asking = AIMessage("", tool_calls=[{"name": "search", "args": {"query": "water"}, "id": "1"}])
+    >>> answers = iter([asking, AIMessage("Until two hours before [1].")])
+    >>> model = Model(messages=answers, profile={"max_input_tokens": 8_000})
+    >>> found = [Document("Drink water until two hours before.", metadata={"source": "gastro.pdf"})]
+    >>> retriever = RunnableLambda(lambda query: found)
+    >>> tool = create_retriever_tool(retriever, "search", "Searches.", response_format="content_and_artifact")
+    >>> agent = create_agent(model, [tool], middleware=[ContextMiddleware()])
+    >>> messages = agent.invoke({"messages": [("user", "May I drink before it?")]})["messages"]
+    >>> print(messages[2].content)
+    [1] Source: gastro.pdf
+    Drink water until two hours before.
+    >>> from ctxassembly import resolve
+    >>> [citation.source for citation in resolve(messages[-1].text, messages).citations]
+    ['gastro.pdf']
+
+    It reads the artifacts of the tools that were called together: documents, as `create_retriever_tool(...,
+    response_format="content_and_artifact")` gives them, or a `Context` or its dict. The message of the first of these
+    tools then has the whole context, and carries it as its artifact (`contexts_in(state["messages"])`); the others say
+    under which labels their finds stand. Labels count on through the conversation. Messages of errors and of other
+    tools stay as they are.
+
+    The prompt, tools and system message included, stays within the model's window. Where it would not, the oldest
+    contexts of the conversation make room; the labels that answers took from them still resolve. An unknown window is
+    warned of, and only `max_tokens` of the assembler's config holds then.
+
+    Neighbours come from the assembler's store, held to `filter`, or else to agree with their hit, as `ContextAssembler`
+    describes it.
+    """
+
+    state_schema = ContextState
+
+    def __init__(
+        self,
+        assembler: Any = None,
+        *,
+        budget: TokenBudget | int | None = None,
+        filter: Callable[[Any], Any] | None = None,  # noqa: A002 - as the frameworks call it
+        tools: Collection[str] | None = None,
+        token_counter: CountMessages | None = None,
+    ) -> None:
+        """Set it up.
+
+        Args:
+            assembler: the `ContextAssembler`, with settings, store and models; it may have configurable fields.
+            budget: the model's window in tokens, at least 1; or a TokenBudget, which also has what is kept of it for
+                the answer (`generation`), as a `buffer`, and at most for one context (`context_cap`); its other zones
+                are counted instead. None: the window that `TokenBudget.for_model` knows.
+            filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter that
+                neighbours must pass, as `ContextAssembler(filter=...)` takes it.
+            tools: names of the tools whose artifacts are read; None reads those of all tools.
+            token_counter: a function from messages to tokens, such as `model.get_num_tokens_from_messages`. None counts
+                texts, calls and names in the model's own encoding, and 4 tokens more for each message.
+
+        Raises:
+            ConfigError: an argument has the wrong type, or the assembler has `labels` of its own.
+        """
+        super().__init__()
+        self._assembling = Assembling(ContextAssembler() if assembler is None else assembler, filter)
+        if not (budget is None or isinstance(budget, TokenBudget) or (type(budget) is int and budget >= 1)):
+            raise ConfigError("budget", "the model's window in tokens, at least 1, a TokenBudget, or None", budget)
+        if tools is not None and (isinstance(tools, str) or not all(isinstance(name, str) for name in tools)):
+            raise ConfigError("tools", "a list of names of tools, or None", tools)
+        if not (token_counter is None or callable(token_counter)):
+            raise ConfigError("token_counter", "a function from messages to a number, or None", token_counter)
+        self._budget, self._names, self._count = budget, None if tools is None else frozenset(tools), token_counter
+        self._warned: set[str] = set()
+
+    @override
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
+        """The model's answer to the assembled messages, and these for the state."""
+        flow, config = self._asking(request), ensure_config()
+        ask, written = advanced(flow)
+        while ask is not None:
+            ask, written = advanced(flow, self._assembling.assembled(ask, config))
+        return _answered(handler(_prompt(request, written)), written)
+
+    @override
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
+    ) -> Any:
+        """The same, awaited."""
+        flow, config = self._asking(request), ensure_config()
+        ask, written = advanced(flow)
+        while ask is not None:
+            ask, written = advanced(flow, await self._assembling.aassembled(ask, config))
+        return _answered(await handler(_prompt(request, written)), written)
+
+    def _asking(self, request: ModelRequest[Any]) -> Asking:
+        """The messages to send; each context that it takes to find them is asked for."""
+        self._warn_of_tools(request.tools)
+        config = self._assembling.config(ensure_config())
+        turn = turn_of(request.messages, self._names, config.keys)
+        if not turn.calls:
+            return None
+        state, before = cast(ContextState, request.state), [request.system_message] if request.system_message else []
+        last = max(last_label(turn.others(state["messages"])), state.get("context_last_label", 0))
+        room = self._room(request, config.encoding)
+        wanted = Ask(Found(()), None, config.token_limit, last + 1, request.runtime)
+        written = yield from asking(turn, room, before, wanted)
+        excess = room.excess([*before, *written.messages])
+        if excess > 0:
+            self._warn(
+                f"the prompt exceeds the model's window by {excess:,} tokens without any context: summarize or trim "
+                "the conversation, as SummarizationMiddleware does"
+            )
+        return written
+
+    def _room(self, request: ModelRequest[Any], encoding: Any) -> Room:
+        given = self._budget
+        budget = given if isinstance(given, TokenBudget) else budget_of(request.model, given)
+        if budget is None:
+            self._warn(
+                "the model's window is unknown, so only max_tokens of the assembler's config holds: give "
+                "ContextMiddleware(budget=...), in tokens"
+            )
+        return room_of(budget, encoding, request.tools, self._count)
+
+    def _warn_of_tools(self, tools: Collection[Any]) -> None:
+        for tool in tools:
+            if isinstance(tool, BaseTool) and tool.args_schema is RetrieverInput and tool.response_format == "content":
+                self._warn(
+                    f"the tool {tool.name!r} hands on no documents to assemble: give create_retriever_tool(..., "
+                    'response_format="content_and_artifact")'
+                )
+
+    def _warn(self, message: str) -> None:
+        kind = message[:40]  # figures change from call to call
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(message, UserWarning, stacklevel=2)
+
+
+def _prompt(request: ModelRequest[Any], written: Written | None) -> ModelRequest[Any]:
+    return request if written is None else request.override(messages=written.messages)
+
+
+def _answered(response: Any, written: Written | None) -> Any:
+    """The model's response, after the messages that it has read in another form."""
+    if written is None:
+        return response
+    given = response if isinstance(response, ModelResponse) else ModelResponse(result=[response])
+    whole = ModelResponse(result=[*written.changed, *given.result], structured_response=given.structured_response)
+    return ExtendedModelResponse(whole, Command(update={"context_last_label": written.last_label}))

@@ -1,0 +1,177 @@
+"""`context_node`: a node of a LangGraph graph that puts a context into the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.runtime import get_runtime
+
+from ctxassembly.assembly.choosing.supplement import Supplement, supplement_for, supplement_of
+from ctxassembly.chain.requests import Search
+from ctxassembly.conversations.contexts import field_of
+from ctxassembly.conversations.sources import last_label
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.retrieval.question import Question
+from ctxassembly.settings.answering import Mode
+from ctxassembly.shown import shown
+from langchain_ctxassembly.agents.found import all_found_in, together
+from langchain_ctxassembly.agents.turn import last_question
+from langchain_ctxassembly.assembler import ContextAssembler
+from langchain_ctxassembly.chain.evidence import Evidence, evidence_of
+from langchain_ctxassembly.searches.visible import Search as Visible
+from langchain_ctxassembly.searches.visible import ambient
+
+NAME = "context_node"
+
+
+def context_node(
+    source: ContextAssembler | Runnable[str, Any],
+    *,
+    assembler: ContextAssembler | None = None,
+    query: str = "query",
+    documents: str = "documents",
+    context: str = "context",
+    filter: Callable[[Any], Any] | None = None,  # noqa: A002 - as the frameworks call it
+) -> Runnable[Any, dict[str, Any]]:
+    """A node from a graph's state to `{"context": ...}`, the dict of a `Context`; sync and async.
+
+    A `ContextAssembler` assembles the documents that the state has; a retriever searches for the query first. Labels go
+    on after those of the contexts, and of the messages, that the state has already.
+
+    >>> from typing import Annotated, TypedDict
+    >>> from langchain_core.documents import Document
+    >>> from langgraph.graph import START, StateGraph
+    >>> from ctxassembly import Context
+    >>> from langchain_ctxassembly import ContextChannel
+    >>> kept = Annotated[Context, ContextChannel]
+    >>> State = TypedDict("State", {"query": str, "documents": list[Document], "context": kept})
+    >>> graph = StateGraph(State).add_node("assemble", context_node(ContextAssembler())).add_edge(START, "assemble")
+    >>> found = [Document("Drink water.", id="gastro#0", metadata={"source": "gastro.pdf"})]
+    >>> print(graph.compile().invoke({"query": "May I drink?", "documents": found})["context"])
+    [1] Source: gastro.pdf
+    Drink water.
+
+    Args:
+        source: a `ContextAssembler`, or a retriever: a `ContextRetriever`, a `ContextAssemblyRetriever`, or any other,
+            whose documents are assembled by `assembler`.
+        assembler: the assembler beside a retriever that has none.
+        query: the key of the query. Where the state has none, it is the last user message under "messages".
+        documents: the key of what was found: documents, hits or a `Retrieved`, a context, or, as parallel branches
+            write it, a list of such lists. Those are fused by rank.
+        context: the key of the context, or of the contexts of all turns (`ContextChannel`, `add_contexts`).
+        filter: a function from the runtime of the call (`runtime.context` says whose it is) to the filter of its user:
+            neighbours must pass it, and so must what a retriever finds, if the search can be seen to take it.
+
+    Raises:
+        ConfigError: an argument has the wrong type.
+    """
+    for name, value in (("query", query), ("documents", documents), ("context", context)):
+        if not isinstance(value, str) or not value:
+            raise ConfigError(name, "a key of the state", value)
+    if not (filter is None or callable(filter)):
+        raise ConfigError("filter", "a function from the runtime of a call to a filter", filter)
+    if isinstance(source, ContextAssembler):
+        if assembler is not None:
+            raise ConfigError("assembler", "None beside a ContextAssembler", assembler)
+        node = _Node(source, None, _Keys(query, documents, context), filter)
+    else:
+        evidence = evidence_of(source, assembler)
+        node = _Node(evidence.assembler, evidence, _Keys(query, documents, context), filter)
+    if node.assembler.labels is not None:
+        raise ConfigError("assembler.labels", "None here: the state has the labels", node.assembler.labels)
+    return RunnableLambda(node.run, node.arun, name=NAME)
+
+
+class _Keys(NamedTuple):
+    query: str
+    documents: str
+    context: str
+
+
+class _Wanted(NamedTuple):
+    """A context to assemble."""
+
+    hits: tuple[Hit, ...]
+    query: str | None
+    supplement: str | Supplement | None
+
+
+@dataclass(frozen=True)
+class _Node:
+    assembler: ContextAssembler
+    evidence: Evidence | None
+    keys: _Keys
+    filter: Callable[[Any], Any] | None
+
+    def run(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
+        with ambient(config):
+            condition = self._condition()
+            search = self._search(state, condition)
+            found = None if search is None or self.evidence is None else self.evidence.search(search)
+            assembler, visible = self._assembling(state, condition)
+            context = assembler.assembled(_given(self._wanted(state, found)), config, visible)
+        return {self.keys.context: context.to_dict()}
+
+    async def arun(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
+        with ambient(config):
+            condition = self._condition()
+            search = self._search(state, condition)
+            found = None if search is None or self.evidence is None else await self.evidence.asearch(search)
+            assembler, visible = self._assembling(state, condition)
+            context = await assembler.aassembled(_given(self._wanted(state, found)), config, visible)
+        return {self.keys.context: context.to_dict()}
+
+    def _condition(self) -> Any:
+        return None if self.filter is None else self.filter(get_runtime())
+
+    def _search(self, state: Any, condition: Any) -> Search | None:
+        if self.evidence is None:
+            return None
+        query = self._query(state)
+        if query is None:
+            raise InputError(
+                f"the state must have a text under {self.keys.query!r}, or a user's message: {shown(state)}"
+            )
+        question = Question(query, filter=self.evidence.filter_of(condition))
+        return Search(self.keys.query, question, Mode(), 1.0, {})
+
+    def _assembling(self, state: Any, condition: Any) -> tuple[ContextAssembler, Visible | None]:
+        """The assembler under the filter of the call, with the next labels of the conversation."""
+        if self.evidence is not None:
+            assembler, visible = self.evidence.assembling(self.evidence.filter_of(condition))
+        else:
+            assembler, visible = self.assembler, None
+            if condition is not None:
+                assembler = assembler.model_copy(update={"filter": condition})
+        before = [field_of(state, self.keys.context), field_of(state, "messages")]
+        first = last_label([one for one in before if one is not None]) + 1
+        own = replace(assembler.config, first_label=max(first, assembler.config.first_label))
+        return assembler.model_copy(update={"config": own}), visible
+
+    def _wanted(self, state: Any, found: Retrieved | None) -> _Wanted:
+        query = self._query(state)
+        if found is not None and self.evidence is not None:
+            given = supplement_for(query, self.evidence.supplement)
+            return _Wanted(tuple(found.hits), found.query, supplement_of(found) if given is None else given)
+        evidence = field_of(state, self.keys.documents)
+        if isinstance(evidence, Retrieved):
+            return _Wanted(tuple(evidence.hits), query or evidence.query, supplement_of(evidence))
+        all_found = together(all_found_in(evidence, self.assembler.config.keys))
+        return _Wanted(tuple(all_found.hits), query, all_found.supplement)
+
+    def _query(self, state: Any) -> str | None:
+        query = field_of(state, self.keys.query)
+        if query is not None:
+            if not isinstance(query, str):
+                raise InputError(f"the state's {self.keys.query!r} must be a text, got {shown(query)}")
+            return query
+        return last_question(field_of(state, "messages") or ())
+
+
+def _given(wanted: _Wanted) -> dict[str, Any]:
+    return {"documents": list(wanted.hits), "query": wanted.query, "supplement": wanted.supplement}

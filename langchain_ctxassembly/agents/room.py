@@ -1,0 +1,82 @@
+"""The room that a prompt leaves in a model's window, counted over all that the model gets: messages and tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from ctxassembly.errors import ConfigError, InputError, MissingExtraError
+from ctxassembly.tokens.budget import TokenBudget
+from ctxassembly.tokens.counter import counter_for
+
+PER_MESSAGE = 4
+"""Tokens of a message beside its text: its role, and what parts it from the next."""
+PER_IMAGE = 85
+"""Tokens of an image, as LangChain's own count has it."""
+
+CountMessages = Callable[[Sequence[BaseMessage]], int]
+
+
+@dataclass(frozen=True)
+class Room:
+    """A model's window, less its answer, a buffer and the tools."""
+
+    most: int | None
+    """Tokens that all messages together may have; None if the model's window is unknown."""
+    cap: int | None
+    """The most tokens of one context, whatever is left."""
+    count: CountMessages
+    count_text: Callable[[str], int]
+
+    def left(self, messages: Sequence[BaseMessage], limit: int) -> int:
+        """Tokens for a context beside `messages`, at most `limit`; negative if they are too much by themselves."""
+        most = limit if self.cap is None else min(limit, self.cap)
+        return most if self.most is None else min(most, self.most - self.count(messages))
+
+    def excess(self, messages: Sequence[BaseMessage]) -> int:
+        """Tokens by which `messages` are too much; 0 or less if they fit."""
+        return 0 if self.most is None else self.count(messages) - self.most
+
+
+def room_of(
+    budget: TokenBudget | None, encoding: Any, tools: Sequence[Any], count_messages: CountMessages | None
+) -> Room:
+    """The room in `budget`, of which window, generation, buffer and cap count; messages and `tools` are counted."""
+    count_text = counter_for((budget and budget.encoding) or encoding).count
+
+    def counted(messages: Sequence[BaseMessage]) -> int:
+        return sum(PER_MESSAGE + _tokens(message, count_text) for message in messages)
+
+    schemas = sum(count_text(json.dumps(convert_to_openai_tool(tool))) for tool in tools)
+    most = None if budget is None else budget.window - budget.generation - budget.buffer - schemas
+    return Room(most, None if budget is None else budget.context_cap, count_messages or counted, count_text)
+
+
+def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:
+    """The budget for `model`, as `TokenBudget.for_model` reads it; None if its window is unknown and not given."""
+    try:
+        return TokenBudget.for_model(model, window=window)
+    except (ConfigError, InputError, MissingExtraError):
+        return None
+
+
+def _tokens(message: BaseMessage, count: Callable[[str], int]) -> int:
+    blocks = [message.content] if isinstance(message.content, str) else message.content
+    tokens = sum(_block(block, count) for block in blocks)
+    if isinstance(message, AIMessage) and isinstance(message.content, str):  # blocks have the calls among them
+        tokens += sum(count(json.dumps([call["name"], call["args"], call["id"]])) for call in message.tool_calls)
+    return tokens + sum(count(name) for name in (message.name, getattr(message, "tool_call_id", None)) if name)
+
+
+def _block(block: str | dict[Any, Any], count: Callable[[str], int]) -> int:
+    if isinstance(block, str):
+        return count(block)
+    if block.get("type") in ("image", "image_url"):
+        return PER_IMAGE
+    text = block.get("text")
+    return count(text if isinstance(text, str) else json.dumps(block, default=str))

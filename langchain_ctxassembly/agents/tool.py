@@ -1,0 +1,166 @@
+"""`context_tool`: a tool that searches and gives an agent the context to read, and the context itself beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
+from langchain_core.runnables.config import merge_configs, patch_config
+from langchain_core.runnables.configurable import DynamicRunnable
+from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
+from pydantic import BaseModel, Field
+
+from ctxassembly.context import Context
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly.agents.labels import TurnLabels
+from langchain_ctxassembly.assembler import ContextAssembler
+from langchain_ctxassembly.context_retriever import ContextRetriever
+from langchain_ctxassembly.convert.tool_output import Content, check_content, to_tool_output
+from langchain_ctxassembly.retriever import ContextAssemblyRetriever
+
+NAME = "search_documents"
+DESCRIPTION = "Searches the documents, and returns what they say about the query, with the sources to cite."
+OURS = (ContextRetriever, ContextAssemblyRetriever)
+
+
+class SearchInput(BaseModel):
+    """The arguments of a context tool."""
+
+    query: str = Field(description="What to search for, in the words that the documents may use.")
+    runtime: Annotated[Any, InjectedToolArg] = None
+    """LangGraph puts the agent's state here, by the name. The model doesn't see it."""
+
+
+def context_tool(
+    retriever: Runnable[str, Any],
+    name: str = NAME,
+    description: str = DESCRIPTION,
+    *,
+    assembler: ContextAssembler | None = None,
+    content: Content = "text",
+) -> BaseTool:
+    """A tool from a query to the context that an agent reads, sync and async; the artifact is the context's dict.
+
+    >>> from langchain_core.documents import Document
+    >>> from langchain_core.runnables import RunnableLambda
+    >>> from ctxassembly import Context
+    >>> found = [Document("Drink water.", id="gastro#0", metadata={"source": "gastro.pdf"})]
+    >>> tool = context_tool(RunnableLambda(lambda query: found), "search_leaflets", "Searches the leaflets.")
+    >>> call = {"name": "search_leaflets", "args": {"query": "May I drink?"}, "id": "1", "type": "tool_call"}
+    >>> message = tool.invoke(call)
+    >>> print(message.content)
+    [1] Source: gastro.pdf
+    Drink water.
+    >>> Context.from_dict(message.artifact).citations[0].chunk_ids
+    ('gastro#0',)
+
+    Labels. In an agent (`create_agent`, a ToolNode) each call goes on after the labels that stand in the messages of
+    the state, also where several calls run at once, so that `resolve_citations(answer, state["messages"])` finds every
+    source. An assembler's own `labels` take precedence. Elsewhere each call begins with `config.first_label`.
+
+    Filters. The config of a call reaches the retriever: what stands under `configurable` sets its configurable fields,
+    such as `search_kwargs` of a vector store's retriever, or `filter` of a ContextRetriever. As in any call of these,
+    the filter holds for the neighbours of the hits, too.
+
+    Args:
+        retriever: a `ContextAssemblyRetriever`, a `ContextRetriever`, either of them with configurable fields or bound
+            arguments, or any retriever, whose documents are assembled by `assembler`.
+        name: the tool's name, as the model sees it.
+        description: the tool's description, as the model sees it. Say what the documents are about.
+        assembler: the assembler beside a retriever that has none.
+        content: "text", or "search_results" for models that cite these natively, as `to_search_results` says.
+
+    Raises:
+        ConfigError: an argument has another type, `assembler` stands beside a retriever that has one, a retriever of
+            ours has a `k` for its labels, or is wrapped so that its context can't be had, as by `with_retry`.
+    """
+    check_content(content)
+    search = _Search(_checked(retriever, assembler), content)
+    return StructuredTool(
+        name=name,
+        description=description,
+        func=search.run,
+        coroutine=search.arun,
+        args_schema=SearchInput,
+        response_format="content_and_artifact",
+    )
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search of a context tool."""
+
+    retriever: Runnable[str, Any]
+    content: Content
+    turns: TurnLabels = field(default_factory=TurnLabels)
+
+    # LangChain finds `config` by its type and `callbacks` by its name. The config is that of the tool's caller; the
+    # callbacks make what runs here a part of the tool's own run.
+
+    def run(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
+        retriever, config, arguments = self._prepared(patch_config(config, callbacks=callbacks))
+        return self._output(self._labelled(retriever, runtime).context(query, config=config, **arguments))
+
+    async def arun(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
+        retriever, config, arguments = self._prepared(patch_config(config, callbacks=callbacks))
+        return self._output(await self._labelled(retriever, runtime).acontext(query, config=config, **arguments))
+
+    def _prepared(self, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
+        found = _prepared(self.retriever, config)
+        if not isinstance(found[0], OURS):
+            allowed = " or a ".join(kind.__name__ for kind in OURS)
+            raise ConfigError("retriever", f"a {allowed}, whatever the config of the call chooses", found[0])
+        return found
+
+    def _labelled(self, retriever: Any, runtime: Any) -> Any:
+        """The retriever with the labels of the turn, unless its assembler has some."""
+        labels = self.turns.of(getattr(runtime, "state", None))
+        if labels is None or retriever.assembler.labels is not None:
+            return retriever
+        assembler = retriever.assembler.model_copy(update={"labels": labels})
+        assembler.knows_what_was_warned_of(retriever.assembler)
+        return retriever.model_copy(update={"assembler": assembler})
+
+    def _output(self, context: Context) -> Any:
+        return to_tool_output(context, content=self.content)
+
+
+def _prepared(runnable: Any, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
+    """The retriever itself, with the config and the arguments of a call."""
+    if isinstance(runnable, DynamicRunnable):
+        return _prepared(*runnable.prepare(config))
+    if isinstance(runnable, RunnableBinding):
+        merged = merge_configs(runnable.config, config)
+        merged = merge_configs(merged, *(factory(merged) for factory in runnable.config_factories))
+        retriever, config, arguments = _prepared(runnable.bound, merged)
+        return retriever, config, {**arguments, **runnable.kwargs}
+    return runnable, config, {}
+
+
+def _checked(retriever: Any, assembler: ContextAssembler | None) -> Runnable[str, Any]:
+    """`retriever` if it is one of ours, else one of ours around it."""
+    if not isinstance(retriever, Runnable):
+        raise ConfigError("retriever", "a retriever, or another Runnable from a query to documents", retriever)
+    own = _own(retriever)
+    if own is None:
+        return ContextAssemblyRetriever(retriever=retriever, assembler=assembler or ContextAssembler())
+    if assembler is not None:
+        raise ConfigError("assembler", f"None beside a {type(own).__name__}, which has one", assembler)
+    if isinstance(own, ContextAssemblyRetriever) and own.k is not None:
+        raise ConfigError("retriever.k", "None in a context tool, whose budget says how much is read", own.k)
+    inner = _prepared(retriever, {})[0]
+    if not isinstance(inner, OURS):
+        allowed = f"a {type(own).__name__} without retries or fallbacks around it: put them around the search inside"
+        raise ConfigError("retriever", allowed, retriever)
+    return retriever
+
+
+def _own(runnable: Any) -> Any:
+    """The retriever of ours inside of whatever wraps one runnable; None if there is none."""
+    while not isinstance(runnable, OURS):
+        inner = (getattr(runnable, name, None) for name in ("bound", "default", "runnable"))
+        runnable = next((one for one in inner if isinstance(one, Runnable)), None)
+        if runnable is None:
+            return None
+    return runnable

@@ -1,0 +1,111 @@
+"""A run for each stage, below the run that assembles or retrieves: one span a stage in LangSmith and OpenTelemetry.
+
+The runs are named `ctxassembly.` and the stage as the trace names it: `ctxassembly.expand`, `ctxassembly.budget`,
+`ctxassembly.search`. They begin and end when the stages do. Inputs and outputs are counts, names, ids and the query,
+never text of a document. What a stage calls (a retriever, a reranker, a model that compresses) stands below its run. A
+stage that fails has the error; one that went on without something says so under "notes" of its outputs.
+"""
+
+from __future__ import annotations
+
+from contextvars import Token
+from typing import Any, NamedTuple
+
+from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import (
+    get_async_callback_manager_for_config,
+    get_callback_manager_for_config,
+    patch_config,
+    var_child_runnable_config,
+)
+
+from ctxassembly.data.stages import StageBegan, StageEnded, StageEvent
+from ctxassembly.protocols import AsyncOnStage, OnStage
+
+
+class _Open(NamedTuple):
+    """A stage under way: its run, the config for what it calls, and what that replaced."""
+
+    run: Any
+    config: RunnableConfig
+    token: Token[RunnableConfig | None]
+
+
+class Spans:
+    """The stages of one assembly or retrieval as runs below that of `config`."""
+
+    def __init__(self, config: RunnableConfig) -> None:
+        self._given = config
+        self._open: list[_Open] = []
+        """The stages under way, the innermost last: a retrieval of an answer is one, and has steps."""
+
+    @property
+    def config(self) -> RunnableConfig:
+        """The config for what the stage under way calls."""
+        return self._open[-1].config if self._open else self._given
+
+    @property
+    def on_stage(self) -> OnStage | None:
+        """The function that `assemble` and `retrieve` tell of stages; None if nobody listens.
+
+        Without a run above there is none either: each stage would be a trace of its own.
+        """
+        if not self._is_heard:
+            return None
+        manager = get_callback_manager_for_config(self._given)
+
+        def on_stage(event: StageEvent) -> None:
+            if isinstance(event, StageBegan):
+                above: Any = self._open[-1].run.get_child() if self._open else manager
+                self._enter(above.on_chain_start(None, dict(event.inputs), name=event.span))
+                return
+            run = self._left()
+            if isinstance(event, StageEnded):
+                run.on_chain_end(dict(event.outputs))
+            else:
+                run.on_chain_error(event.error)
+
+        return on_stage
+
+    @property
+    def aon_stage(self) -> AsyncOnStage | None:
+        """The same, awaited."""
+        if not self._is_heard:
+            return None
+        manager = get_async_callback_manager_for_config(self._given)
+
+        async def on_stage(event: StageEvent) -> None:
+            if isinstance(event, StageBegan):
+                above: Any = self._open[-1].run.get_child() if self._open else manager
+                self._enter(await above.on_chain_start(None, dict(event.inputs), name=event.span))
+                return
+            run = self._left()
+            if isinstance(event, StageEnded):
+                await run.on_chain_end(dict(event.outputs))
+            else:
+                await run.on_chain_error(event.error)
+
+        return on_stage
+
+    @property
+    def _is_heard(self) -> bool:
+        """True if there is a run above, and a handler that it hands on hears of chains.
+
+        It is read off the manager that a run gives to those below it: making one anew takes as long as a small stage.
+        """
+        above = self._given.get("callbacks")
+        if not isinstance(above, BaseCallbackManager) or above.parent_run_id is None:
+            return False
+        return any(not handler.ignore_chain for handler in above.handlers)
+
+    def _enter(self, run: Any) -> None:
+        """Let `run` be the parent of what is called from now on, by the config or by the context alone."""
+        config = patch_config(self._given, callbacks=run.get_child())
+        self._open.append(_Open(run, config, var_child_runnable_config.set(config)))
+
+    def _left(self) -> Any:
+        """The run under way, which is left."""
+        left = self._open.pop()
+        var_child_runnable_config.reset(left.token)
+        return left.run

@@ -1,0 +1,46 @@
+"""The checks of an answer engine's parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from llama_index.core.base.llms.base import BaseLLM
+
+from ctxassembly.errors import ConfigError
+from ctxassembly.settings.answering import AnswerConfig
+from llamaindex_ctxassembly.chain.evidence import Evidence
+
+
+def checked_config(config: Any) -> AnswerConfig:
+    """`config`; the default settings for None.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if not (config is None or isinstance(config, AnswerConfig)):
+        raise ConfigError("config", "an AnswerConfig or None", config)
+    return config or AnswerConfig()
+
+
+def check_models(llm: Any, models: Mapping[str, Any]) -> None:
+    """Check the LLM, and those by mode.
+
+    Raises:
+        ConfigError: one of them is no LLM.
+    """
+    for name, model in {"llm": llm, **{f"models[{mode!r}]": given for mode, given in models.items()}}.items():
+        if not isinstance(model, BaseLLM):
+            raise ConfigError(name, "a LlamaIndex LLM", model)
+
+
+def check_cache(cache: Any, evidence: Evidence) -> None:
+    """Check the cache beside the evidence of an engine.
+
+    Raises:
+        ConfigError: it is no cache, or there are labels that a kept answer would not have.
+    """
+    if not (cache is None or (hasattr(cache, "get") and hasattr(cache, "set"))):
+        raise ConfigError("cache", "an object with get(key) and set(key, entry)", cache)
+    if cache is not None and evidence.labels is not None:
+        raise ConfigError("cache", "None where there are labels=: a kept answer has the labels it had", cache)

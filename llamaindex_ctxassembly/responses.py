@@ -1,0 +1,160 @@
+"""The citations of a response: of any LlamaIndex engine or agent whose nodes were assembled by us."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
+from llama_index.core.chat_engine.types import StreamingAgentChatResponse
+
+from ctxassembly.answers.answer import AnswerReader, Mode, Resolved
+from ctxassembly.conversations.contexts import field_of
+from ctxassembly.conversations.resolve import reader_over
+from ctxassembly.conversations.resolve import resolve as resolved_over
+from ctxassembly.errors import InputError
+from ctxassembly.shown import shown
+from llamaindex_ctxassembly.splitting import INSTEAD
+
+_NUMBERED_AGAIN = re.compile(r"Source [0-9]+:\n")
+"""The line that CitationQueryEngine writes above each piece of a node."""
+
+
+def resolve(response: Any, mode: Mode = "renumber") -> Resolved:
+    """The citations that the answer in `response` uses, the unused and the unknown ones, and its text.
+
+    >>> from llama_index.core.base.response.schema import Response
+    >>> from llama_index.core.schema import NodeWithScore, TextNode
+    >>> from llamaindex_ctxassembly import ContextAssemblyPostprocessor
+    >>> said = TextNode(id_="gastro#0", text="Drink water.", metadata={"file_name": "gastro.pdf"})
+    >>> nodes = ContextAssemblyPostprocessor().postprocess_nodes([NodeWithScore(node=said)])
+    >>> resolved = resolve(Response("You may drink water [1].", nodes))
+    >>> [citation.source for citation in resolved.citations], resolved.unknown
+    (['gastro.pdf'], ())
+
+    Args:
+        response: what a query engine, a chat engine or an agent gave: a Response, StreamingResponse,
+            AsyncStreamingResponse, AgentChatResponse, StreamingAgentChatResponse or AgentOutput; also one that was
+            pickled, or a dict with `response` and `source_nodes`, as JSON brings it back. A StreamingResponse that
+            nobody has read is read here; any other stream must have been read to its end. For citations while an answer
+            streams in, there is `reader`.
+        mode: "renumber" counts the markers 1 to n by first use, "keep" leaves them, "remove" is for speech.
+
+    Raises:
+        InputError: it is no response; its stream was not read, or was read past the response, so that its text is lost;
+            its nodes are not ours, or CitationQueryEngine has numbered them again; or two sources have the same label.
+    """
+    sources = _sources(response)
+    return resolved_over(_text(response), sources, mode)
+
+
+def reader(response: Any, mode: Mode = "keep") -> AnswerReader:
+    """A reader for the answer of a response that streams: citations settle as the pieces come, sync or async.
+
+    >>> from llama_index.core.base.response.schema import StreamingResponse
+    >>> from llama_index.core.schema import NodeWithScore, TextNode
+    >>> from llamaindex_ctxassembly import ContextAssemblyPostprocessor
+    >>> said = TextNode(id_="gastro#0", text="Drink water.", metadata={"file_name": "gastro.pdf"})
+    >>> nodes = ContextAssemblyPostprocessor().postprocess_nodes([NodeWithScore(node=said)])
+    >>> response = StreamingResponse(iter(["Drink wa", "ter [", "1", "]."]), nodes)
+    >>> answer = reader(response)
+    >>> [answer.feed(piece) for piece in response.response_gen], answer.close()
+    (['Drink wa', 'ter ', '', '[1].'], '')
+    >>> [citation.source for citation in answer.resolved.citations]
+    ['gastro.pdf']
+
+    Awaited, it is `async for piece in response.async_response_gen()`.
+
+    Raises:
+        InputError: as `resolve` does, but for the text.
+    """
+    return reader_over(_sources(response), mode)
+
+
+def _sources(response: Any) -> list[Any]:
+    """The nodes that the answer was read from.
+
+    Raises:
+        InputError: none of them is ours, or another engine has numbered them again.
+    """
+    nodes = list(_nodes(response))
+    ours = [node for node in nodes if not {"citation", "supplement"}.isdisjoint(_metadata(node))]
+    if not ours and any(str.strip(_text_of(node)) for node in nodes):
+        raise InputError(
+            "the response must have the source nodes of a ContextAssemblyPostprocessor, got "
+            f"{shown(_own(nodes[0]), 80)}: put it last into node_postprocessors"
+        )
+    if any(map(_is_numbered_again, ours)):
+        raise InputError(
+            f"the response has labelled nodes that were split and numbered anew, by CitationQueryEngine. {INSTEAD}"
+        )
+    return nodes
+
+
+def _nodes(response: Any) -> Iterator[Any]:
+    """The source nodes of a response, or else those in the outputs of the tools that were called for it."""
+    nodes = field_of(response, "source_nodes")
+    calls = field_of(response, "tool_calls") or ()
+    tools = field_of(response, "sources") or [field_of(call, "tool_output") for call in calls]
+    if nodes is None and not hasattr(response, "tool_calls"):
+        raise InputError(f"response must be what a query engine, chat engine or agent gave, got {shown(response)}")
+    if nodes:
+        yield from nodes
+        return
+    for output in (field_of(tool, "raw_output") for tool in tools):
+        inner = field_of(output, "source_nodes") if field_of(output, "source_nodes") is not None else output
+        if isinstance(inner, Sequence) and not isinstance(inner, (str, bytes)):
+            yield from (one for one in inner if field_of(_own(one), "metadata") is not None)
+
+
+def _is_numbered_again(node: Any) -> bool:
+    citation, name = _metadata(node).get("citation") or {}, str(field_of(_own(node), "id_"))
+    is_kept = name.startswith(str(citation.get("best_chunk_id"))) or not citation
+    return not is_kept and _NUMBERED_AGAIN.match(_text_of(node)) is not None
+
+
+def _text(response: Any) -> str:
+    """The whole answer in `response`.
+
+    Raises:
+        InputError: it is a stream that has to be read first, or that was read past the response.
+    """
+    if isinstance(response, (StreamingResponse, AsyncStreamingResponse)):
+        return _streamed(response)
+    said = field_of(response, "response")
+    if isinstance(response, StreamingAgentChatResponse) and not said and not response.is_done:
+        raise InputError("the response must be read first, to its end, by response_gen or async_response_gen()")
+    return str((field_of(said, "content") if hasattr(said, "content") else said) or "")
+
+
+def _streamed(response: StreamingResponse | AsyncStreamingResponse) -> str:
+    answer = (response.metadata or {}).get("result")  # of an AnswerQueryEngine, once its answer is whole
+    if (text := getattr(answer, "text", response.response_txt)) is not None:
+        return str(text)
+    if isinstance(response, AsyncStreamingResponse):
+        raise InputError(f"the response must be read first: say resolve(await response.get_response()), or {_READ}")
+    if _is_begun(response.response_gen):
+        raise InputError(f"the text of the response was read from response_gen and is not kept: {_READ}")
+    return response.get_response().response or ""
+
+
+_READ = "feed the pieces to reader(response) for citations as they come"
+
+
+def _is_begun(pieces: Any) -> bool:
+    return inspect.isgenerator(pieces) and inspect.getgeneratorstate(pieces) != inspect.GEN_CREATED
+
+
+def _own(node: Any) -> Any:
+    """The node in a NodeWithScore."""
+    return field_of(node, "node") or node
+
+
+def _metadata(node: Any) -> Mapping[str, Any]:
+    return field_of(_own(node), "metadata") or {}
+
+
+def _text_of(node: Any) -> str:
+    return str(field_of(_own(node), "text") or "")

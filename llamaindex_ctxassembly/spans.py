@@ -1,0 +1,65 @@
+"""A span for each stage, below the span that assembles or retrieves: what instrumentation shows of an assembly.
+
+The spans are named `ctxassembly.` and the stage as the trace names it: `ctxassembly.expand`, `ctxassembly.budget`,
+`ctxassembly.search`. They begin and end when the stages do. Arguments and results are counts, names, ids and the query,
+never text of a document. What a stage calls (a retriever, a reranker, an LLM that compresses) stands below its span. A
+stage that fails drops its span with the error; one that went on without something says so under "notes" of its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import Token
+from inspect import BoundArguments, Parameter, Signature
+from typing import Any
+from uuid import uuid4
+
+from llama_index_instrumentation import get_dispatcher
+from llama_index_instrumentation.dispatcher import active_instrument_tags
+from llama_index_instrumentation.events.span import SpanDropEvent
+from llama_index_instrumentation.span import active_span_id
+from llama_index_instrumentation.span_handlers import NullSpanHandler
+
+from ctxassembly.data.stages import StageBegan, StageEnded, StageEvent
+from ctxassembly.protocols import OnStage
+from llamaindex_ctxassembly.events import propagating
+
+dispatcher = get_dispatcher(__name__)
+
+
+def on_stage() -> OnStage | None:
+    """A function that `assemble` and `retrieve` tell of the stages of one call; None if no handler takes spans.
+
+    Without a span above there is none either: each stage would be a trace of its own.
+    """
+    if active_span_id.get() is None:
+        return None
+    handlers = (handler for at in propagating(dispatcher) for handler in at.span_handlers)
+    return None if all(isinstance(handler, NullSpanHandler) for handler in handlers) else _Spans()
+
+
+class _Spans:
+    """The stages of one call."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[str, BoundArguments, Token[str | None]]] = []
+        """Those under way, the innermost last: a retrieval of an answer is one, and has steps."""
+
+    def __call__(self, event: StageEvent) -> None:
+        if isinstance(event, StageBegan):
+            id_, given, above = f"{event.span}-{uuid4()}", _bound(event.inputs), active_span_id.get()
+            self._open.append((id_, given, active_span_id.set(id_)))
+            dispatcher.span_enter(id_, given, parent_id=above, tags=active_instrument_tags.get())
+            return
+        id_, given, token = self._open.pop()
+        if isinstance(event, StageEnded):
+            dispatcher.span_exit(id_, given, result=dict(event.outputs))
+        else:
+            dispatcher.event(SpanDropEvent(span_id=id_, err_str=str(event.error)))
+            dispatcher.span_drop(id_, given, err=event.error)
+        active_span_id.reset(token)
+
+
+def _bound(inputs: Mapping[str, Any]) -> BoundArguments:
+    """`inputs` as the arguments of a call, which is what handlers know."""
+    return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in inputs]).bind(**inputs)

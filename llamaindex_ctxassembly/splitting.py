@@ -1,0 +1,66 @@
+"""A warning where labelled nodes are handed to an engine that will split and number them again.
+
+CitationQueryEngine cuts the nodes of its postprocessors into pieces and writes "Source 1:", "Source 2:" ... above them,
+so that a marker in the answer names another source than its label. Nothing in a node can notice: the engine reads its
+text and copies its fields, as any serialization does. But LlamaIndex's instrumentation keeps the name of whoever runs,
+for spans, whether or not anybody listens; and the engine is what runs when it calls its retriever and postprocessors.
+Further down, in a retriever within a retriever, it isn't. `resolve(response)` refuses such nodes in any case.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATTR
+from llama_index_instrumentation.span import active_span_id
+
+INSTEAD = (
+    "Say index.as_query_engine(node_postprocessors=[postprocessor], text_qa_template=CITATION_QA_TEMPLATE, "
+    "refine_template=CITATION_REFINE_TEMPLATE), with the templates of llamaindex_ctxassembly, or "
+    "AnswerQueryEngine.from_args(index)"
+)
+_MODULE = "llama_index.core.query_engine.citation_query_engine"
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Warned:
+    """Warns of it once, and so do its copies together."""
+
+    def __init__(self) -> None:
+        self._given = False
+
+    def __call__(self) -> None:
+        """Warn if a CitationQueryEngine is what runs."""
+        if self._given or (engine := _splitting_engine()) is None:
+            return
+        self._given = True
+        warnings.warn(
+            f"{engine} splits labelled nodes and numbers the pieces, so its answer cites other sources than the labels "
+            f"name. {INSTEAD}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def without_span(method: Method) -> Method:
+    """`method`, left as it is where LlamaIndex would put a span around it: it has to see the caller's."""
+    setattr(method, DISPATCHER_SPAN_DECORATED_ATTR, True)
+    return method
+
+
+def _splitting_engine() -> str | None:
+    """The class of the CitationQueryEngine that runs, if one does."""
+    runs, module = active_span_id.get(), sys.modules.get(_MODULE)
+    if runs is None or module is None:
+        return None
+    name = runs.partition(".")[0]
+    return name if any(kind.__name__ == name for kind in _kinds(module.CitationQueryEngine)) else None
+
+
+def _kinds(kind: type[Any]) -> Iterator[type[Any]]:
+    yield kind
+    for one in kind.__subclasses__():
+        yield from _kinds(one)

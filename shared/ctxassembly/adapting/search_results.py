@@ -1,0 +1,174 @@
+"""A context as search results: a result for each block, an excerpt for each chunk that stands in it.
+
+Models that cite search results natively name a result and a range of its excerpts. So an excerpt is of one chunk alone,
+and such a citation leads back to that chunk without a search.
+
+- An excerpt has the words of its chunk as the document has them: nothing is neutralised or escaped, since a result has
+  no labels or tags that a document could forge.
+- Text between two chunks (a line break, or the marker of a gap) begins the excerpt after it, and the marker of a cut
+  ends the last one. So the excerpts of a result, joined by nothing, read as the passages of the block do.
+- Lines that stand above the text (`header_keys`, a page summary) are an excerpt of no chunk, the first one. The header
+  itself becomes the title.
+- A supplement is a result of its own, of one excerpt that is of no chunk.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import unescape
+from operator import attrgetter
+
+from ctxassembly.data.assembled import Assembled, Block, Citation, Passage, Source
+from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.pieces import GAP, Piece
+from ctxassembly.shown import as_text
+from ctxassembly.wording.clean import one_line, sendable
+from ctxassembly.wording.formats import FORMATS
+from ctxassembly.wording.forms import RULE
+
+SUPPLEMENT = "supplement"
+"""The source of a result that is a supplement."""
+_BETWEEN = f"\n{GAP}\n"
+"""The marker between two passages of one block, as it is rendered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The text of one chunk in a result."""
+
+    text: str
+    """Never blank."""
+    chunk_id: str | None
+    """None for text that belongs to no chunk."""
+    sources: tuple[Source, ...] = ()
+    """The stretches of the context that it is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A block of a context as a search result."""
+
+    title: str
+    """The source and the place in it."""
+    source: str
+    """The address, else the file, else the document id."""
+    citation: Citation | None
+    """None for a supplement."""
+    excerpts: tuple[Excerpt, ...]
+    """At least one."""
+
+
+def results(context: Assembled) -> tuple[Result, ...]:
+    r"""The search results that `context` makes, one for each of its blocks, in order.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> said = ("Drink water.", "Eat nothing.")
+    >>> hits = [Hit(Chunk(f"a#{n}", "a", text, n, metadata={"source": "a.pdf"})) for n, text in enumerate(said)]
+    >>> for result in results(assemble(hits)):
+    ...     print(result.title, [(excerpt.chunk_id, excerpt.text) for excerpt in result.excerpts])
+    a.pdf [('a#0', 'Drink water.'), ('a#1', '\nEat nothing.')]
+    """
+    ordered = sorted(context.passages, key=attrgetter("span"))
+    begins = [passage.span[0] for passage in ordered]
+    starts = [source.span[0] for source in context.provenance]
+    found = []
+    for block in context.blocks:
+        passages = ordered[bisect_left(begins, block.span[0]) : bisect_left(begins, block.span[1])]
+        sources = context.provenance[bisect_left(starts, block.span[0]) : bisect_left(starts, block.span[1])]
+        if block.citation is None:
+            found.append(_supplement(block, context.format))
+        else:
+            excerpts = _excerpts(context, block, block.citation, passages, sources)
+            source = address(block.citation, context.keys) or _file(block.citation, context.keys)
+            found.append(Result(block.citation.reference or source, source, block.citation, excerpts))
+    return tuple(found)
+
+
+def address(citation: Citation, keys: MetadataKeys) -> str:
+    """The URL of the document cited, from its metadata; empty if they have none. Web loaders keep it as the source."""
+    url = keys.read(citation.metadata, "url")
+    if url is not None and (line := one_line(as_text(url) or "")):
+        return line
+    return citation.source if citation.source.startswith(("http://", "https://")) else ""
+
+
+def _file(citation: Citation, keys: MetadataKeys) -> str:
+    """The file or the title of the document; its id where the citation says that its source is unknown."""
+    is_known = any(keys.read(citation.metadata, name) is not None for name in ("source", "title"))
+    return citation.source if is_known else citation.document_id
+
+
+def _supplement(block: Block, form: str) -> Result:
+    title, _, text = _plainly(block.text, form).partition("\n")
+    text = text.removesuffix(f"\n{RULE}")
+    return Result(title.strip("-#=*~ ") or SUPPLEMENT, SUPPLEMENT, None, (Excerpt(text, None),))
+
+
+def _excerpts(
+    context: Assembled, block: Block, citation: Citation, passages: Sequence[Passage], sources: Sequence[Source]
+) -> tuple[Excerpt, ...]:
+    found = _merged(_of_chunks(passages, sources))
+    lead = _lead(block, citation, context.format)
+    if not found:  # the passages were replaced by nothing
+        return (Excerpt(_plainly(block.text, context.format), None),)
+    if context.text[citation.span[1] : block.span[1]].startswith(f" {GAP}"):
+        found[-1] = replace(found[-1], text=f"{found[-1].text} {GAP}")
+    return (Excerpt(lead, None), *found) if lead else tuple(found)
+
+
+def _lead(block: Block, citation: Citation, form: str) -> str:
+    """The lines above the text but for the header. Nobody knows which lines a caller's own function wrote."""
+    before = block.text[: citation.span[0] - block.span[0]]
+    lines = before[: before.rfind("\n") + 1].splitlines(keepends=True)
+    known = FORMATS.get(form)
+    if lines and known:
+        label = known.label.format(citation.label)
+        if (label and label in lines[0]) or (known.lead and lines[0].startswith(known.lead)):
+            del lines[0]
+    return _plainly("".join(lines), form)
+
+
+def _plainly(text: str, form: str) -> str:
+    return unescape(text) if form in FORMATS and FORMATS[form].markup else text
+
+
+def _of_chunks(passages: Sequence[Passage], sources: Sequence[Source]) -> Iterator[Excerpt]:
+    """An excerpt for each run of pieces of one chunk."""
+    for number, passage in enumerate(passages):
+        run: list[Piece] = []
+        lead = _BETWEEN if number else ""
+        for piece in passage.pieces:
+            if run and run[-1].candidate.chunk.id != piece.candidate.chunk.id:
+                yield _excerpt(lead, run, sources)
+                run, lead = [], ""
+            run.append(piece)
+        if run:
+            yield _excerpt(lead, run, sources)
+
+
+def _excerpt(lead: str, run: Sequence[Piece], sources: Sequence[Source]) -> Excerpt:
+    text = sendable("".join(piece.glue + piece.text for piece in run))
+    own = tuple(source for source in sources if any(_holds(piece, source) for piece in run))
+    return Excerpt(lead + text, run[0].candidate.chunk.id, own)
+
+
+def _holds(piece: Piece, source: Source) -> bool:
+    begin = source.chunk_span[0] - (piece.candidate.read_from or 0)
+    return piece.candidate.chunk.id == source.chunk_id and piece.start <= begin < piece.end
+
+
+def _merged(excerpts: Iterator[Excerpt]) -> list[Excerpt]:
+    """The excerpts without blank ones, whose white space goes to the one before: no model takes a blank one."""
+    found: list[Excerpt] = []
+    blank = ""
+    for excerpt in excerpts:
+        if excerpt.text.strip():
+            found.append(replace(excerpt, text=blank + excerpt.text))
+            blank = ""
+        elif found:
+            found[-1] = replace(found[-1], text=found[-1].text + excerpt.text)
+        else:
+            blank += excerpt.text
+    return found

@@ -1,0 +1,78 @@
+"""The stages of a flow under way: timed for its trace, and told to whoever watches.
+
+A watcher may have to be awaited, and what a stage asks for belongs below that stage's span. So a flow doesn't call the
+watcher: it yields the beginning and the end of a stage as it yields its requests, and the driver hands them on
+(`drivers/watched.py`). Where nobody watches, it yields neither. A stage that never ends has failed; the driver knows
+that by the error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from ctxassembly.data.reasons import Reason
+from ctxassembly.data.stages import StageBegan, StageEnded
+
+Outputs = Callable[[], Mapping[str, Any]]
+"""The counts of a stage besides chunks; asked for only where somebody watches."""
+
+
+def by_reason(reasons: Iterable[Reason]) -> dict[str, dict[Reason, int]]:
+    """The number of chunks dropped for each reason, for outputs; nothing if none was."""
+    numbers = Counter(reasons)
+    return {"dropped": dict(numbers)} if numbers else {}
+
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class Stages:
+    """The notes, the round trips and the clock that the stages of a flow share. One of them is under way at a time."""
+
+    clock: Callable[[], float]
+    is_watched: bool = False
+    notes: list[str] = field(default_factory=list)
+    round_trips: int = 0
+    since: float = field(init=False)
+    """The end of the last stage, by the clock."""
+    name: str = field(default="", init=False)
+    """The stage under way, and below the chunks before it."""
+    chunks_in: int = field(default=0, init=False)
+    _before: tuple[int, int] = field(default=(0, 0), init=False)
+    """Notes and round trips before it."""
+
+    def __post_init__(self) -> None:
+        self.since = self.clock()
+
+    def lap(self) -> float:
+        """Milliseconds since the last lap."""
+        before, self.since = self.since, self.clock()
+        return (self.since - before) * 1000
+
+    def begin(
+        self, name: str, chunks_in: int | None = None, inputs: Mapping[str, Any] = _NONE
+    ) -> Generator[StageBegan, None, None]:
+        """Begin a stage. For the trace it lasts from the end of the one before."""
+        self.name, self.chunks_in = name, chunks_in or 0
+        if self.is_watched:
+            self._before = len(self.notes), self.round_trips
+            yield StageBegan(name, inputs if chunks_in is None else {"chunks": chunks_in, **inputs})
+            self.since = self.clock()  # the watcher's time is nobody's stage
+
+    def _ended(self, chunks_out: int, outputs: Outputs | None) -> Generator[StageEnded, None, None]:
+        """Tell the end of the stage under way."""
+        if self.is_watched:
+            notes, round_trips = self._before
+            queries, noted = self.round_trips - round_trips, self.notes[notes:]
+            told = {
+                "chunks": chunks_out,
+                **({"queries": queries} if queries else {}),
+                **(outputs() if outputs else {}),
+                **({"notes": noted} if noted else {}),
+            }
+            yield StageEnded(self.name, told)

@@ -1,0 +1,82 @@
+"""The guides hold what they promise: every warning, preset and figure is the code's or the benchmark's own."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from ctxassembly import errors
+from ctxassembly.assembly.gathering.missing import REMEDIES
+from ctxassembly.settings.uses import USES
+from site_pages import FOLDER
+
+BENCHES = FOLDER.parent / "tests" / "bench" / "README.md"
+FIGURE = re.compile(r"(?<![\d.,])\d*\.\d{2,3}(?!\d)")
+"""Shares, as benchmarks write them."""
+
+
+def page(name: str) -> str:
+    return (FOLDER / name).read_text("utf-8")
+
+
+def figures(text: str) -> set[float]:
+    """The shares in the rows of tables."""
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return {float(found) for row in rows for found in FIGURE.findall(row)}
+
+
+@pytest.mark.parametrize("warning", [name for name in errors.__all__ if name.endswith("Warning")])
+def test_every_warning_has_a_section(warning: str):
+    assert f"### {warning}\n" in page("troubleshooting.md")
+
+
+def warned_of() -> Iterator[str]:
+    """The literal parts of each warning that is written where it is given, figures and names left out."""
+    for package in ("shared/ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly"):
+        for path in (FOLDER.parent / package).rglob("*.py"):
+            for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(call, ast.Call) and getattr(call.func, "attr", None) in ("warn", "_warn"):
+                    parts = call.args[0].values if isinstance(call.args[0], ast.JoinedStr) else call.args[:1]
+                    yield from (part.value for part in parts if isinstance(part, ast.Constant))
+
+
+def test_every_warning_is_quoted():
+    quoted = " ".join(page("troubleshooting.md").split())
+    parts = [" ".join(part.split()) for part in warned_of()]
+    assert len(parts) > 8
+    assert [part for part in parts if part not in quoted] == []
+
+
+@pytest.mark.parametrize("lack", ["pages", "place", "answer", "method"])
+def test_everything_that_may_be_lacking_is_explained(lack: str):
+    assert lack in REMEDIES
+    section = page("troubleshooting.md").partition("### NothingToJoinWarning")[2].partition("\n### ")[0]
+    said = {
+        "pages": "are documents of their own",
+        "place": "can't be joined with what stands next to them",
+        "answer": "the store answered with none of the chunks next to the hits",
+        "method": "the store can't be asked for neighbours",
+    }
+    assert said.keys() == REMEDIES.keys()
+    assert said[lack] in section
+
+
+@pytest.mark.parametrize("use", USES)
+def test_every_preset_is_in_the_table_of_uses(use: str):
+    assert f'"{use}"' in page("presets.md")
+
+
+@pytest.mark.parametrize("name", ["benchmarks.md", "postgres.md", "presets.md"])
+def test_every_share_in_a_table_is_the_benchmarks(name: str):
+    shown = figures(page(name))
+    assert len(shown) > 10
+    assert shown <= figures(BENCHES.read_text("utf-8"))
+
+
+def test_fifteen_questions_have_an_answer_with_a_link():
+    _, *answers = re.split(r"^## ", page("questions.md"), flags=re.MULTILINE)
+    assert len(answers) == 15
+    assert all(re.search(r"\]\([\w/-]+\.md(#[\w-]+)?\)", answer) for answer in answers)

@@ -1,0 +1,33 @@
+"""The site's search finds words. Those that engineers type have to stand on the page that answers them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from site_pages import FOLDER
+
+CODE = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("words", "pages"),
+    [
+        ("latency", ["questions.md", "benchmarks.md", "troubleshooting.md"]),
+        ("performance", ["benchmarks.md"]),
+        ("permissions", ["questions.md", "recipes/tenants.md"]),
+        ("summarization", ["questions.md", "presets.md"]),
+        ("missing", ["questions.md", "dropped.md"]),
+        ("hybrid search", ["postgres.md"]),
+        ("deduplicate", ["stages.md"]),
+        ("hallucinations", ["troubleshooting.md"]),
+        ("SSE", ["recipes/streaming.md"]),
+        ("EnsembleRetriever", ["start.md", "recipes/no-index.md"]),
+        ("BM25Retriever", ["start.md", "recipes/no-index.md", "recipes/tenants.md"]),
+        ("with_retry", ["start.md", "recipes/tenants.md"]),
+    ],
+)
+def test_a_word_that_is_searched_for_stands_where_it_is_answered(words: str, pages: list[str]):
+    for page in pages:
+        assert re.search(rf"\b{words}\b", CODE.sub("", (FOLDER / page).read_text("utf-8")), re.IGNORECASE), page

@@ -1,0 +1,220 @@
+"""How the hits were found, alone and in the page of their context."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from browser import CONTRAST, DARK, LIGHT, measured
+from ctxassembly import (
+    AssemblyConfig,
+    Boost,
+    Chunk,
+    Context,
+    Found,
+    Hit,
+    MemoryIndex,
+    Question,
+    RetrievalConfig,
+    RetrievalTrace,
+    Retrieved,
+    assemble,
+    retrieve,
+)
+from ctxassembly.inspect import retrieval
+from pages import assembled, read, unanchored
+
+VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.6, 0.8], [0.0, 1.0]]
+TEXTS = ("Iron is measured early.", "Iron, and what binds it.", "Copper and iron.", "Zinc alone.")
+CHUNKS = [
+    Chunk(f"lab#{at}", f"lab{at}", text, 0, metadata={"source": f"lab{at}.pdf", "category": f"c{at}"})
+    for at, text in enumerate(TEXTS)
+]
+INDEX = MemoryIndex(CHUNKS, VECTORS)
+HOSTILE = "<script>alert(1)</script> </td></table>\u202e"
+
+
+def retrieved(query: str | Question = "iron", **options) -> Retrieved:
+    config = RetrievalConfig(**{"min_similarity": None, "rescue": "off", **options})
+    return retrieve(query, config, index=INDEX, embed=lambda text: [1.0, 0.0])
+
+
+def rows(found: Retrieved) -> list[list[str]]:
+    return read(found.to_html()).rows("Vector and keyword")
+
+
+def test_each_hit_has_its_rank_and_score_in_each_channel():
+    found = retrieved(limit=3)
+    for place, (row, one) in enumerate(zip(rows(found), found.found, strict=True)):
+        assert row[0].startswith(f"{place + 1}. {one.chunk.id} ")
+        assert row[1] == " + ".join(one.channels)
+        for cell, channel, score in ((row[2], "vector", one.similarity), (row[3], "keyword", one.keyword_score)):
+            rank = f"{one.ranks[channel] + 1}." if channel in one.ranks else "–"
+            assert cell == f"{rank} {score:.3g}"
+        assert row[4:6] == [f"{one.fused_score:.3g}", f"{one.score:.3g}"]
+
+
+def test_a_boost_a_reranker_and_an_affinity_are_named_with_their_factors():
+    boost = Boost("fresh", 3.0, {"category": "c2"})
+    whys = [row[6] for row in rows(retrieved(boosts=(boost,)))]
+    assert any("fresh × 3" in why and "(boost)" in why for why in whys)
+    asked = Question("iron", intent="find")
+    assert any("affinity:c0 × 0.5" in row[6] for row in rows(retrieved(asked, affinity={"find": {"c0": 0.5}})))
+    config = RetrievalConfig(min_similarity=None, rescue="off")
+    reranked = retrieve(
+        "iron",
+        config,
+        index=INDEX,
+        embed=lambda text: [1.0, 0.0],
+        rerankers=[lambda query, chunks: [(1, 0.9), (0, 0.4)]],
+    )
+    assert "reranker 0.9" in rows(reranked)[0][6]
+
+
+def test_the_words_of_the_query_that_a_hit_has_are_named():
+    first, *_, last = rows(retrieved("iron or copper"))
+    assert "has iron" in first[6]
+    assert last[6] == "as fusion has it"
+
+
+def test_a_rescued_hit_says_for_which_words():
+    found = retrieved("iron or zinc", limit=2, rescue="last", keyword_weight=0.0)
+    (why,) = [row[6] for row in rows(found) if "rescue" in row[1]]
+    assert "rescued: no better chunk has “zinc”" in why
+
+
+def test_a_hit_that_the_taxonomy_placed_says_by_what_name():
+    chunk = CHUNKS[0]
+    one = Found(chunk, 1.0, ("entities",), because_of=("ferritin",), published_score=0.95)
+    (row,) = rows(Retrieved("iron", (one,), RetrievalTrace("graph_only")))
+    assert row[6] == "placed by the taxonomy for “ferritin”; published score 0.95"
+
+
+def test_what_was_found_and_lost_is_listed_with_the_step_and_the_reason():
+    found = retrieved(limit=2)
+    lost = read(found.to_html()).rows("Those that came the farthest")
+    assert {row[0] for row in lost} == {chunk.id for chunk in CHUNKS} - {hit.chunk.id for hit in found.hits}
+    assert lost[0][1:] == ["limit", "place 3 after fuse, where 2 are kept"]
+
+
+def test_the_page_of_a_context_has_it_with_the_fate_of_each_hit():
+    found = retrieved()
+    context = assemble(found.hits, AssemblyConfig(max_tokens=30), query="iron")
+    shown = read(context.to_html(retrieved=found)).rows("Vector and keyword")
+    fates = {decision.chunk_id: f"{decision.outcome}: {decision.reason}" for decision in context.trace.decisions}
+    assert [row[7] for row in shown] == [fates[one.chunk.id] for one in found.found]
+    assert {row[7].split(":")[0] for row in shown} > {"dropped"}
+
+
+def test_without_the_retrieval_a_page_shows_what_the_hits_themselves_tell():
+    context = assemble(retrieved().hits)
+    shown = read(context.to_html()).rows("Vector and keyword")
+    assert [row[1:6] for row in shown] == [row[1:6] for row in rows(retrieved())]
+    assert "The steps of retrieval" not in context.to_html()
+
+
+def test_hits_of_another_retriever_have_no_such_part():
+    assert "How it was found" not in assembled().to_html()
+
+
+@pytest.mark.parametrize("value", ["3", float("nan"), float("inf"), True, None, [1], HOSTILE])
+def test_odd_values_in_metadata_are_no_ranks(value):
+    context = assemble([Hit(Chunk("a", "A", "Iron.", metadata={"vector_rank": value, "fused_score": 0.5}))])
+    (row,) = read(context.to_html()).rows("Vector and keyword")
+    assert row[2:5] == ["–", "–", "0.5"]
+
+
+def test_a_context_carries_its_retrieval_but_neither_saves_nor_compares_it():
+    found = retrieved()
+    context = assemble(found.hits)
+    carrying = replace(context, retrieved=found)
+    assert carrying == context
+    assert Context.from_dict(carrying.to_dict()).retrieved is None
+    assert pickle.loads(pickle.dumps(carrying)).retrieved == found
+    assert "The steps of retrieval" in carrying._repr_html_()
+    for shown in (carrying, context.view(retrieved=found), carrying.view()):
+        assert unanchored(shown._repr_html_()) in unanchored(context.to_html(retrieved=found))
+        assert "How it was found" in printed(shown)
+
+
+def test_nothing_found_is_said():
+    assert "No hit says how it was found." in retrieved("").to_html()
+    assert "No hit says how it was found." in printed(retrieved(""))
+
+
+def printed(shown: object) -> str:
+    console = Console(file=StringIO(), width=300)
+    console.print(shown)
+    return console.file.getvalue()
+
+
+def test_a_terminal_shows_the_same_rows():
+    found = retrieved(limit=3)
+    lines = [re.split(r"\s{2,}", line.strip()) for line in printed(found).splitlines()]
+    shown = [[cell for cell in line if cell] for line in lines]
+    for place, one in enumerate(found.found):
+        line = next(row for row in shown if row[:2] == [f"{place + 1}", one.chunk.id])
+        assert line[2] == " + ".join(one.channels)
+        vector, keyword = (
+            f"{one.ranks[name] + 1}. {score:.3g}" if name in one.ranks else f"{score:.3g}"
+            for name, score in (("vector", one.similarity), ("keyword", one.keyword_score))
+        )
+        assert line[3:7] == [vector, keyword, f"{one.fused_score:.3g}", f"{one.score:.3g}"]
+    steps = {row[0]: row[1:3] for row in shown if len(row) == 4}
+    assert all(steps[step.name] == [f"{step.chunks_in}", f"-> {step.chunks_out}"] for step in found.trace.steps)
+
+
+def test_a_terminal_names_the_factors_and_what_was_lost():
+    boosted = printed(retrieved(boosts=(Boost("fresh", 3.0, {"category": "c2"}),)))
+    assert "fresh × 3" in boosted
+    assert "place 3 after fuse, where 2 are kept" in printed(retrieved(limit=2))
+
+
+def test_no_text_of_a_retrieval_commands_the_terminal():
+    hostile = "\x1b]0;owned\x07[bold]x[/bold]\u202e"
+    one = Found(Chunk(hostile, hostile, "Iron."), 1.0, ("rescue",), because_of=(hostile,), factors=((hostile, 2.0),))
+    text = printed(Retrieved(hostile, (one,), RetrievalTrace("none", notes=(hostile,), terms={hostile: 1.0})))
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert "[bold]x[/bold]" in text
+
+
+def test_texts_ids_and_notes_can_do_nothing():
+    chunk = Chunk(HOSTILE, HOSTILE, "Iron.", metadata={"source": HOSTILE})
+    one = Found(chunk, 1.0, ("rescue",), because_of=(HOSTILE,), raised_by=HOSTILE, factors=((HOSTILE, 2.0),))
+    found = Retrieved(HOSTILE, (one,), RetrievalTrace("none", notes=(HOSTILE,), terms={HOSTILE: 1.0}))
+    for html in (found.to_html(), assemble(found.hits, query=HOSTILE).to_html(retrieved=found)):
+        assert read(html).all("script") == []
+        assert "\u202e" not in html
+
+
+def test_many_hits_stay_below_a_megabyte_and_are_counted(monkeypatch):
+    many = tuple(Found(Chunk(f"{n}" + "i" * 200, f"d{n}", "Iron."), 1.0, ("vector",)) for n in range(2_000))
+    html = Retrieved("iron", many, RetrievalTrace("vector_only")).to_html()
+    assert len(html.encode()) < 1_000_000
+    assert any(each.text.endswith("more hits") for each in read(html).all(class_="cxa-more"))
+    monkeypatch.setattr(retrieval, "WAYS_BYTES", 10_000_000)
+    assert len(rows(Retrieved("iron", many, RetrievalTrace("vector_only")))) == 2_000
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("flag", [LIGHT, DARK], ids=["light", "dark"])
+def test_every_text_of_it_can_be_read(flag):
+    script = f"const host = hosts[0]; for (const each of host.querySelectorAll('details')) each.open = true; {CONTRAST}"
+    texts, poor, _ = measured(script, retrieved(limit=2)._repr_html_(), flags=(flag,))
+    assert texts > 20
+    assert poor == []
+
+
+@pytest.mark.browser
+def test_on_a_phone_only_its_tables_scroll():
+    script = """
+    for (const each of hosts[0].querySelectorAll("details")) each.open = true;
+    return [hosts[0].documentElement.scrollWidth, hosts[0].documentElement.clientWidth]
+    """
+    scroll, client = measured(script, retrieved(limit=2).to_html(), whole=True, width=360)
+    assert scroll <= client <= 360

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxassembly import AnswerConfig, ConfigError, Intent
+from ctxassembly.wording.prompts import STYLES
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameter"),
+    [
+        ({"intents": ("practical",)}, "intents"),
+        ({"default_intent": "practical"}, "default_intent"),
+        ({"rewrite": "never"}, "rewrite"),
+        ({"decompose": True}, "decompose"),
+        ({"min_confidence": 1.1}, "min_confidence"),
+        ({"exchanges": -1}, "exchanges"),
+        ({"keywords": 1}, "keywords"),
+        ({"filter_fields": ("tenant",)}, "filter_fields"),
+        ({"max_sub_questions": 5}, "max_sub_questions"),
+        ({"modes": {"normal": 1_000}}, "modes"),
+        ({"style": "polite"}, "style"),
+        ({"style": None}, "style"),
+        ({"style": ["strict"]}, "style"),
+        ({"extra_rules": "Give no medical advice."}, "extra_rules"),
+        ({"extra_rules": ("Be brief.", 7)}, "extra_rules"),
+        ({"extra_rules": None}, "extra_rules"),
+        ({"template": ""}, "template"),
+        ({"history_tokens": -1}, "history_tokens"),
+        ({"no_content": None}, "no_content"),
+        ({"voice": None}, "voice"),
+        ({"search_seconds": 0}, "search_seconds"),
+        ({"understand_seconds": 0}, "understand_seconds"),
+        ({"answer_seconds": float("nan")}, "answer_seconds"),
+    ],
+)
+def test_a_wrong_value_names_its_parameter(settings: dict[str, Any], parameter: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        AnswerConfig(**settings)
+    assert error.value.parameter == parameter
+
+
+def test_a_style_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ConfigError, match="style must be one of 'grounded', 'strict', 'soft', got 'polite'"):
+        AnswerConfig(style="polite")
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_style_of_a_prompt_is_one(style: str) -> None:
+    assert AnswerConfig(style=style).style == style
+
+
+def test_lists_are_kept_as_tuples_that_nobody_can_change() -> None:
+    rules, intents = ["Give no medical advice."], [Intent("practical", "Parking.")]
+    config = AnswerConfig(extra_rules=rules, intents=intents)  # type: ignore[arg-type]
+    rules.append("Be rude.")
+    intents.clear()
+    assert config.extra_rules == ("Give no medical advice.",)
+    assert [intent.label for intent in config.intents] == ["practical"]

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import inspect
+import pydoc
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+
+from ctxassembly import AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Intent, Mode, RetrievalConfig
+from ctxassembly.settings import documented
+from ctxassembly.settings.documented import described
+
+CLASSES = (AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Mode, RetrievalConfig)
+
+
+@pytest.mark.parametrize("settings", CLASSES, ids=lambda one: one.__name__)
+def test_help_explains_every_setting(settings: type):
+    helped = pydoc.plain(pydoc.render_doc(settings))
+    explained = dict(described(settings))
+    assert len(explained) == len(fields(settings))
+    for setting, declaration in zip(fields(settings), explained, strict=True):
+        assert declaration.startswith(f"{setting.name}: ")
+        assert len(explained[declaration]) >= 20
+        assert f" |  {declaration}\n |      {explained[declaration].splitlines()[0]}" in helped
+
+
+@pytest.mark.parametrize("settings", CLASSES, ids=lambda one: one.__name__)
+def test_an_explanation_says_what_the_setting_is(settings: type):
+    for declaration, text in described(settings):
+        assert text[0].isupper(), declaration
+        assert text.endswith((".", ".)")), declaration
+
+
+def test_a_field_without_a_docstring_is_no_setting_that_is_explained():
+    assert [line.partition(":")[0] for line, _ in described(Intent)] == ["description", "answer"]
+
+
+def test_without_the_source_the_class_docstring_is_left(monkeypatch: pytest.MonkeyPatch):
+    def bundled(_: object) -> str:
+        raise OSError("could not get source code")
+
+    documented.described.cache_clear()
+    monkeypatch.setattr(inspect, "getsource", bundled)
+    assert (AssemblyConfig.__doc__ or "").startswith("The settings of an assembly.")
+    assert "max_tokens: " not in (AssemblyConfig.__doc__ or "")
+    documented.described.cache_clear()
+
+
+@pytest.mark.parametrize("option", ["-B", "-OO"])
+def test_importing_reads_no_source(option: str):
+    code = (
+        "import inspect\n"
+        "read, inspect.getsource = inspect.getsource, None\n"
+        "from ctxassembly import AnswerConfig, AssemblyConfig, RetrievalConfig\n"
+        "AssemblyConfig(), AnswerConfig(), RetrievalConfig()\n"
+        "inspect.getsource = read\n"
+        "print('max_tokens: ' in AssemblyConfig.__doc__)\n"
+    )
+    done = subprocess.run([sys.executable, option, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"

@@ -1,0 +1,62 @@
+"""A chunk whose overlap stands in its neighbour, while its own sentences found no room, is lost: the trace says so."""
+
+from __future__ import annotations
+
+import pytest
+from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.schema import NodeWithScore
+
+from ctxassembly import AssemblyConfig, Chunk, Context, Decision, Hit, assemble
+from llamaindex_ctxassembly import ContextAssemblyPostprocessor
+
+ALARM = "Bij koorts, zwarte ontlasting of hevige buikpijn belt u direct met de polikliniek."
+SHARED = "De arts vertelt u na het onderzoek wat er te zien was."
+RESULT = "De uitslag van het weefselonderzoek krijgt u na een week van de arts die het heeft aangevraagd."
+QUERY = "Met wie bel ik bij hevige buikpijn na het onderzoek?"
+
+
+def decided(context: Context, chunk_id: str) -> Decision:
+    return next(each for each in context.trace.decisions if each.chunk_id == chunk_id)
+
+
+def leaflet(max_tokens: int) -> Context:
+    chunks = [Chunk("g0", "g", f"{ALARM} {SHARED}", 0), Chunk("g1", "g", f"{SHARED} {RESULT}", 1)]
+    hits = [Hit(chunks[0], 0.9), Hit(chunks[1], 0.5)]
+    return assemble(hits, AssemblyConfig(max_tokens=max_tokens), query=QUERY)
+
+
+def test_a_chunk_of_which_the_overlap_alone_stands_is_lost_for_the_budget() -> None:
+    context = leaflet(65)
+    assert SHARED in context.text
+    assert RESULT not in context.text
+    lost = decided(context, "g1")
+    assert (lost.outcome, lost.reason, lost.because_of) == ("dropped", "budget", None)
+    assert lost.tokens
+    assert [each.chunk_id for each in context.trace.left_out] == ["g1"]
+    assert "1 chunk left out" in context.trace.summary
+
+
+def test_a_chunk_that_stands_in_another_whole_is_contained_still() -> None:
+    parent = Chunk("page", "g", f"{ALARM} {SHARED}", 0, 0)
+    context = assemble([Hit(parent), Hit(Chunk("sentence", "g", SHARED, 1, len(ALARM) + 1))], query=QUERY)
+    assert decided(context, "sentence").outcome == "contained"
+    assert context.trace.left_out == ()
+
+
+@pytest.mark.parametrize("max_tokens", range(40, 140, 5))
+def test_no_budget_loses_a_chunk_in_silence(max_tokens: int) -> None:
+    text = f"{ALARM} {SHARED} {RESULT}"
+    index = VectorStoreIndex.from_documents(
+        [Document(text=text, metadata={"file_name": "gastroscopie.txt"})],
+        transformations=[SentenceSplitter(chunk_size=64, chunk_overlap=25)],
+        embed_model=MockEmbedding(embed_dim=4),
+    )
+    nodes = sorted(index.docstore.docs.values(), key=lambda node: node.start_char_idx)  # type: ignore[attr-defined]
+    config = AssemblyConfig(max_tokens=max_tokens, neighbours="unfiltered")
+    assembly = ContextAssemblyPostprocessor(config=config, docstore=index.docstore)
+    context = assembly.context([NodeWithScore(node=node, score=0.5) for node in nodes], QUERY)
+    texts = {node.id_: node.get_content() for node in nodes}
+    for each in context.trace.decisions:
+        if each.outcome in ("kept", "contained"):
+            assert all(part in context.text for part in (ALARM, SHARED, RESULT) if part in texts[each.chunk_id])

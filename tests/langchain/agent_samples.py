@@ -1,0 +1,104 @@
+"""Agents and models that the tests of agents share."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import create_retriever_tool
+from langchain_core.vectorstores import InMemoryVectorStore
+from pydantic import PrivateAttr
+
+from langchain_ctxassembly import ContextMiddleware
+from langchain_samples import WORDS, WordEmbeddings
+
+Answer = AIMessage | Callable[[list[BaseMessage]], AIMessage]
+
+
+class Scripted(BaseChatModel):
+    """Says what it is told to, and keeps the prompts that it got."""
+
+    window: int | None = 20_000
+
+    _answers: Iterator[Answer] = PrivateAttr()
+    _prompts: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
+
+    def __init__(self, *answers: Answer, window: int | None = 20_000) -> None:
+        profile: Any = None if window is None else {"max_input_tokens": window}
+        super().__init__(profile=profile)
+        self._answers = iter(answers)
+
+    @property
+    def prompts(self) -> list[list[BaseMessage]]:
+        return self._prompts
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        self._prompts.append(list(messages))
+        answer = next(self._answers)
+        message = answer if isinstance(answer, AIMessage) else answer(messages)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def calls(*queries: str, name: str = "search") -> AIMessage:
+    """The calls of one turn, made at the same time."""
+    asked = [
+        {"name": name, "args": {"query": each}, "id": f"call-{uuid.uuid4().hex[:8]}", "type": "tool_call"}
+        for each in queries
+    ]
+    return AIMessage("", tool_calls=asked)
+
+
+def pages(source: str, count: int = 6, sentences: int = 0, **metadata: Any) -> list[Document]:
+    """Chunks as most have them: a random id, `source` and `page`, and no index. No two of them say the same."""
+    name = source.partition(".")[0]
+    return [
+        Document(
+            id=str(uuid.uuid4()),
+            page_content=f"Page {page} of {source} tells about topic{page} and {name}{page}. "
+            + " ".join(f"Rule {name}{page}x{each} asks for {WORDS[each % 10]} {each}." for each in range(sentences)),
+            metadata={"source": source, "page": page, **metadata},
+        )
+        for page in range(count)
+    ]
+
+
+def index(*documents: Document) -> InMemoryVectorStore:
+    store = InMemoryVectorStore(WordEmbeddings())
+    store.add_documents(list(documents))
+    return store
+
+
+def search(retriever: Any, name: str = "search") -> Any:
+    return create_retriever_tool(retriever, name, "Searches.", response_format="content_and_artifact")
+
+
+def agent(model: BaseChatModel, *tools: Any, middleware: ContextMiddleware | None = None, **settings: Any) -> Any:
+    return create_agent(model, list(tools), middleware=[middleware or ContextMiddleware()], **settings)
+
+
+def tool_messages(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
+    return [each for each in messages if isinstance(each, ToolMessage)]
+
+
+def asked(question: str) -> dict[str, Any]:
+    return {"messages": [("user", question)]}

@@ -1,0 +1,172 @@
+"""Whatever tools find, the prompt stays within the model's window: many turns, many calls, tools and system message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.tools import tool
+
+from agent_samples import Scripted, agent, asked, calls, index, pages, search, tool_messages
+from ctxassembly import AssemblyConfig, ConfigError, TokenBudget, resolve
+from ctxassembly.tokens.counter import counter_for
+from langchain_ctxassembly import ContextAssembler, ContextMiddleware, contexts_in
+from langchain_ctxassembly.agents.room import room_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+
+CORPUS = [document for name in ("one.pdf", "two.pdf", "three.pdf") for document in pages(name, 8, 9)]
+TOOL = search(index(*CORPUS).as_retriever(search_kwargs={"k": 8}))
+ANSWER = 100
+
+
+def window(tokens: int, **zones: Any) -> TokenBudget:
+    return TokenBudget(window=tokens, generation=ANSWER, system=0, query=0, conversation=0, **{"buffer": 0, **zones})
+
+
+def taken(prompt: list[BaseMessage], tools: Any = (TOOL,)) -> int:
+    """Tokens of all that the model got, counted anew: texts, calls, names, tools, and 4 for each message."""
+    room = room_of(TokenBudget(), "cl100k_base", [], None)
+    with_tools = room_of(TokenBudget(), "cl100k_base", tools, None)
+    assert room.most is not None
+    assert with_tools.most is not None
+    return room.count(prompt) + room.most - with_tools.most
+
+
+@pytest.mark.parametrize("most", [700, 1_000, 1_600, 2_500])
+@pytest.mark.parametrize("queries", [1, 3])
+def test_the_whole_prompt_stays_within_the_window(most: int, queries: int) -> None:
+    model = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
+    middleware = ContextMiddleware(budget=window(most))
+    state = agent(model, TOOL, middleware=middleware, system_prompt="Cite. " * 50).invoke(asked("What is what?"))
+    (context,) = contexts_in(state["messages"])
+    used = taken(model.prompts[-1])
+    assert used + ANSWER <= most
+    assert model.prompts[-1][0].type == "system"
+    everything = ContextMiddleware(budget=window(100_000))
+    again = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
+    (whole,) = contexts_in(agent(again, TOOL, middleware=everything).invoke(asked("What is what?"))["messages"])
+    if whole.token_count > context.token_count:  # then it is filled as far as sentences go
+        assert used + ANSWER > most - 120
+    assert context.trace.max_tokens < most
+
+
+def test_without_the_middleware_it_does_not() -> None:
+    from langchain.agents import create_agent
+
+    model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."))
+    create_agent(model, [TOOL]).invoke(asked("What is what?"))
+    assert taken(model.prompts[-1]) > 1_600
+
+
+def test_the_window_is_the_models_own() -> None:
+    model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."), window=2_200)
+    agent(model, TOOL).invoke(asked("What is what?"))
+    assert 1_000 < taken(model.prompts[-1]) <= 2_200 - 1_024 - 64
+
+
+def test_a_number_is_the_window_of_a_model_that_says_none() -> None:
+    model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."), window=None)
+    agent(model, TOOL, middleware=ContextMiddleware(budget=2_200)).invoke(asked("What is what?"))
+    assert 1_000 < taken(model.prompts[-1]) <= 2_200 - 1_024 - 64
+
+
+@pytest.mark.parametrize("budget", [0, True, "8_000", 2_200.0])
+def test_a_budget_is_a_number_of_tokens_or_a_token_budget(budget: Any) -> None:
+    with pytest.raises(ConfigError, match="budget must be the model's window in tokens, at least 1, a TokenBudget"):
+        ContextMiddleware(budget=budget)
+
+
+def test_an_unknown_window_is_warned_of_and_max_tokens_holds() -> None:
+    model = Scripted(calls("topic0"), AIMessage("Done."), calls("topic1"), AIMessage("Done."), window=None)
+    middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(max_tokens=150)))
+    graph = agent(model, TOOL, middleware=middleware)
+    with pytest.warns(UserWarning, match=r"window is unknown, .*ContextMiddleware\(budget=\.\.\.\), in tokens"):
+        state = graph.invoke(asked("What is what?"))
+    state = graph.invoke({"messages": [*state["messages"], ("user", "And?")]})  # it is said once
+    assert all(100 < each.token_count <= 150 for each in contexts_in(state["messages"]))
+
+
+@pytest.mark.parametrize("limit", ["config", "cap"])
+def test_a_context_has_a_limit_of_its_own(limit: str) -> None:
+    model = Scripted(calls("topic0"), AIMessage("Done."))
+    config = AssemblyConfig(max_tokens=200 if limit == "config" else 8_000)
+    budget = window(20_000, context_cap=200 if limit == "cap" else None)
+    middleware = ContextMiddleware(ContextAssembler(config=config), budget=budget)
+    state = agent(model, TOOL, middleware=middleware).invoke(asked("What is what?"))
+    assert 100 < contexts_in(state["messages"])[0].token_count <= 200
+
+
+def test_many_turns_fit_and_the_oldest_contexts_make_room() -> None:
+    turns = 12
+    said = [answer for number in range(turns) for answer in (calls(f"topic{number % 8}"), AIMessage(f"Yes {number}."))]
+    model = Scripted(*said)
+    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(2_500)))
+    state: Any = {"messages": []}
+    for number in range(turns):
+        state = graph.invoke({"messages": [*state["messages"], ("user", f"What is topic{number % 8}?")]})
+        assert taken(model.prompts[-1]) + ANSWER <= 2_500
+        newest = tool_messages(model.prompts[-1])[-1]
+        assert f"topic{number % 8} " in str(newest.content)
+        assert len(contexts_in(state["messages"])[-1].text) > 1_000
+    texts = [str(each.content) for each in tool_messages(model.prompts[-1])]
+    assert texts[0].startswith("Sources that were shown earlier and are left out from here on: [1]")
+    assert [str(each.content) for each in tool_messages(state["messages"])] == texts
+    contexts = contexts_in(state["messages"])
+    assert len(contexts) == turns
+    labels = [citation.label for context in contexts for citation in context.citations]
+    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    assert resolve("As said [1].", state["messages"]).citations[0].snippet == contexts[0].citations[0].snippet
+
+
+def test_contexts_stay_while_there_is_room() -> None:
+    model = Scripted(*[each for number in range(3) for each in (calls(f"topic{number}"), AIMessage("Yes."))])
+    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(20_000)))
+    state: Any = {"messages": []}
+    for number in range(3):
+        state = graph.invoke({"messages": [*state["messages"], ("user", f"What is topic{number}?")]})
+    texts = [str(each.content) for each in tool_messages(model.prompts[-1])]
+    assert texts == [each.text for each in contexts_in(state["messages"])]
+
+
+def test_a_conversation_that_is_too_long_by_itself_is_warned_of() -> None:
+    model = Scripted(calls("topic0"), AIMessage("Done."))
+    graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(700)))
+    with pytest.warns(UserWarning, match=r"the prompt exceeds the model's window by [\d,]+ tokens without any context"):
+        state = graph.invoke(asked("What is what? " * 300))
+    (context,) = contexts_in(state["messages"])
+    assert context.token_count <= 1
+    assert len(context.trace.decisions) == 8
+
+
+@pytest.mark.parametrize("queries", [1, 3])
+@pytest.mark.parametrize("factor", [1, 3])
+def test_a_counter_of_ones_own_decides(queries: int, factor: int) -> None:
+    """It rounds each message up, and may count more tokens or fewer than the encoding in which a context is counted."""
+
+    def count(messages: Any) -> int:
+        return factor * count_tokens_approximately(messages)
+
+    model = Scripted(calls(*(f"topic{number}" for number in range(queries))), AIMessage("Done."))
+    middleware = ContextMiddleware(budget=window(2_000), token_counter=count)
+    agent(model, TOOL, middleware=middleware).invoke(asked("What is what?"))
+    used = count(model.prompts[-1]) + taken([], (TOOL,)) + ANSWER
+    assert 900 < used <= 2_000
+    if factor > 1:
+        assert used > 1_700
+
+
+def test_long_messages_of_other_tools_count_too() -> None:
+    @tool
+    def report(query: str) -> str:
+        """Reports."""
+        return "A long report. " * 150
+
+    turn = calls("topic0")
+    turn.tool_calls.extend(calls("x", name="report").tool_calls)
+    model = Scripted(turn, AIMessage("Done."))
+    agent(model, TOOL, report, middleware=ContextMiddleware(budget=window(1_600))).invoke(asked("What is what?"))
+    assert taken(model.prompts[-1], (TOOL, report)) + ANSWER <= 1_600
+    assert counter_for("cl100k_base").count(str(tool_messages(model.prompts[-1])[0].content)) < 900

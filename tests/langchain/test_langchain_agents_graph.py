@@ -1,0 +1,399 @@
+"""A graph of one's own: a node that assembles, and contexts in a state that checkpoints strictly."""
+
+from __future__ import annotations
+
+import logging
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import Overwrite, Send
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from agent_samples import index, pages
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, Labels, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly.errors import ConfigError, InputError
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    ContextChannel,
+    ContextRetriever,
+    add_contexts,
+    context_node,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+BEFORE, AFTER = pages("before.pdf"), pages("after.pdf")
+RETRIEVER = index(*BEFORE, *AFTER).as_retriever(search_kwargs={"k": 3})
+STRICT = "langgraph._internal._serde.STRICT_MSGPACK_ENABLED"
+
+
+@pytest.fixture(params=["strict", "permissive"])
+def silently(
+    request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """With LANGGRAPH_STRICT_MSGPACK=true and without, no checkpoint may have anything to say."""
+    from langgraph.checkpoint.serde import _msgpack, jsonplus
+
+    monkeypatch.setattr(STRICT, request.param == "strict")
+    monkeypatch.setattr(_msgpack, "STRICT_MSGPACK_ENABLED", request.param == "strict")
+    for name in ("_warned_unregistered_types", "_warned_blocked_types", "_warned_unreconstructable_types"):
+        monkeypatch.setattr(jsonplus, name, set())
+    caplog.set_level(logging.WARNING)
+    yield request.param
+    assert [each.getMessage() for each in caplog.get_records("call")] == []
+
+
+class Conversation(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+    contexts: Annotated[list[Context], ContextChannel]
+
+
+class Reduced(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+    contexts: Annotated[list[Context], add_contexts]
+
+
+class One(TypedDict):
+    query: str
+    documents: list[Document]
+    context: Annotated[Context, ContextChannel]
+
+
+class Plain(TypedDict):
+    query: str
+    documents: list[Document]
+    context: dict[str, Any]
+
+
+def chatting(node: Any, saver: Any, state: Any = Conversation) -> Any:
+    """Searches, stops, and answers with what the checkpoint has."""
+
+    def answer(kept: Any) -> Any:
+        context = kept["contexts"][-1]
+        assert isinstance(context, Context)
+        return {"messages": [AIMessage(f"It is [{context.citations[0].label}].")]}
+
+    made = StateGraph(state).add_node("search", node).add_node("answer", answer)
+    made.add_edge(START, "search").add_edge("search", "answer").add_edge("answer", END)
+    return made.compile(checkpointer=saver, interrupt_before=["answer"])
+
+
+async def run(graph: Any, given: Any, *, awaited: bool, config: Any = None) -> Any:
+    return await graph.ainvoke(given, config) if awaited else graph.invoke(given, config)
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_contexts_of_a_conversation_come_back_as_contexts(silently: str, awaited: bool) -> None:
+    await converses(chatting(context_node(RETRIEVER, context="contexts"), InMemorySaver()), awaited)
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+@pytest.mark.parametrize("silently", ["strict"], indirect=True)
+async def test_where_types_have_to_be_known_the_reducer_is_enough(silently: str, awaited: bool) -> None:
+    """Elsewhere LangGraph warns of every class, and the channel is for that."""
+    # LangGraph makes its default serializer when it is imported, by the environment of then.
+    strict = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    await converses(chatting(context_node(RETRIEVER, context="contexts"), strict, Reduced), awaited)
+
+
+async def converses(graph: Any, awaited: bool) -> None:
+    for question in ("What is topic1?", "And topic3?"):
+        await run(graph, {"messages": [HumanMessage(question)]}, awaited=awaited, config=THREAD)
+        kept = graph.get_state(THREAD).values["contexts"]
+        assert all(isinstance(each, Context) for each in kept)
+        assert kept[-1].query == question
+        await run(graph, None, awaited=awaited, config=THREAD)
+    kept = graph.get_state(THREAD).values
+    labels = [each.label for context in kept["contexts"] for each in context.citations]
+    assert len(kept["contexts"]) == 2
+    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    resolved = resolve(kept["messages"][-1].text, kept["contexts"])
+    assert [each.label for each in resolved.citations] == [kept["contexts"][1].citations[0].label]
+    assert all(each.values.get("contexts") is not None for each in graph.get_state_history(THREAD) if each.values)
+
+
+def test_they_come_back_in_another_process(silently: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "graph.db")
+    node = context_node(RETRIEVER, context="contexts")
+    with SqliteSaver.from_conn_string(path) as saver:
+        state = chatting(node, saver).invoke({"messages": [HumanMessage("What is topic1?")]}, THREAD)
+    with SqliteSaver.from_conn_string(path) as saver:
+        graph = chatting(node, saver)
+        assert graph.get_state(THREAD).values["contexts"] == state["contexts"]
+        assert graph.invoke(None, THREAD)["messages"][-1].content == "It is [1]."
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_the_last_context_alone_may_be_kept(silently: str, awaited: bool) -> None:
+    made = StateGraph(One).add_node("assemble", context_node(ContextAssembler())).add_edge(START, "assemble")
+    graph = made.compile(checkpointer=InMemorySaver())
+    for number, hits in enumerate((BEFORE[:2], AFTER[:3])):
+        given = {"query": "What is topic1?", "documents": hits}
+        state = await run(graph, given, awaited=awaited, config=THREAD)
+        context = graph.get_state(THREAD).values["context"]
+        assert isinstance(context, Context)
+        assert context == state["context"]
+        assert context.citations[0].label == str(number + 1)
+    assert context.citations[0].source == "after.pdf"
+
+
+def test_a_state_without_the_channel_has_the_dict(silently: str) -> None:
+    made = StateGraph(Plain).add_node("assemble", context_node(ContextAssembler())).add_edge(START, "assemble")
+    graph = made.compile(checkpointer=InMemorySaver())
+    graph.invoke({"query": "What is topic1?", "documents": BEFORE[:2]}, THREAD)
+    kept = graph.get_state(THREAD).values["context"]
+    assert Context.from_dict(kept).citations[0].source == "before.pdf"
+
+
+# Branches side by side, and graphs in graphs
+
+
+class Mapped(TypedDict):
+    query: str
+    parts: list[str]
+    found: Annotated[list[list[Document]], operator.add]
+    context: Annotated[Context, ContextChannel]
+
+
+def search_part(given: Any) -> Any:
+    return {"found": [RETRIEVER.invoke(given["part"])]}
+
+
+def mapped(saver: Any = None) -> Any:
+    made = StateGraph(Mapped).add_node("search", search_part)
+    made.add_node("assemble", context_node(ContextAssembler(), documents="found"))
+    made.add_conditional_edges(START, lambda state: [Send("search", {"part": each}) for each in state["parts"]])
+    made.add_edge("search", "assemble")
+    return made.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_what_branches_found_side_by_side_is_one_context(silently: str, awaited: bool) -> None:
+    given = {"query": "What are topic1 and topic4?", "parts": ["topic1 before1", "topic4 after4", "topic1"]}
+    graph = mapped(InMemorySaver())
+    await run(graph, given, awaited=awaited, config=THREAD)
+    context = graph.get_state(THREAD).values["context"]
+    assert isinstance(context, Context)
+    assert context.text.count("Page 1 of before.pdf") == context.text.count("Page 4 of after.pdf") == 1
+    labels = [each.label for each in context.citations]
+    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    # Fused by rank: the best of each branch is among the first, whatever branch wrote first.
+    best = [RETRIEVER.invoke(part)[0].id for part in given["parts"][:2]]
+    ranked = sorted(context.trace.decisions, key=lambda each: each.rank)
+    assert set(best) <= {each.chunk_id for each in ranked[:4]}
+
+
+class Gathered(TypedDict):
+    query: str
+    parts: list[str]
+    gathered: Annotated[list[Context], ContextChannel]
+    context: Annotated[Context, ContextChannel]
+
+
+def test_contexts_of_branches_become_one_with_labels_of_its_own(silently: str) -> None:
+    """Each branch begins with label 1, since none sees the others."""
+    search = context_node(RETRIEVER, query="part", context="gathered")
+    made = StateGraph(Gathered).add_node("search", search)
+    made.add_node("assemble", context_node(ContextAssembler(), documents="gathered"))
+    made.add_conditional_edges(START, lambda state: [Send("search", {"part": each}) for each in state["parts"]])
+    made.add_edge("search", "assemble")
+    graph = made.compile(checkpointer=InMemorySaver())
+    graph.invoke({"query": "What are both?", "parts": ["topic1 before1", "topic4 after4"]}, THREAD)
+    kept = graph.get_state(THREAD).values
+    assert [each.citations[0].label for each in kept["gathered"]] == ["1", "1"]
+    labels = [each.label for each in kept["context"].citations]
+    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    assert kept["context"].text.count("Page 1 of before.pdf") == kept["context"].text.count("Page 4 of after.pdf") == 1
+
+
+def test_a_subgraph_shares_the_contexts(silently: str) -> None:
+    inner = StateGraph(Conversation).add_node("search", context_node(RETRIEVER, context="contexts"))
+    searching = inner.add_edge(START, "search").compile()
+    graph = chatting(searching, InMemorySaver())
+    for question in ("What is topic1?", "And topic3?"):
+        graph.invoke({"messages": [HumanMessage(question)]}, THREAD)
+        graph.invoke(None, THREAD)
+    contexts = graph.get_state(THREAD).values["contexts"]
+    assert [each.query for each in contexts] == ["What is topic1?", "And topic3?"]
+    labels = [each.label for context in contexts for each in context.citations]
+    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+
+
+def test_contexts_may_be_written_over(silently: str) -> None:
+    made = StateGraph(Conversation).add_node("forget", lambda state: {"contexts": Overwrite([])})
+    made.add_edge(START, "forget")
+    graph = made.compile(checkpointer=InMemorySaver())
+    context = ContextAssembler().as_context().invoke(BEFORE[:1]).to_dict()
+    assert graph.invoke({"messages": [], "contexts": [context]}, THREAD)["contexts"] == []
+    assert graph.get_state(THREAD).values["contexts"] == []
+
+
+# What a node searches with
+
+
+def test_our_own_retrievers_search_with_their_own_settings() -> None:
+    chunks = [Chunk(f"gastro#{at}", "gastro", f"Rule {at} tells of water{at}.", at) for at in range(5)]
+    ours = ContextRetriever(MemoryIndex(chunks), config=RetrievalConfig(strategy="keyword", limit=1))
+    around = ContextAssemblyRetriever(retriever=RETRIEVER, supplement="Appointment: Friday.")
+    for source, expected in ((ours, "Rule 2 tells of water2."), (around, "Appointment: Friday.")):
+        state = context_node(source).invoke({"query": "water2"})
+        assert expected in Context.from_dict(state["context"]).text
+    assert len(Context.from_dict(context_node(ours).invoke({"query": "water2"})["context"]).passages[0].chunk_ids) == 3
+
+
+def test_an_assembler_stands_beside_a_retriever_that_has_none() -> None:
+    small = ContextAssembler(config=AssemblyConfig(max_tokens=25))
+    state = context_node(RETRIEVER, assembler=small).invoke({"query": "topic1"})
+    assert Context.from_dict(state["context"]).token_count <= 25
+
+
+@dataclass
+class Typed:
+    query: str
+    documents: list[Document]
+
+
+class Modelled(BaseModel):
+    query: str
+    documents: list[Document]
+
+
+@pytest.mark.parametrize("state", [Typed, Modelled, dict])
+def test_a_state_may_be_a_dataclass_or_a_model(state: Any) -> None:
+    found = context_node(ContextAssembler()).invoke(state(query="topic1", documents=BEFORE[:1]))
+    assert "topic0" in Context.from_dict(found["context"]).text
+
+
+@pytest.mark.parametrize("given", [None, [], [[], []], ()])
+def test_nothing_found_is_an_empty_context(given: Any) -> None:
+    context = Context.from_dict(context_node(ContextAssembler()).invoke({"query": "x", "documents": given})["context"])
+    assert (context.text, context.citations) == ("", ())
+
+
+def test_hits_and_retrieved_are_evidence_as_well() -> None:
+    hit = Hit(Chunk("a", "a", "Drink water."))
+    index = MemoryIndex([hit.chunk])
+    ours = ContextRetriever(index, config=RetrievalConfig(strategy="keyword"))
+    for given in ([hit], [[hit], [hit]], ours.retrieve("water")):
+        context = Context.from_dict(context_node(ContextAssembler()).invoke({"documents": given})["context"])
+        assert context.text.count("Drink water.") == 1
+
+
+def test_labels_go_on_after_those_of_messages() -> None:
+    """As after an agent, whose tools' messages carry contexts."""
+    from langchain_core.messages import ToolMessage
+
+    before = ContextAssembler().as_context().invoke(BEFORE[:2])
+    message = ToolMessage(before.text, artifact=before.to_dict(), tool_call_id="1")
+    found = context_node(RETRIEVER).invoke({"messages": [message, HumanMessage("topic1")]})
+    assert Context.from_dict(found["context"]).citations[0].label == str(int(before.citations[-1].label) + 1)
+
+
+@dataclass
+class User:
+    tenant: str
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+@pytest.mark.parametrize("searches", [True, False])
+async def test_a_users_filter_holds_for_hits_and_neighbours(awaited: bool, searches: bool) -> None:
+    corpus = [
+        Document(
+            id=f"{tenant}-A#{at}",
+            page_content=f"{tenant} rule{at} is {'secret' if at % 2 else 'open'}.",
+            metadata={"document_id": f"{tenant}-A", "chunk_index": at, "tenant": tenant, "open": at % 2 == 0},
+        )
+        for tenant in ("ours", "theirs")
+        for at in range(7)
+    ]
+    store = index(*corpus)
+
+    def condition(runtime: Any) -> Any:
+        tenant = runtime.context.tenant
+        return lambda document: document.metadata["tenant"] == tenant and document.metadata["open"]
+
+    config = AssemblyConfig(window=2)
+    from langchain_ctxassembly import VectorStoreNeighbours
+
+    def names(document_id: str, at: int) -> str:
+        return f"{document_id}#{at}"
+
+    neighbours = VectorStoreNeighbours(store, id_of=names)
+    source: Any = (
+        ContextAssemblyRetriever.from_vectorstore(store, hits=1, config=config, store=neighbours)
+        if searches
+        else ContextAssembler(config=config, store=neighbours)
+    )
+    node = context_node(source, filter=condition)
+    made = StateGraph(One, context_schema=User).add_node("assemble", node).add_edge(START, "assemble")
+    graph = made.compile()
+    for tenant in ("ours", "theirs"):
+        hits = [each for each in corpus if each.id == f"{tenant}-A#4"]
+        given: Any = {"query": "rule4", "documents": hits}
+        state = (
+            await graph.ainvoke(given, context=User(tenant)) if awaited else graph.invoke(given, context=User(tenant))
+        )
+        ids = {each.chunk_id for each in state["context"].trace.decisions if each.stands}
+        assert ids == {f"{tenant}-A#{at}" for at in (2, 4, 6)}
+
+
+# Wrong arguments and states
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"source": 3}, "retriever must be a retriever"),
+        ({"source": ContextAssembler(labels=Labels())}, "assembler.labels must be None here"),
+        ({"source": ContextAssembler(), "assembler": ContextAssembler()}, "assembler must be None beside"),
+        ({"source": RETRIEVER, "query": ""}, "query must be a key of the state"),
+        ({"source": RETRIEVER, "filter": {"tenant": "ours"}}, "filter must be a function from the runtime"),
+    ],
+)
+def test_wrong_arguments_are_an_error(wrong: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        context_node(wrong.pop("source"), **wrong)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({}, "the state must have a text under 'query', or a user's message"),
+        ({"query": 3}, "the state's 'query' must be a text, got 3"),
+    ],
+)
+def test_a_state_without_a_query_is_an_error(state: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        context_node(RETRIEVER).invoke(state)
+
+
+@pytest.mark.parametrize("given", ["text", 3, ["text"], [[BEFORE[0], "text"]], [3]])
+def test_what_is_no_evidence_is_an_error(given: Any) -> None:
+    with pytest.raises(InputError, match="what was found must be documents, hits or a context"):
+        context_node(ContextAssembler()).invoke({"documents": given})
+
+
+@pytest.mark.parametrize("given", [3, "text", [3], {"no": "context"}])
+def test_what_is_no_context_is_an_error(given: Any) -> None:
+    with pytest.raises(InputError, match=r"contexts must be of Context|a context can be made again"):
+        add_contexts([], given)
+
+
+def test_any_runnable_that_finds_documents_is_a_retriever() -> None:
+    found = context_node(RunnableLambda(lambda query: BEFORE[:1]).with_retry()).invoke({"query": "topic0"})
+    assert "topic0" in Context.from_dict(found["context"]).text

@@ -1,0 +1,283 @@
+"""An agent whose tools retrieve: what the model reads, and what is left of it afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import ToolException, tool
+
+from agent_samples import Scripted, agent, asked, calls, index, pages, search, tool_messages
+from ctxassembly import AssemblyConfig, Context, Labels, MetadataKeys, resolve
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextMiddleware, contexts_in
+from langchain_ctxassembly.agents.found import found_in
+from langchain_ctxassembly.agents.turn import turn_of
+
+# Said of every index whose chunks have no order; here that is as it should be.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+
+BEFORE, AFTER = pages("before.pdf"), pages("after.pdf")
+
+
+def retriever(k: int = 3) -> Any:
+    return index(*BEFORE, *AFTER).as_retriever(search_kwargs={"k": k})
+
+
+async def run(graph: Any, given: Any, config: Any = None, *, awaited: bool) -> Any:
+    return await graph.ainvoke(given, config) if awaited else graph.invoke(given, config)
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_the_model_reads_a_context_in_place_of_what_a_tool_found(awaited: bool) -> None:
+    model = Scripted(calls("topic1 before1"), AIMessage("It is [1]."))
+    state = await run(agent(model, search(retriever())), asked("What is topic1?"), awaited=awaited)
+    (read,) = tool_messages(model.prompts[1])
+    (kept,) = tool_messages(state["messages"])
+    (context,) = contexts_in(state["messages"])
+    assert read.content == kept.content == context.text
+    assert context.text.startswith("[1] Source: before.pdf, page")
+    assert context.query == "topic1 before1"
+    assert [each.type for each in state["messages"]] == ["human", "ai", "tool", "ai"]
+    assert "context_last_label" not in state
+    resolved = resolve(state["messages"][-1].text, state["messages"])
+    assert [each.source for each in resolved.citations] == ["before.pdf"]
+    assert not resolved.unknown
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_what_calls_at_the_same_time_found_is_said_once(awaited: bool) -> None:
+    model = Scripted(calls("topic1 before1", "topic1 after1", "topic1"), AIMessage("Done."))
+    state = await run(agent(model, search(retriever())), asked("What is topic1?"), awaited=awaited)
+    first, second, third = tool_messages(model.prompts[1])
+    (context,) = contexts_in(state["messages"])
+    assert first.content == context.text
+    for document in BEFORE[1], AFTER[1]:
+        assert "".join(str(each.content) for each in model.prompts[1]).count(document.page_content.strip()) == 1
+    assert str(second.content).startswith("The sources that were found are given above ([")
+    assert str(third.content).startswith("The sources that were found are given above ([")
+    named = {each.label for each in context.citations if each.source == "after.pdf"}
+    assert all(f"[{label}]" in str(second.content) for label in named)
+    found = {each.chunk_id for each in context.trace.decisions}
+    assert {BEFORE[1].id, AFTER[1].id} <= found
+    assert context.query == "topic1 before1\ntopic1 after1\ntopic1"
+
+
+def test_labels_count_on_from_turn_to_turn() -> None:
+    model = Scripted(calls("topic1"), calls("topic2"), AIMessage("Both."), calls("topic3"), AIMessage("Three."))
+    graph = agent(model, search(retriever()))
+    state = graph.invoke(asked("What are topic1 and topic2?"))
+    state = graph.invoke({"messages": [*state["messages"], ("user", "And topic3?")]})
+    labels = [each.label for context in contexts_in(state["messages"]) for each in context.citations]
+    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    assert len(contexts_in(state["messages"])) == 3
+    assert resolve(f"One [1] and [{labels[-1]}].", state["messages"]).unknown == ()
+    assert [each.content for each in tool_messages(model.prompts[-1])] == [
+        each.content for each in tool_messages(state["messages"])
+    ]
+
+
+def test_every_chunk_that_was_dropped_is_in_the_trace() -> None:
+    copy = Document(id="copy", page_content=BEFORE[1].page_content, metadata={"source": "copy.pdf", "page": 1})
+    store = index(*BEFORE, *AFTER, copy)
+    assembler = ContextAssembler(config=AssemblyConfig(max_tokens=60, granularity="chunk"))
+    model = Scripted(calls("topic1 before1", "topic2 after2"), AIMessage("Done."))
+    middleware = ContextMiddleware(assembler)
+    state = agent(model, search(store.as_retriever(search_kwargs={"k": 5})), middleware=middleware).invoke(asked("?"))
+    (context,) = contexts_in(state["messages"])
+    outcomes = {each.chunk_id: each.outcome for each in context.trace.decisions}
+    assert "duplicate" in {outcomes["copy"], outcomes[str(BEFORE[1].id)]}
+    assert "dropped" in outcomes.values()
+    assert context.token_count <= 60
+    assert len(outcomes) == context.trace.hits > 5
+
+
+def test_other_tools_and_errors_stay_as_they_are() -> None:
+    @tool
+    def clock(query: str) -> str:
+        """Tells the time."""
+        return f"It is nine in {query}."
+
+    @tool(response_format="content_and_artifact")
+    def table(query: str) -> Any:
+        """Reads a table."""
+        return "two rows", [{"city": query}, {"city": "Rome"}]
+
+    @tool
+    def broken(query: str) -> str:
+        """Fails."""
+        raise ToolException("no connection")
+
+    broken.handle_tool_error = True
+    turn = calls("topic1 before1")
+    for name in ("clock", "table", "broken"):
+        turn.tool_calls.extend(calls("Paris", name=name).tool_calls)
+    model = Scripted(turn, AIMessage("It is [1]."))
+    state = agent(model, clock, table, broken, search(retriever())).invoke(asked("?"))
+    by_name = {each.name: each for each in tool_messages(state["messages"])}
+    assert by_name["search"].content == contexts_in(state["messages"])[0].text
+    assert by_name["clock"].content == "It is nine in Paris."
+    assert by_name["table"].artifact == [{"city": "Paris"}, {"city": "Rome"}]
+    assert by_name["table"].content == "two rows"
+    assert (by_name["broken"].content, by_name["broken"].status) == ("no connection", "error")
+    assert not any(by_name[name].response_metadata for name in ("clock", "table", "broken"))
+    assert resolve("It is [1].", state["messages"]).citations[0].label == "1"
+
+
+@pytest.mark.parametrize("status", ["error", "success"])
+def test_a_failed_call_is_no_evidence_whatever_it_carries(status: Any) -> None:
+    asking = calls("topic1")
+    message = ToolMessage("Failed.", artifact=BEFORE, tool_call_id=asking.tool_calls[0]["id"], status=status)
+    assert len(turn_of([asking, message], None, MetadataKeys()).calls) == (status == "success")
+
+
+def test_only_the_tools_that_are_named_are_read() -> None:
+    turn = calls("topic1", name="mine")
+    turn.tool_calls.extend(calls("topic2", name="raw").tool_calls)
+    model = Scripted(turn, AIMessage("Done."))
+    middleware = ContextMiddleware(tools=["mine"])
+    tools = search(retriever(), "mine"), search(retriever(), "raw")
+    state = agent(model, *tools, middleware=middleware).invoke(asked("?"))
+    mine, raw = tool_messages(state["messages"])
+    assert str(mine.content).startswith("[1] Source: ")
+    assert not str(raw.content).startswith("[")
+    assert all(isinstance(each, Document) for each in raw.artifact)
+
+
+def test_a_tool_that_found_nothing_stays_as_it_is() -> None:
+    model = Scripted(calls("topic1"), AIMessage("Nothing."))
+    state = agent(model, search(index().as_retriever())).invoke(asked("?"))
+    (message,) = tool_messages(state["messages"])
+    assert (message.content, message.artifact) == ("", [])
+
+
+def test_results_that_a_model_cites_by_itself_stay_in_blocks() -> None:
+    blocks = [{"type": "search_result", "source": "a.pdf", "title": "a", "content": [{"type": "text", "text": "Hi."}]}]
+
+    @tool(response_format="content_and_artifact")
+    def native(query: str) -> Any:
+        """Searches."""
+        return blocks, ContextAssembler().as_context().invoke(retriever(1).invoke(query)).to_dict()
+
+    turn = calls("topic1", name="native")
+    turn.tool_calls.extend(calls("topic2").tool_calls)
+    state = agent(Scripted(turn, AIMessage("Done.")), native, search(retriever())).invoke(asked("?"))
+    by_name = {each.name: each for each in tool_messages(state["messages"])}
+    assert by_name["native"].content == blocks
+    first, second = contexts_in(state["messages"])
+    assert by_name["search"].content == second.text
+    assert int(second.citations[0].label) == int(first.citations[-1].label) + 1
+
+
+def test_text_that_was_escaped_is_escaped_once() -> None:
+    said = [Document("Take 2 < 3 & rest.", id="a", metadata={"source": "a.pdf"})]
+    for separator in ("blank", "rule"):
+        config = AssemblyConfig(format="xml", separator=separator)
+        around = ContextAssemblyRetriever.from_vectorstore(
+            index(*said, BEFORE[0]), config=config, neighbours="unfiltered"
+        )
+        middleware = ContextMiddleware(ContextAssembler(config=AssemblyConfig(format="xml")))
+        model = Scripted(calls("rest"), AIMessage("Done."))
+        state = agent(model, search(around), middleware=middleware).invoke(asked("?"))
+        (context,) = contexts_in(state["messages"])
+        assert context.text.count("Take 2 &lt; 3 &amp; rest.\n</chunk>") == 1
+        assert {passage.text for passage in context.passages} == {
+            each.page_content.strip() for each in (*said, BEFORE[0])
+        }
+
+
+def test_assembled_documents_that_were_reordered_are_read_whole() -> None:
+    assembled = ContextAssembler().invoke([BEFORE[0], AFTER[0]])
+    found = found_in(assembled[::-1], MetadataKeys())
+    assert found is not None
+    assert [hit.chunk.text for hit in found.hits] == [each.page_content for each in assembled[::-1]]
+    assert all(hit.chunk.metadata["no_neighbours"] is True for hit in found.hits)  # they have come already
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_contexts_that_tools_assembled_are_assembled_anew(own: bool) -> None:
+    """As of a tool of ours, or of one around a retriever that assembles: both begin with label 1."""
+    assembler = ContextAssembler(config=AssemblyConfig(max_tokens=40))
+
+    @tool(response_format="content_and_artifact")
+    def search_context(query: str) -> Any:
+        """Searches."""
+        context = assembler.as_context().invoke({"documents": retriever(4).invoke(query), "query": query})
+        return context.text, context.to_dict()
+
+    around = search(ContextAssemblyRetriever(retriever=retriever(4), assembler=assembler), "search_context")
+    model = Scripted(calls("topic1 before1", "topic2 after2", name="search_context"), AIMessage("Done."))
+    state = agent(model, search_context if own else around).invoke(asked("?"))
+    (context,) = contexts_in(state["messages"])
+    labels = [each.label for each in context.citations]
+    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    assert context.text.count("Source:") == len(labels)
+    assert "topic1" in context.text
+    assert "topic2" in context.text
+    if own:
+        assert any("was left out by the tool's own assembly: " in note for note in context.trace.notes)
+
+
+def test_a_supplement_of_a_tools_context_is_not_lost() -> None:
+    @tool(response_format="content_and_artifact")
+    def facts(query: str) -> Any:
+        """Looks up."""
+        found = {"documents": retriever(1).invoke(query), "supplement": "Appointment: Friday, 9:30."}
+        context = ContextAssembler().as_context().invoke(found)
+        return context.text, context.to_dict()
+
+    model = Scripted(calls("topic1", name="facts"), AIMessage("Done."))
+    state = agent(model, facts).invoke(asked("?"))
+    (context,) = contexts_in(state["messages"])
+    assert context.text.count("Appointment: Friday, 9:30.") == 1
+    assert context.text.count("SUPPLEMENTARY") == 1
+
+
+def test_a_language_and_a_format_hold_for_the_sentences_too() -> None:
+    config = AssemblyConfig(language="de", format="source")
+    model = Scripted(calls("topic1", "topic2"), AIMessage("Fertig."))
+    middleware = ContextMiddleware(ContextAssembler(config=config))
+    agent(model, search(retriever()), middleware=middleware).invoke(asked("?"))
+    first, second = tool_messages(model.prompts[1])
+    assert str(first.content).startswith("[SOURCE 1]")
+    assert str(second.content).startswith("Die gefundenen Quellen stehen oben ([SOURCE ")
+
+
+def test_a_retriever_tool_without_documents_says_what_to_write() -> None:
+    from langchain_core.tools import create_retriever_tool
+
+    plain = create_retriever_tool(retriever(), "search", "Searches.")
+    graph = agent(Scripted(calls("topic1"), AIMessage("Done.")), plain)
+    with pytest.warns(UserWarning, match=r"the tool 'search' hands on no documents .*content_and_artifact"):
+        graph.invoke(asked("?"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"assembler": 3}, "assembler must be a ContextAssembler, .* got 3"),
+        ({"assembler": ContextAssembler(labels=Labels())}, "assembler.labels must be None here"),
+        ({"budget": -3}, "budget must be the model's window in tokens, at least 1, a TokenBudget, or None, got -3"),
+        ({"filter": {"tenant": "ours"}}, "filter must be a function from the runtime of a call"),
+        ({"tools": "search"}, "tools must be a list of names"),
+        ({"token_counter": "cl100k_base"}, "token_counter must be a function"),
+        ({"assembler": ContextAssembler(filter=len), "filter": len}, "filter must be None beside an assembler"),
+    ],
+)
+def test_wrong_arguments_are_an_error(wrong: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ContextMiddleware(**wrong)
+
+
+def test_a_context_itself_is_evidence_as_well() -> None:
+    @tool(response_format="content_and_artifact")
+    def own(query: str) -> tuple[str, Context]:
+        """Searches."""
+        context = ContextAssembler().as_context().invoke(retriever(2).invoke(query))
+        return context.text, context
+
+    model = Scripted(calls("topic1", name="own"), AIMessage("Done."))
+    state = agent(model, own).invoke(asked("?"))
+    assert tool_messages(state["messages"])[0].content == contexts_in(state["messages"])[0].text

@@ -1,0 +1,412 @@
+"""A context tool by itself and in an agent: what the model reads, what is kept, whose text it is."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.documents import Document
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_tests.integration_tests import ToolsIntegrationTests
+from langchain_tests.unit_tests import ToolsUnitTests
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde import jsonplus
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from ctxassembly import AssemblyConfig, Context, Labels, MemoryIndex, RetrievalConfig, resolve
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    ContextRetriever,
+    VectorStoreNeighbours,
+    answer_chain,
+    context_tool,
+    number_chunks,
+    resolve_citations,
+    to_search_results,
+)
+from langchain_samples import Recorder, WordEmbeddings, chunks, document, documents, memory_store, vector_store
+
+CORPUS = documents("A", "B", "C")
+OPEN = AssemblyConfig(neighbours="unfiltered")
+
+
+def scored(**settings: Any) -> ContextAssemblyRetriever:
+    return ContextAssemblyRetriever.from_vectorstore(vector_store(CORPUS), config=OPEN, hits=2, **settings)
+
+
+def indexed() -> ContextRetriever:
+    vectors = WordEmbeddings().embed_documents([one.page_content for one in CORPUS])
+    return ContextRetriever(MemoryIndex(chunks(CORPUS), vectors), WordEmbeddings(), k=2)
+
+
+def plain() -> Runnable[str, Any]:
+    return vector_store(CORPUS).as_retriever(search_kwargs={"k": 2})
+
+
+RETRIEVERS: dict[str, Any] = {"vector store": scored, "index": indexed, "any": plain}
+
+
+def call(query: str, name: str = "search_documents", number: str = "1") -> Any:
+    return {"name": name, "args": {"query": query}, "id": number, "type": "tool_call"}
+
+
+# LangChain's own suites
+
+
+class OverAVectorStore:
+    """Tools for the suites: this, and an index, and any retriever, and search results."""
+
+    kind = "vector store"
+    content: Any = "text"
+
+    @property
+    def tool_constructor(self) -> BaseTool:
+        assembler = ContextAssembler(config=OPEN) if self.kind == "any" else None
+        return context_tool(RETRIEVERS[self.kind](), assembler=assembler, content=self.content)
+
+    @property
+    def tool_invoke_params_example(self) -> dict[str, Any]:
+        return {"query": "Where is the falcon?"}
+
+
+class OverAnIndex(OverAVectorStore):
+    kind = "index"
+
+
+class OverAnyRetriever(OverAVectorStore):
+    kind = "any"
+
+
+class WithSearchResults(OverAVectorStore):
+    content = "search_results"
+
+
+class TestUnitOverAVectorStore(OverAVectorStore, ToolsUnitTests): ...
+
+
+class TestUnitOverAnIndex(OverAnIndex, ToolsUnitTests): ...
+
+
+class TestUnitOverAnyRetriever(OverAnyRetriever, ToolsUnitTests): ...
+
+
+class TestIntegrationOverAVectorStore(OverAVectorStore, ToolsIntegrationTests): ...
+
+
+class TestIntegrationOverAnIndex(OverAnIndex, ToolsIntegrationTests): ...
+
+
+class TestIntegrationOverAnyRetriever(OverAnyRetriever, ToolsIntegrationTests): ...
+
+
+class TestIntegrationWithSearchResults(WithSearchResults, ToolsIntegrationTests): ...
+
+
+# By itself
+
+
+@pytest.mark.parametrize("kind", RETRIEVERS)
+async def test_the_model_reads_the_context_and_the_artifact_is_the_context(kind: str) -> None:
+    tool = context_tool(RETRIEVERS[kind](), assembler=ContextAssembler(config=OPEN) if kind == "any" else None)
+    for message in (tool.invoke(call("the falcon in C")), await tool.ainvoke(call("the falcon in C"))):
+        context = Context.from_dict(message.artifact)
+        assert message.content == context.text
+        assert message.text.startswith("[1] Source: C.pdf\n")
+        assert context.query == "the falcon in C"
+        assert message.artifact == json.loads(json.dumps(message.artifact))
+
+
+def test_it_gives_what_its_retriever_gives() -> None:
+    for retriever in (scored(), indexed()):
+        found = retriever.invoke("the falcon in C")
+        text = context_tool(retriever).invoke({"query": "the falcon in C"})
+        assert text == "\n\n".join(one.page_content for one in found)
+
+
+def test_the_assembler_beside_any_retriever_brings_neighbours() -> None:
+    store = vector_store(CORPUS)
+    assembler = ContextAssembler(config=OPEN, store=VectorStoreNeighbours(store))
+    message = context_tool(store.as_retriever(search_kwargs={"k": 1}), assembler=assembler).invoke(call("falcon in C"))
+    assert len(Context.from_dict(message.artifact).citations[0].chunk_ids) > 1
+
+
+def test_the_model_is_told_of_the_query_alone() -> None:
+    tool = context_tool(scored(), "search_leaflets", "Searches the leaflets.")
+    told = convert_to_openai_tool(tool)["function"]
+    assert (told["name"], told["description"]) == ("search_leaflets", "Searches the leaflets.")
+    assert [*told["parameters"]["properties"]] == told["parameters"]["required"] == ["query"]
+    assert tool.response_format == "content_and_artifact"
+
+
+def test_search_results_are_sub_blocks_of_chunks() -> None:
+    message = context_tool(scored(), content="search_results").invoke(call("the falcon in C"))
+    assert message.content == to_search_results(message.artifact)
+
+
+async def test_its_runs_stand_below_it() -> None:
+    for awaited in (False, True):
+        recorder = Recorder()
+        tool, config = context_tool(scored()), {"callbacks": [recorder], "tags": ["mine"]}
+        await tool.ainvoke(call("falcon"), config) if awaited else tool.invoke(call("falcon"), config)  # type: ignore[arg-type]
+        above = {name for name, _ in recorder.runs.values() if not name.startswith("ctxassembly.")}
+        assert above == {"ScoredRetriever", "ContextAssembler.as_context"}
+        assert all(parent is not None for _, parent in recorder.runs.values())
+        assert [name for name, _ in recorder.events] == ["context_assembled"]
+
+
+# What it takes
+
+
+def test_a_retriever_is_asked_for() -> None:
+    with pytest.raises(ConfigError, match="retriever must be a retriever, or another Runnable"):
+        context_tool(CORPUS)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="content must be one of 'text', 'search_results', got 'html'"):
+        context_tool(scored(), content="html")  # type: ignore[arg-type]
+
+
+def test_one_of_ours_has_its_assembler() -> None:
+    for retriever in (scored(), indexed()):
+        with pytest.raises(ConfigError, match=f"assembler must be None beside a {type(retriever).__name__}"):
+            context_tool(retriever, assembler=ContextAssembler())
+
+
+def test_labels_are_not_counted_out() -> None:
+    with pytest.raises(ConfigError, match=r"retriever\.k must be None in a context tool"):
+        context_tool(scored(k=2))
+    with pytest.raises(ConfigError, match="k must be None where the whole context is asked for"):
+        scored(k=2).context("falcon")
+
+
+@pytest.mark.parametrize("wrapped", ["with_retry", "with_fallbacks"])
+def test_what_would_be_assembled_twice_is_refused(wrapped: str) -> None:
+    made = scored().with_retry() if wrapped == "with_retry" else scored().with_fallbacks([scored()])
+    with pytest.raises(ConfigError, match="put them around the search inside"):
+        context_tool(made)
+    inside = ContextAssemblyRetriever(
+        retriever=plain().with_retry(), assembler=ContextAssembler(config=OPEN, store=memory_store(CORPUS))
+    )
+    assert context_tool(inside).invoke({"query": "falcon in C"}).startswith("[1] Source: C.pdf")
+
+
+def test_bound_arguments_hold() -> None:
+    bound: Any = indexed().bind(filter={"source": "B.pdf"}).with_config(tags=["mine"])
+    context = Context.from_dict(context_tool(bound).invoke(call("the falcon")).artifact)
+    assert [one.source for one in context.citations] == ["B.pdf"]
+
+
+def test_an_alternative_of_another_kind_is_an_error_when_it_is_chosen() -> None:
+    other = {"other": plain()}
+    made = scored().configurable_alternatives(ConfigurableField(id="which"), **other)  # type: ignore[arg-type]
+    tool = context_tool(made)
+    assert tool.invoke({"query": "falcon in C"}).startswith("[1] Source: C.pdf")
+    with pytest.raises(ConfigError, match="retriever must be a ContextRetriever or a ContextAssemblyRetriever"):
+        tool.invoke({"query": "falcon"}, {"configurable": {"which": "other"}})
+
+
+# In an agent
+
+
+class Model(GenericFakeChatModel):
+    """Says what it is told to, whatever its tools are."""
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+
+def asking(*queries: str, turn: int = 0) -> AIMessage:
+    made = [call(query, number=f"{turn}-{n}") for n, query in enumerate(queries)]
+    return AIMessage("", tool_calls=made)
+
+
+def agent(tool: BaseTool, answers: list[AIMessage], **settings: Any) -> Any:
+    return create_agent(Model(messages=iter(answers)), [tool], **settings)
+
+
+def contexts(state: Any) -> list[Context]:
+    return [Context.from_dict(one.artifact) for one in state["messages"] if isinstance(one, ToolMessage)]
+
+
+def labels(state: Any) -> list[str]:
+    return [citation.label for context in contexts(state) for citation in context.citations]
+
+
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+ASKED: Any = {"messages": [HumanMessage("What is what?")]}
+
+
+@pytest.mark.parametrize("kind", RETRIEVERS)
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_each_call_goes_on_after_the_labels_before(kind: str, awaited: bool) -> None:
+    """One after the other, and several at once."""
+    answers = [asking("falcon", "ember", "willow"), asking("copper", turn=1), AIMessage("It is the falcon [1] [2].")]
+    tool = context_tool(RETRIEVERS[kind](), assembler=ContextAssembler(config=OPEN) if kind == "any" else None)
+    app = agent(tool, answers)
+    state = await app.ainvoke(ASKED) if awaited else app.invoke(ASKED)
+    found = labels(state)
+    assert len(contexts(state)) == 4
+    assert len(found) == len(set(found)) > 4
+    assert "1" in found
+    message = resolve_citations(state["messages"][-1], state["messages"])
+    annotations = message.content_blocks[0]["annotations"]  # type: ignore[typeddict-item]
+    assert [one["extras"]["label"] for one in annotations] == ["1", "2"]
+    assert resolve("All.", state["messages"]).unused != ()
+
+
+def test_a_conversation_goes_on_in_another_process() -> None:
+    saver = InMemorySaver()
+    first = agent(context_tool(scored()), [asking("falcon"), AIMessage("The falcon [1].")], checkpointer=saver)
+    before = labels(first.invoke(ASKED, THREAD))
+    again = agent(context_tool(scored()), [asking("ember", turn=1), AIMessage("The ember [9].")], checkpointer=saver)
+    after = labels(again.invoke(ASKED, THREAD))
+    assert after[: len(before)] == before
+    assert len(after) == len(set(after)) > len(before)
+
+
+def test_another_conversation_begins_anew() -> None:
+    tool = context_tool(scored())
+    for _ in range(2):
+        assert labels(agent(tool, [asking("falcon"), AIMessage("Done.")]).invoke(ASKED))[0] == "1"
+
+
+def test_the_assemblers_own_labels_take_precedence() -> None:
+    state = agent(context_tool(scored(labels=Labels(40))), [asking("falcon"), AIMessage("Done.")]).invoke(ASKED)
+    assert labels(state)[0] == "40"
+
+
+def test_outside_an_agent_each_call_begins_with_the_first_label() -> None:
+    tool = context_tool(scored())
+    assert [tool.invoke({"query": "falcon"})[:3] for _ in range(2)] == ["[1]", "[1]"]
+
+
+def test_an_answer_chain_goes_on_after_them() -> None:
+    state = agent(context_tool(scored()), [asking("falcon"), AIMessage("Done.")]).invoke(ASKED)
+    model = Model(messages=iter([AIMessage('{"question": "What of the ember?"}'), AIMessage("Yes.")]))
+    chain = answer_chain(model, scored())
+    said = chain.invoke({"input": "And the ember?", "chat_history": state["messages"]})
+    last = max(map(int, labels(state)))
+    assert said["context"][0].metadata["citation"]["label"] == str(last + 1)
+
+
+def test_it_goes_through_a_strict_checkpoint_without_a_word(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("langgraph._internal._serde.STRICT_MSGPACK_ENABLED", True)
+    for name in ("_warned_unregistered_types", "_warned_blocked_types", "_warned_unreconstructable_types"):
+        monkeypatch.setattr(jsonplus, name, set())
+    caplog.set_level(logging.WARNING)
+    saver = InMemorySaver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    app = agent(context_tool(scored()), [asking("falcon in C"), AIMessage("It is [1].")], checkpointer=saver)
+    given = app.invoke(ASKED, THREAD)
+    kept = app.get_state(THREAD).values
+    assert [one.to_dict() for one in contexts(kept)] == [one.to_dict() for one in contexts(given)]
+    assert [record.getMessage() for record in caplog.records] == []
+    resolved = resolve_citations(kept["messages"][-1], kept["messages"])
+    saved = saver.serde.loads_typed(saver.serde.dumps_typed(resolved))
+    assert saved == resolved
+    assert [record.getMessage() for record in caplog.records] == []
+
+
+# Whose text a caller may read: a handbook of two tenants, whose chunks stand between each other
+
+
+def handbook() -> list[Document]:
+    """Split by LangChain, with the ids of a store: each second chunk is of the other tenant."""
+    lines = [f"Rule {n}: the {'granite' if n % 2 else 'willow'} gate {n} opens at {n + 6}." for n in range(12)]
+    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0, separators=["\n"])
+    found = splitter.split_documents([Document("\n".join(lines), metadata={"source": "handbook.pdf", "page": 1})])
+    numbered = number_chunks(found)
+    for at, one in enumerate(numbered):
+        one.metadata["tenant"] = ("north", "south")[at % 2]
+    return numbered
+
+
+HANDBOOK = handbook()
+ASSEMBLY = AssemblyConfig(window=2)
+
+
+def over_a_vector_store() -> Any:
+    store = InMemoryVectorStore(WordEmbeddings())
+    store.add_documents(HANDBOOK)
+    searched = store.as_retriever(search_kwargs={"k": 2}).configurable_fields(search_kwargs=ConfigurableField("search"))
+    assembler = ContextAssembler(config=ASSEMBLY, store=VectorStoreNeighbours(store))
+    return ContextAssemblyRetriever(retriever=searched, assembler=assembler)
+
+
+def over_an_index() -> Any:
+    retriever = ContextRetriever(
+        MemoryIndex(chunks(HANDBOOK)),
+        config=RetrievalConfig(strategy="keyword", limit=2),
+        assembler=ContextAssembler(config=ASSEMBLY),
+    )
+    return retriever.configurable_fields(filter=ConfigurableField("filter"))
+
+
+def of_tenant(kind: str, tenant: str) -> Any:
+    if kind == "index":
+        return {"configurable": {"filter": {"tenant": tenant}}}
+    return {"configurable": {"search": {"k": 2, "filter": lambda found: found.metadata["tenant"] == tenant}}}
+
+
+def read_by(context: Context) -> set[str]:
+    of = {one.id: one.metadata["tenant"] for one in HANDBOOK}
+    return {of[chunk_id] for passage in context.passages for chunk_id in passage.chunk_ids}
+
+
+TENANTED: dict[str, Any] = {"vector store": over_a_vector_store, "index": over_an_index}
+
+
+@pytest.mark.parametrize("kind", TENANTED)
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_an_agent_reads_what_its_user_may_neighbours_too(kind: str, awaited: bool) -> None:
+    tool = context_tool(TENANTED[kind]())
+    for tenant in ("north", "south"):
+        app = agent(tool, [asking("gate 5 opens", "gate 8 opens"), AIMessage("Done.")])
+        config = of_tenant(kind, tenant)
+        state = await app.ainvoke(ASKED, config) if awaited else app.invoke(ASKED, config)
+        for context in contexts(state):
+            assert read_by(context) == {tenant}
+            assert context.trace.hits == 2
+            assert context.trace.chunks > 2  # neighbours came
+
+
+@pytest.mark.parametrize("kind", TENANTED)
+async def test_the_config_is_handed_on_where_none_is_ambient(kind: str) -> None:
+    """As for all that is awaited on Python 3.10."""
+    tool: Any = context_tool(TENANTED[kind]())
+    for tenant in ("north", "south"):
+        config = of_tenant(kind, tenant)
+        for _, artifact in (tool.func("gate 5 opens", config), await tool.coroutine("gate 5 opens", config)):
+            assert read_by(Context.from_dict(artifact)) == {tenant}
+
+
+@pytest.mark.parametrize("kind", TENANTED)
+def test_without_a_filter_the_neighbours_of_a_hit_are_the_other_tenants(kind: str) -> None:
+    """So the test above could fail."""
+    (context,) = contexts(agent(context_tool(TENANTED[kind]()), [asking("gate 5"), AIMessage("Done.")]).invoke(ASKED))
+    assert read_by(context) == {"north", "south"}
+
+
+def test_a_search_that_fails_is_told_as_any_tools_failure() -> None:
+    def failing(query: str) -> Any:
+        message = "the index is down"
+        raise ConnectionError(message)
+
+    tool = context_tool(RunnableLambda(failing))
+    with pytest.raises(ConnectionError, match="the index is down"):
+        tool.invoke(call("falcon"))
+
+
+def test_a_hit_of_its_own_makes_the_context_of_any_runnable() -> None:
+    tool = context_tool(RunnableLambda(lambda query: [document("A", 5)]), assembler=ContextAssembler(config=OPEN))
+    assert Context.from_dict(tool.invoke(call("x")).artifact).citations[0].chunk_ids == ("A#5",)

@@ -1,0 +1,146 @@
+"""A context as documents, as search results and as the output of a tool."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
+
+from ctxassembly import AssemblyConfig, Context
+from ctxassembly.errors import ConfigError, InputError
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    to_documents,
+    to_messages,
+    to_search_results,
+    to_tool_output,
+)
+from langchain_samples import document, documents, memory_store
+
+CORPUS = documents("A", "B")
+HITS = [document("A", 2, score=0.9), document("B", 5)]
+GIVEN = {"documents": HITS, "query": "the falcon", "supplement": "Facts."}
+FORMS: dict[str, Any] = {
+    "documents": to_documents,
+    "search results": to_search_results,
+    "messages": lambda context: to_messages(context, "Why?"),
+    "tool output": to_tool_output,
+}
+
+
+def assembler(**options: Any) -> ContextAssembler:
+    config = AssemblyConfig(neighbours="unfiltered", **options)
+    return ContextAssembler(config=config, store=memory_store(CORPUS))
+
+
+def test_the_documents_are_those_of_the_assembler() -> None:
+    made = assembler()
+    context = made.as_context().invoke(GIVEN)
+    found = to_documents(context)
+    expected = made.invoke(GIVEN)
+    for one in (*found, *expected):
+        one.metadata.get("trace", {}).pop("stages", None)  # has times
+    assert [one.page_content for one in found] == [one.page_content for one in expected]
+    assert [one.id for one in found] == ["A#2", "B#5", "supplement"]
+    assert [one.metadata.keys() for one in found] == [one.metadata.keys() for one in expected]
+    assert [one.metadata["citation"] for one in found[:2]] == [one.metadata["citation"] for one in expected[:2]]
+    assert "\n\n".join(one.page_content for one in found) == context.text
+
+
+def test_so_are_those_of_a_chain() -> None:
+    chain = assembler().as_context() | to_documents
+    assert [one.metadata["citation"]["label"] for one in chain.invoke(HITS)] == ["1", "2"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_context_out_of_a_checkpoint_has_the_same_forms(form: str) -> None:
+    context = assembler().as_context().invoke(GIVEN)
+    kept = json.loads(json.dumps(context.to_dict()))
+    assert FORMS[form](Context.from_dict(kept)) == FORMS[form](context)
+    assert FORMS[form](kept) == FORMS[form](context)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("given", [None, "text", HITS, {"context": 1}])
+def test_what_is_no_context_is_refused(form: str, given: Any) -> None:
+    with pytest.raises(InputError, match=r"context must be a Context, got .*as_context\(\).* gives one"):
+        FORMS[form](given)
+
+
+def test_changing_the_documents_leaves_the_context_alone() -> None:
+    context = assembler().as_context().invoke(HITS)
+    to_documents(context)[0].metadata["citation"]["label"] = "9"
+    assert to_documents(context)[0].metadata["citation"]["label"] == "1"
+
+
+# Search results
+
+
+def test_a_search_result_has_a_text_block_for_each_chunk() -> None:
+    context = assembler().as_context().invoke({"documents": HITS, "supplement": "Facts."})
+    first, second, last = to_search_results(context)
+    assert (first["type"], first["title"], first["source"]) == ("search_result", "A.pdf", "A.pdf")
+    assert [len(one["content"]) for one in (first, second, last)] == [3, 3, 1]
+    assert all(part["type"] == "text" for part in first["content"])
+    assert [one["citations"] for one in (first, second, last)] == 3 * [{"enabled": True}]
+    assert last["content"] == [{"type": "text", "text": "Facts."}]
+    assert "".join(part["text"] for part in first["content"]) == context.passages[0].text
+
+
+def test_they_stand_in_messages_beside_a_question() -> None:
+    found = to_search_results(assembler().as_context().invoke(HITS))
+    asked = HumanMessage([*found, {"type": "text", "text": "Why?"}])
+    assert asked.text == "Why?"
+    assert ToolMessage(found, tool_call_id="1").content == found
+
+
+def test_a_reader_of_search_results_sees_no_label() -> None:
+    context = assembler(format="source").as_context().invoke(HITS)
+    assert "[SOURCE 1]" in context.text
+    assert "SOURCE" not in json.dumps(to_search_results(context))
+
+
+# The output of a tool
+
+
+@pytest.mark.parametrize("content", ["text", "search_results"])
+async def test_a_tool_gives_both_content_and_artifact(content: Any) -> None:
+    retriever = ContextAssemblyRetriever(retriever=RunnableLambda(lambda query: HITS), assembler=assembler())
+
+    @tool(response_format="content_and_artifact")
+    def search(query: str) -> Any:
+        """Searches."""
+        return to_tool_output(retriever.context(query), content=content)
+
+    call = {"name": "search", "args": {"query": "the falcon"}, "id": "1", "type": "tool_call"}
+    for message in (search.invoke(call), await search.ainvoke(call)):
+        context = Context.from_dict(message.artifact)
+        assert context.query == "the falcon"
+        assert message.content == (context.text if content == "text" else to_search_results(context))
+        assert message.artifact == json.loads(json.dumps(message.artifact))
+
+
+@pytest.mark.parametrize("content", ["text", "search_results"])
+def test_an_empty_context_says_so_to_the_model(content: Any) -> None:
+    context = ContextAssembler(config=AssemblyConfig(language="nl")).as_context().invoke([])
+    read, artifact = to_tool_output(context, content=content)
+    assert read == "(Er zijn geen documenten gevonden.)"
+    assert Context.from_dict(artifact) == context
+
+
+def test_another_content_is_an_error() -> None:
+    context = assembler().as_context().invoke(HITS)
+    with pytest.raises(ConfigError, match=r"content must be one of 'text', 'search_results', got 'markdown'"):
+        to_tool_output(context, content="markdown")  # type: ignore[arg-type]
+
+
+def test_metadata_of_any_kind_become_plain() -> None:
+    odd = Document("Drink.", metadata={"source": "a.pdf", "when": object, "score": float("inf")})
+    _, artifact = to_tool_output(ContextAssembler().as_context().invoke([odd]))
+    json.dumps(artifact, allow_nan=False)

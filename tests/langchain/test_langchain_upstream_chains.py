@@ -1,0 +1,382 @@
+"""What LangChain's own tests ask of retriever tools, compression, filters and chains over documents, asked of ours.
+
+Restated from langchain-core's tests of create_retriever_tool, langchain-classic's of ContextualCompressionRetriever,
+DocumentCompressorPipeline, EmbeddingsFilter, LLMChainExtractor, MultiVectorRetriever, MergerRetriever, of the chains
+that combine documents and of create_retrieval_chain. Where ours answers otherwise, the row of `DIFFERENCES` says how
+and why; `test_each_difference_is_as_told` holds both to that. Not restated: EmbeddingsClusteringFilter, which picks one
+text of each topic, and the chains that map, reduce or refine over several calls of a model: ours stands in for neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_classic.chains import create_history_aware_retriever, create_retrieval_chain
+from langchain_classic.chains.combine_documents import create_stuff_documents_chain
+from langchain_classic.chains.combine_documents.reduce import split_list_of_docs
+from langchain_classic.retrievers import ContextualCompressionRetriever, MergerRetriever, MultiVectorRetriever
+from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline, EmbeddingsFilter
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import FakeListLLM
+from langchain_core.messages import ToolMessage
+from langchain_core.prompts import ChatPromptTemplate, PromptTemplate, format_document
+from langchain_core.runnables import RunnableLambda
+from langchain_core.stores import InMemoryStore
+from langchain_core.tools import BaseTool, create_retriever_tool
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import CharacterTextSplitter
+
+from ctxassembly import AssemblyConfig, Context
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, context_tool
+from langchain_samples import WordEmbeddings
+
+# Nobody here has a filter, and none of upstream's documents has an index.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning"),
+    pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning"),
+]
+MINIMAL = AssemblyConfig(format="minimal")
+
+
+def finding(*texts: str, **metadata: Any) -> Any:
+    """A retriever that finds these, whatever the query: {} stands for it."""
+    return RunnableLambda(lambda query: [Document(text.format(query), metadata=dict(metadata)) for text in texts])
+
+
+# create_retriever_tool
+
+TWO = ("Document 1 for {}", "Document 2 for {}")
+
+
+def tool(retriever: Any = None, config: AssemblyConfig = MINIMAL) -> BaseTool:
+    assembler = ContextAssembler(config=config)
+    return context_tool(finding(*TWO) if retriever is None else retriever, "look_up", "Looks up.", assembler=assembler)
+
+
+def call(query: str) -> Any:
+    return {"name": "look_up", "args": {"query": query}, "id": "call_1", "type": "tool_call"}
+
+
+def test_a_retriever_tool_has_the_name_and_the_description_that_it_was_given() -> None:
+    assert (tool().name, tool().description) == ("look_up", "Looks up.")
+    query = tool().tool_call_schema.model_json_schema()["properties"]["query"]  # type: ignore[union-attr]
+    assert query["type"] == "string"
+    assert query["description"]
+
+
+@pytest.mark.parametrize("given", ["the query", {"query": "the query"}])
+async def test_a_retriever_tool_takes_a_text_or_a_dict_and_gives_text(given: Any) -> None:
+    for said in (tool().invoke(given), await tool().ainvoke(given)):
+        assert said == "Document 1 for the query\n\nDocument 2 for the query"
+
+
+async def test_a_retriever_tool_answers_a_tool_call_with_a_message() -> None:
+    for message in (tool().invoke(call("x")), await tool().ainvoke(call("x"))):
+        assert isinstance(message, ToolMessage)
+        assert (message.tool_call_id, message.name) == ("call_1", "look_up")
+        assert "Document 1 for x" in message.content
+        assert message.artifact is not None
+
+
+def test_a_retriever_tool_preserves_the_order_of_documents() -> None:
+    said = tool(finding("First", "Second", "Third")).invoke("x")
+    assert said.split() == ["First", "Second", "Third"]
+
+
+def test_a_retriever_tool_has_a_separator_to_choose() -> None:
+    """`separator` instead of `document_separator`: a line of dashes or a blank line, which no document can forge."""
+    ruled = tool(config=AssemblyConfig(format="minimal", separator="rule"))
+    assert ruled.invoke("x") == "Document 1 for x\n\n---\n\nDocument 2 for x"
+
+
+def test_a_retriever_tool_has_a_form_of_documents_to_choose() -> None:
+    """`format` and `header_keys` instead of `document_prompt`."""
+    own = AssemblyConfig(format=lambda heading: f"Content of {heading.source}:")
+    assert tool(finding("Result", source="test"), own).invoke("x") == "Content of test:\nResult"
+    keys = AssemblyConfig(format="minimal", header_keys=("source",))
+    assert tool(finding("Result", source="test"), keys).invoke("x") == "source: test\nResult"
+
+
+def test_the_artifact_of_a_retriever_tool_preserves_metadata() -> None:
+    message = tool(finding("Result", source="test", score=0.95)).invoke(call("x"))
+    (citation,) = Context.from_dict(message.artifact).citations
+    assert (citation.metadata, citation.score) == ({"source": "test", "score": 0.95}, 0.95)
+
+
+# Documents in a prompt
+
+
+def test_a_document_is_formatted_with_its_metadata() -> None:
+    (found,) = ContextAssembler(config=AssemblyConfig(header_keys=("bar",))).invoke(
+        [Document("foo", metadata={"bar": "baz"})]
+    )
+    assert found.page_content == "[1] Source: unknown\nbar: baz\nfoo"
+
+
+def test_documents_stuffed_into_a_prompt_are_the_context() -> None:
+    prompt = ChatPromptTemplate.from_messages([("system", "What are the favourite colours?\n\n{context}")])
+    said: list[str] = []
+
+    def model(asked: Any) -> str:
+        said.append(asked.to_string())
+        return "Red."
+
+    chain = create_stuff_documents_chain(RunnableLambda(model), prompt)
+    hits = [Document("Jesse loves red.", metadata={"source": "j"}), Document("Jamal loves {green}.")]
+    assembler = ContextAssembler()
+    assert chain.invoke({"context": assembler.invoke(hits)}) == "Red."
+    assert said[0].endswith(f"colours?\n\n{assembler.as_context().invoke(hits).text}")
+
+
+async def test_a_retrieval_chain_gives_answer_and_documents() -> None:
+    llm = FakeListLLM(responses=["I know the answer!"])
+    retriever = ContextAssemblyRetriever(
+        retriever=finding("{}", source="a.txt"), assembler=ContextAssembler(config=MINIMAL)
+    )
+    chain = create_retrieval_chain(retriever, PromptTemplate.from_template("hi! {input} {chat_history}") | llm)
+    given = {"input": "What is the answer?", "chat_history": "foo"}
+    for output in (chain.invoke(given), await chain.ainvoke(given)):
+        assert {**output, "context": None} == {**given, "answer": "I know the answer!", "context": None}
+        assert [document.page_content for document in output["context"]] == ["What is the answer?"]
+
+
+def test_a_retriever_that_knows_the_history_searches_for_the_rephrased_question() -> None:
+    retriever = ContextAssemblyRetriever(retriever=finding("{}"), assembler=ContextAssembler(config=MINIMAL))
+    prompt = PromptTemplate.from_template("hi! {input} {chat_history}")
+    chain = create_history_aware_retriever(FakeListLLM(responses=["The rephrased one."]), retriever, prompt)
+    (alone,) = chain.invoke({"input": "What?", "chat_history": []})
+    (known,) = chain.invoke({"input": "What?", "chat_history": ["foo"]})
+    assert (alone.page_content, known.page_content) == ("What?", "The rephrased one.")
+
+
+# A list of documents within a limit
+
+FEW = [Document("foo"), Document("bar"), Document("baz"), Document("foofoo"), Document("bar"), Document("baz")]
+
+
+def characters(most: int, documents: list[Document]) -> Context:
+    config = AssemblyConfig(format="minimal", max_characters=most)
+    return ContextAssembler(config=config).as_context().invoke(documents)
+
+
+def test_documents_within_the_limit_all_stand() -> None:
+    for documents in (FEW[:1], FEW[:2]):
+        assert characters(100, documents).text == "\n\n".join(document.page_content for document in documents)
+
+
+def test_no_more_stands_than_the_limit_and_what_is_left_out_is_told() -> None:
+    context = characters(10, FEW)
+    assert context.text == "foo\n\nbar"
+    left_out = {made.outcome for made in context.trace.decisions if not made.stands}
+    assert left_out == {"dropped", "duplicate"}
+
+
+# Filters and compressors
+
+
+class Kinds(Embeddings):
+    """One direction for each kind of text that upstream's tests know."""
+
+    WORDS = ("cow", "cookie", "celtic", "colour", "food", "restaurant", "farm", "movie", "foo bar")
+    SAME = (("restaurant", "food"), ("cookie", "food"), ("farm", "cow"))
+
+    def embed_query(self, text: str) -> list[float]:
+        said = {dict(self.SAME).get(word, word) for word in self.WORDS if word in text.lower()}
+        vector = [float(word in said) for word in self.WORDS]
+        return vector if any(vector) else [*vector[:-1], 1.0]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
+
+
+FOOD = [
+    "What happened to all of my cookies?",
+    "I wish there were better Italian restaurants in my neighbourhood.",
+    "My favourite colour is green.",
+]
+CELTICS = [
+    "This is a document about the Boston Celtics.",
+    "The Boston Celtics won the game by 20 points.",
+    "I simply love going to the movies.",
+]
+
+
+def scored(texts: list[str], max_tokens: int = 24) -> ContextAssemblyRetriever:
+    """A search that keeps its scores, and a floor under them where there isn't room for all."""
+    store = InMemoryVectorStore.from_texts(texts, Kinds())
+    config = AssemblyConfig(format="minimal", relevance_floor=0.5, max_tokens=max_tokens, granularity="chunk")
+    return ContextAssemblyRetriever.from_vectorstore(store, config=config, hits=len(texts))
+
+
+@pytest.mark.parametrize(("texts", "query"), [(FOOD, "What did I say of food?"), (CELTICS, "Tell me of the Celtics")])
+def test_an_embeddings_filter_leaves_out_what_is_not_like_the_query(texts: list[str], query: str) -> None:
+    found = scored(texts).invoke(query)
+    assert sorted(document.page_content for document in found) == sorted(texts[:2])
+    decisions = found[0].metadata["trace"]["decisions"]
+    assert [made["reason"] for made in decisions if made["outcome"] == "dropped"] == ["below the relevance floor"]
+
+
+def test_contextual_compression_takes_the_assembler_for_a_compressor() -> None:
+    store = InMemoryVectorStore.from_texts(CELTICS, Kinds())
+    retriever = ContextualCompressionRetriever(
+        base_compressor=ContextAssembler(config=MINIMAL), base_retriever=store.as_retriever(search_kwargs={"k": 2})
+    )
+    found = retriever.invoke("Tell me of the Celtics")
+    assert sorted(document.page_content for document in found) == sorted(CELTICS[:2])
+
+
+def test_contextual_compression_of_nothing_is_nothing() -> None:
+    retriever = ContextualCompressionRetriever(base_compressor=ContextAssembler(), base_retriever=finding())
+    assert retriever.invoke("Tell me of the Celtics") == []
+
+
+def test_a_pipeline_splits_and_keeps_one_of_two_that_say_the_same() -> None:
+    texts = ["This sentence is about cows", "This sentence was about cows", "foo bar baz"]
+    splitter = CharacterTextSplitter(chunk_size=20, chunk_overlap=0, separator=". ")
+    assembler = ContextAssembler(config=AssemblyConfig(dedup="semantic", format="minimal"), embeddings=Kinds())
+    pipeline = DocumentCompressorPipeline(transformers=[splitter, assembler])
+    found = pipeline.compress_documents([Document(". ".join(texts))], "Tell me of farm animals")
+    read = "\n".join(document.page_content for document in found)
+    assert (texts[0] in read, texts[1] in read, texts[2] in read) == (True, False, True)
+
+
+async def test_an_extractor_keeps_what_the_model_quotes_and_drops_what_it_finds_irrelevant() -> None:
+    documents = [
+        Document("The sky is blue. Candlepin bowling is popular in New England.", metadata={"source": "a"}),
+        Document("Mercury is the closest planet to the Sun. Candlepin balls are smaller.", metadata={"source": "b"}),
+        Document("The moon is round, and nobody has ever bowled there or will.", metadata={"source": "c"}),
+    ]
+
+    def said(prompt: Any) -> str:
+        known = ("Candlepin bowling is popular in New England.", "Candlepin balls are smaller.")
+        return next((line for line in known if line in str(prompt)), "IRRELEVANT")
+
+    config = AssemblyConfig(compress="llm", format="minimal", max_tokens=26, granularity="chunk")
+    assembler = ContextAssembler(config=config, llm=RunnableLambda(said))
+    given = documents, "Tell me of candlepin bowling."
+    for found in (assembler.compress_documents(*given), await assembler.acompress_documents(*given)):
+        read = "\n".join(document.page_content for document in found)
+        assert "Candlepin bowling is popular in New England." in read
+        assert "moon" not in read
+        assert [document.metadata["source"] for document in found] == ["a", "b"]
+
+
+# Retrievers of several
+
+
+async def test_a_multi_vector_retriever_finds_the_whole_for_its_vectors() -> None:
+    whole = Document("test document", metadata={"doc_id": "1"})
+    retriever = MultiVectorRetriever(
+        vectorstore=InMemoryVectorStore(WordEmbeddings()), docstore=InMemoryStore(), id_key="doc_id"
+    )
+    retriever.vectorstore.add_documents([Document("a summary", metadata={"doc_id": "1"})])
+    retriever.docstore.mset([("1", whole)])
+    ours = ContextAssemblyRetriever(retriever=retriever, assembler=ContextAssembler(config=MINIMAL))
+    for found in (ours.invoke("summary"), await ours.ainvoke("summary")):
+        assert [document.page_content for document in found] == ["test document"]
+
+
+DOCS = (("doc1", "doc2"), ("doc3", "doc4"))
+
+
+class Same(BaseDocumentCompressor):
+    """Leaves documents as they are."""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        return documents
+
+
+async def test_a_merger_of_retrievers_takes_turns() -> None:
+    finds = [ContextualCompressionRetriever(base_compressor=Same(), base_retriever=finding(*two)) for two in DOCS]
+    both = MergerRetriever(retrievers=finds)
+    ours = ContextAssemblyRetriever(retriever=both, assembler=ContextAssembler(config=MINIMAL))
+    for found in (ours.invoke("x"), await ours.ainvoke("x")):
+        assert [document.page_content for document in found] == ["doc1", "doc3", "doc2", "doc4"]
+
+
+# Where ours answers otherwise
+
+
+def theirs_of(*found: str) -> str:
+    return str(create_retriever_tool(finding(*found), "look_up", "Looks up.").invoke("x"))
+
+
+def raises(function: Callable[[], Any]) -> str:
+    try:
+        function()
+    except ValueError:
+        return "an error"
+    return "none"
+
+
+DIFFERENCES: dict[str, tuple[Callable[[], Any], Any, Callable[[], Any], Any, str]] = {
+    "a tool that finds nothing": (
+        theirs_of,
+        "",
+        lambda: tool(finding()).invoke("x"),
+        "(No documents were found.)",
+        "a model that gets an empty result asks again, and some providers refuse one",
+    ),
+    "the artifact of a tool": (
+        lambda: type(
+            create_retriever_tool(finding("a"), "look_up", "Looks up.", response_format="content_and_artifact")
+            .invoke(call("x"))
+            .artifact
+        ),
+        list,
+        lambda: type(tool().invoke(call("x")).artifact),
+        dict,
+        "a strict checkpoint takes plain data without a word, and it has provenance and trace; theirs is documents",
+    ),
+    "a document without a key that its form names": (
+        lambda: raises(lambda: format_document(Document("foo"), PromptTemplate.from_template("{page_content} {bar}"))),
+        "an error",
+        lambda: (
+            ContextAssembler(config=AssemblyConfig(format="minimal", header_keys=("bar",)))
+            .invoke([Document("foo")])[0]
+            .page_content
+        ),
+        "foo",
+        "one document without a date would fail the whole answer",
+    ),
+    "metadata named page_content": (
+        lambda: format_document(
+            Document("foo", metadata={"page_content": "bar"}), PromptTemplate.from_template("{page_content}")
+        ),
+        "bar",
+        lambda: (
+            ContextAssembler(config=MINIMAL).invoke([Document("foo", metadata={"page_content": "bar"})])[0].page_content
+        ),
+        "foo",
+        "theirs reads metadata in the place of the text where both have the name",
+    ),
+    "one document longer than the limit": (
+        lambda: raises(lambda: split_list_of_docs([Document("foo" * 100)], lambda of: len(of[0].page_content), 100)),
+        "an error",
+        lambda: len(characters(100, [Document("foo " * 100)]).text) <= 100,
+        True,
+        "the best hit always stands, cut at a sentence, a word or a character, and marked",
+    ),
+    "what is not like the query, where there is room for all": (
+        lambda: len(
+            EmbeddingsFilter(embeddings=Kinds(), similarity_threshold=0.5).compress_documents(
+                [Document(text) for text in FOOD], "What did I say of food?"
+            )
+        ),
+        2,
+        lambda: len(scored(FOOD, max_tokens=1_000).invoke("What did I say of food?")),
+        3,
+        "a floor counts only under pressure: while everything fits, nothing is dropped",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_each_difference_is_as_told(name: str) -> None:
+    theirs, expected, ours, instead, why = DIFFERENCES[name]
+    assert theirs() == expected
+    assert ours() == instead
+    assert why

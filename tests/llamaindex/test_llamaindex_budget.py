@@ -1,0 +1,170 @@
+"""`token_budget`: a context that LlamaIndex's response modes don't split again."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import llama_index.core
+import pytest
+from llama_index.core import Document, Settings, VectorStoreIndex
+from llama_index.core.chat_engine import CondensePlusContextChatEngine
+from llama_index.core.llms import MockLLM
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.prompts.default_prompt_selectors import DEFAULT_REFINE_PROMPT_SEL, DEFAULT_TEXT_QA_PROMPT_SEL
+
+from ctxassembly import AssemblyConfig, ConfigError, TokenBudget
+from llamaindex_ctxassembly import (
+    CITATION_CONTEXT_PROMPT,
+    CITATION_CONTEXT_REFINE_PROMPT,
+    CITATION_QA_TEMPLATE,
+    CITATION_REFINE_TEMPLATE,
+    ContextAssemblyPostprocessor,
+    token_budget,
+)
+from llamaindex_samples import TEXTS, Answering, WordEmbedding
+
+QUESTION = "Who carried the dye across the lake, and who answered with a tax?"
+
+
+@pytest.fixture(scope="module")
+def long() -> VectorStoreIndex:
+    documents = [
+        Document(
+            text="\n\n".join(f"Year {year}-{at}. {text}" for at in range(6) for text in TEXTS),
+            metadata={"file_name": f"{year}.pdf"},
+        )
+        for year in range(1790, 1796)
+    ]
+    splitter = SentenceSplitter(chunk_size=120, chunk_overlap=0)
+    return VectorStoreIndex.from_documents(documents, transformations=[splitter], embed_model=WordEmbedding())
+
+
+@pytest.fixture
+def words() -> Iterator[None]:
+    """A tokenizer of the user's own, which counts words."""
+    Settings.tokenizer = str.split
+    yield
+    llama_index.core.global_tokenizer = None
+
+
+def asked(index: VectorStoreIndex, llm: Answering, max_tokens: Any, **settings: Any) -> str:
+    """The context of one question; `llm` has the prompts."""
+    config = AssemblyConfig(max_tokens=max_tokens, granularity="chunk", dedup="none", dedup_sentences=False)
+    assembly = ContextAssemblyPostprocessor(config=config, docstore=index.docstore, neighbours="unfiltered")
+    given = {"text_qa_template": CITATION_QA_TEMPLATE, "refine_template": CITATION_REFINE_TEMPLATE, **settings}
+    engine = index.as_query_engine(llm=llm, similarity_top_k=60, node_postprocessors=[assembly], **given)
+    return "\n\n".join(node.text for node in engine.query(QUESTION).source_nodes)
+
+
+@pytest.mark.parametrize("window", [1_800, 3_900])
+@pytest.mark.parametrize("output", [-1, 256, 700])
+@pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
+def test_a_context_within_the_budget_arrives_whole_in_one_call(
+    long: VectorStoreIndex, window: int, output: int, mode: str
+) -> None:
+    llm = Answering(context_window=window, num_output=output)
+    budget = token_budget(llm, query=QUESTION)
+    context = asked(long, llm, budget, response_mode=mode, summary_template=CITATION_QA_TEMPLATE)
+    assert len(llm.prompts) == 1
+    assert f"Context:\n{context}\n\n---\n\nQuestion: {QUESTION}" in llm.prompts[0]
+    assert budget.generation == (256 if output < 0 else output)
+
+
+def test_the_budget_wastes_nothing_and_one_of_the_window_alone_is_split(long: VectorStoreIndex) -> None:
+    llm = Answering(context_window=1_800)
+    budget = token_budget(llm, query=QUESTION)
+    assert asked(long, llm, budget.context)
+    assert len(llm.prompts) == 1
+    asked(long, llm, 1_700)
+    assert len(llm.prompts) > 2
+
+
+def test_the_limit_is_that_of_llamaindex_to_the_token() -> None:
+    llm = Answering(context_window=1_800)
+    room = token_budget(llm, query=QUESTION).context
+    from llama_index.core import get_response_synthesizer
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    calls = []
+    for tokens in (room - 2, room + 2):  # the question counts a token more or less within its line
+        synthesizer = get_response_synthesizer(
+            llm=llm, text_qa_template=CITATION_QA_TEMPLATE, refine_template=CITATION_REFINE_TEMPLATE
+        )
+        before = len(llm.prompts)
+        synthesizer.synthesize(QUESTION, [NodeWithScore(node=TextNode(text=" dye" * tokens))])
+        calls.append(len(llm.prompts) - before)
+    assert calls == [1, 2]
+
+
+def test_other_templates_and_a_system_prompt_count(long: VectorStoreIndex) -> None:
+    defaults = (DEFAULT_TEXT_QA_PROMPT_SEL, DEFAULT_REFINE_PROMPT_SEL)
+    llm = Answering(context_window=1_800, system_prompt="Say du. " * 60)
+    plain = Answering(context_window=1_800)
+    assert token_budget(llm).system - token_budget(plain).system > 150
+    budget = token_budget(llm, templates=defaults, query=QUESTION)
+    context = asked(long, llm, budget, text_qa_template=defaults[0], refine_template=defaults[1])
+    assert len(llm.prompts) == 1
+    assert context in llm.prompts[0]
+
+
+def test_a_chat_engine_s_context_arrives_whole(long: VectorStoreIndex) -> None:
+    llm = Answering(context_window=2_400)
+    budget = token_budget(
+        llm, templates=(CITATION_CONTEXT_PROMPT, CITATION_CONTEXT_REFINE_PROMPT), query=QUESTION, conversation=400
+    )
+    config = AssemblyConfig(max_tokens=budget, granularity="chunk")
+    assembly = ContextAssemblyPostprocessor(config=config, docstore=long.docstore, neighbours="unfiltered")
+    chat = CondensePlusContextChatEngine.from_defaults(
+        long.as_retriever(similarity_top_k=60),
+        llm=llm,
+        memory=ChatMemoryBuffer.from_defaults(token_limit=400),
+        node_postprocessors=[assembly],
+        context_prompt=CITATION_CONTEXT_PROMPT,
+        context_refine_prompt=CITATION_CONTEXT_REFINE_PROMPT,
+        skip_condense=True,
+    )
+    for turn in range(1, 4):
+        response = chat.chat(QUESTION)
+        assert len(llm.prompts) == turn
+        assert "\n\n".join(node.text for node in response.source_nodes) in llm.prompts[-1]
+
+
+@pytest.mark.usefixtures("words")
+def test_tokens_are_those_of_the_tokenizer_in_settings(long: VectorStoreIndex) -> None:
+    llm = Answering(context_window=1_200)
+    budget = token_budget(llm, query=QUESTION)
+    assert budget.query == len(QUESTION.split())
+    context = asked(long, llm, budget)
+    assert len(llm.prompts) == 1
+    assert context in llm.prompts[0]
+    assert budget.context - 60 < len(context.split()) <= budget.context
+    config = AssemblyConfig(max_tokens=budget)
+    assert pickle.loads(pickle.dumps(config)) is not None
+    assert callable(config.encoding)
+
+
+def test_zones_that_are_given_stand() -> None:
+    llm = Answering(context_window=8_192, num_output=512)
+    budget = token_budget(llm, query=100, conversation=1_000, generation=2_000, buffer=600, context_cap=900)
+    assert (budget.query, budget.conversation, budget.generation, budget.buffer) == (100, 1_000, 2_000, 600)
+    assert budget.context == 900
+    assert token_budget(llm, generation=100).generation == 512
+    assert isinstance(budget, TokenBudget)
+    assert budget.encoding == "cl100k_base"
+
+
+def test_without_an_llm_it_is_that_of_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Settings, "_llm", Answering(context_window=5_000))
+    assert token_budget().window == 5_000
+
+
+def test_what_is_wrong_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"^TokenBudget\.window must be more than the zones take together"):
+        token_budget(Answering(context_window=900))
+    with pytest.raises(ConfigError, match=r"^llm must be a LlamaIndex LLM, got 'gpt-4o'$"):
+        token_budget("gpt-4o")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"^templates must be those of the engine, at least one"):
+        token_budget(MockLLM(), templates=())

@@ -1,0 +1,297 @@
+"""`resolve` and `reader`: the citations of the responses of any engine, whole and streamed, sync and awaited."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import warnings
+from typing import Any
+
+import pytest
+from llama_index.core import VectorStoreIndex
+from llama_index.core.base.response.schema import PydanticResponse, Response, StreamingResponse
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine, SubQuestionQueryEngine
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.selectors import LLMSingleSelector
+from llama_index.core.tools import QueryEngineTool
+
+from ctxassembly import AssemblyConfig, InputError, Labels
+from llamaindex_ctxassembly import (
+    CITATION_CONTEXT_PROMPT,
+    CITATION_QA_TEMPLATE,
+    CITATION_REFINE_TEMPLATE,
+    AnswerChatEngine,
+    AnswerQueryEngine,
+    ContextAssemblyPostprocessor,
+    ContextRetriever,
+    reader,
+    resolve,
+)
+from llamaindex_samples import QUESTION, Answering, Fixed, scored
+
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
+
+def engine_of(index: VectorStoreIndex, retriever: Any = None, **settings: Any) -> Any:
+    labels = settings.pop("labels", None)
+    config = settings.pop("config", AssemblyConfig())
+    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, labels=labels, config=config)
+    given = {
+        "llm": Answering(),
+        "node_postprocessors": [postprocessor],
+        "text_qa_template": CITATION_QA_TEMPLATE,
+        "refine_template": CITATION_REFINE_TEMPLATE,
+        **settings,
+    }
+    return index.as_query_engine(similarity_top_k=4, **given)
+
+
+def told(resolved: Any) -> tuple[Any, ...]:
+    sources = [citation.source for citation in resolved.citations]
+    return resolved.text, sources, resolved.unknown, [citation.source for citation in resolved.unused]
+
+
+SAID = Answering().says
+TOLD = (SAID, ["tax.pdf", "dye.pdf"], ("7",), [])
+
+
+async def test_whole_streamed_and_awaited_it_is_the_same(index: VectorStoreIndex) -> None:
+    engine, streaming = engine_of(index), engine_of(index, streaming=True)
+    whole = engine.query(QUESTION)
+    assert told(resolve(whole)) == TOLD
+    assert told(resolve(await engine.aquery(QUESTION))) == TOLD
+    assert told(resolve(streaming.query(QUESTION))) == TOLD  # nobody has read it: it is read here
+    read = streaming.query(QUESTION)
+    assert str(read) == SAID
+    assert told(resolve(read)) == TOLD
+    awaited = await streaming.aquery(QUESTION)
+    with pytest.raises(InputError, match=r"must be read first: say resolve\(await response.get_response\(\)\)"):
+        resolve(awaited)
+    assert told(resolve(await awaited.get_response())) == TOLD
+    assert told(resolve(awaited)) == TOLD
+
+
+async def test_citations_settle_as_an_answer_streams_in(index: VectorStoreIndex) -> None:
+    streaming = engine_of(index, streaming=True)
+    response = streaming.query(QUESTION)
+    answer, given, settled = reader(response, "renumber"), "", []
+    for piece in response.response_gen:
+        given += answer.feed(piece)
+        settled.append(len(answer.resolved.citations))
+    given += answer.close()
+    assert settled[0] == 0
+    assert sorted(set(settled)) == [0, 1, 2]
+    assert (given, *told(answer.resolved)[1:]) == TOLD
+    with pytest.raises(InputError, match=r"was read from response_gen and is not kept: feed the pieces to reader"):
+        resolve(response)
+    awaited = await streaming.aquery(QUESTION)
+    answer = reader(awaited)
+    _ = [answer.feed(piece) async for piece in awaited.async_response_gen()]
+    answer.close()
+    assert told(answer.resolved) == TOLD
+
+
+def test_unused_labels_count_anew_and_markers_go_for_speech(index: VectorStoreIndex) -> None:
+    response = engine_of(index, llm=Answering(says="A tax [2].")).query(QUESTION)
+    assert told(resolve(response)) == ("A tax [1].", ["dye.pdf"], (), ["tax.pdf"])
+    assert resolve(response, "keep").text == "A tax [2]."
+    assert resolve(response, "remove").text == "A tax."
+
+
+@pytest.mark.parametrize("mode", ["context", "condense_plus_context"])
+async def test_a_chat_engine_s_response(index: VectorStoreIndex, mode: Any) -> None:
+    chat = index.as_chat_engine(
+        chat_mode=mode,
+        memory=ChatMemoryBuffer.from_defaults(token_limit=8_000),  # the default leaves a database open
+        llm=Answering(),
+        similarity_top_k=4,
+        node_postprocessors=[ContextAssemblyPostprocessor(docstore=index.docstore)],
+        **{"context_prompt" if mode != "context" else "context_template": CITATION_CONTEXT_PROMPT},
+    )
+    assert told(resolve(chat.chat(QUESTION))) == TOLD
+    chat.reset()
+    assert told(resolve(await chat.achat(QUESTION))) == TOLD
+    chat.reset()
+    streamed = chat.stream_chat(QUESTION)
+    answer = reader(streamed)
+    assert "".join(map(answer.feed, streamed.response_gen)) + answer.close() == SAID
+    assert told(resolve(streamed)) == told(answer.resolved) == TOLD
+    chat.reset()
+    awaited = await chat.astream_chat(QUESTION)
+    with pytest.raises(InputError, match="must be read first, to its end, by response_gen or async_response_gen"):
+        resolve(awaited)
+    _ = [piece async for piece in awaited.async_response_gen()]
+    assert told(resolve(awaited)) == TOLD
+
+
+async def test_our_own_engines_responses(index: VectorStoreIndex) -> None:
+    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore)
+    retriever = index.as_retriever(similarity_top_k=4)
+    engine = AnswerQueryEngine(Answering(), retriever, postprocessor=postprocessor)
+    streaming = AnswerQueryEngine(Answering(), retriever, postprocessor=postprocessor, streaming=True)
+    assert told(resolve(engine.query(QUESTION))) == TOLD
+    response = streaming.query(QUESTION)
+    assert "".join(response.response_gen) == SAID
+    assert told(resolve(response)) == TOLD
+    awaited = await streaming.aquery(QUESTION)
+    assert "".join([piece async for piece in awaited.response_gen]) == SAID
+    assert told(resolve(awaited)) == TOLD
+    chat = AnswerChatEngine(engine)
+    assert told(resolve(chat.chat(QUESTION))) == TOLD
+    chat.reset()
+    streamed = chat.stream_chat(QUESTION)
+    with pytest.raises(InputError, match="must be read first"):
+        resolve(streamed)
+    assert "".join(streamed.response_gen) == SAID
+    assert told(resolve(streamed)) == TOLD
+
+
+def test_it_comes_back_from_pickle_and_json(index: VectorStoreIndex) -> None:
+    response = engine_of(index).query(QUESTION)
+    assert told(resolve(pickle.loads(pickle.dumps(response)))) == TOLD
+    nodes = [json.loads(node.model_dump_json()) for node in response.source_nodes]
+    assert told(resolve({"response": response.response, "source_nodes": nodes})) == TOLD
+    revived = Response(response.response, [NodeWithScore(node=TextNode.from_dict(node["node"])) for node in nodes])
+    assert told(resolve(revived)) == TOLD
+    before, after = resolve(response), resolve(revived)
+    assert before.citations == after.citations
+    assert before.marks == after.marks
+
+
+def test_a_router_and_a_fusion_retriever_hand_it_on(index: VectorStoreIndex) -> None:
+    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore)
+    fusion = QueryFusionRetriever(
+        [index.as_retriever(similarity_top_k=2), index.as_retriever(similarity_top_k=3)],
+        llm=Answering(),
+        num_queries=1,
+        use_async=False,
+        similarity_top_k=4,
+    )
+    inner = AnswerQueryEngine(Answering(), fusion, postprocessor=postprocessor)
+    for engine in (engine_of(index), inner):
+        router = RouterQueryEngine(
+            selector=LLMSingleSelector.from_defaults(llm=Answering(says='[{"choice": 1, "reason": "the only one"}]')),
+            query_engine_tools=[QueryEngineTool.from_defaults(engine, name="dye", description="On dye and taxes.")],
+            llm=Answering(),
+        )
+        response = router.query(QUESTION)
+        assert [one.source for one in resolve(response).citations] == ["tax.pdf", "dye.pdf"]
+
+
+class Questions(BaseQuestionGenerator):
+    def generate(self, tools: Any, query: Any) -> list[SubQuestion]:
+        return [SubQuestion(sub_question=f"{tool.name}?", tool_name=tool.name) for tool in tools]
+
+    async def agenerate(self, tools: Any, query: Any) -> list[SubQuestion]:
+        return self.generate(tools, query)
+
+    def _get_prompts(self) -> Any:
+        return {}
+
+    def _update_prompts(self, prompts: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_engines_of_sub_questions_share_labels(index: VectorStoreIndex, shared: bool) -> None:
+    labels = Labels() if shared else None
+    tools = [
+        QueryEngineTool.from_defaults(
+            engine_of(index, labels=labels, llm=Answering(says="Yes [1].")), name=name, description=name
+        )
+        for name in ("dye", "tax")
+    ]
+    engine = SubQuestionQueryEngine.from_defaults(
+        tools, llm=Answering(says="Both [2][4]."), question_gen=Questions(), use_async=False, verbose=False
+    )
+    response = engine.query(QUESTION)
+    if shared:
+        assert [one.label for one in resolve(response).citations] == ["2", "4"]
+        return
+    with pytest.raises(InputError, match=r"label . is that of two sources.*labels=Labels\(\)"):
+        resolve(response)
+
+
+def test_without_sources_an_answer_cites_nothing() -> None:
+    empty = Response("Empty Response", [])
+    assert told(resolve(empty)) == ("Empty Response", [], (), [])
+    assert resolve(StreamingResponse(iter(["No [3]."]), [])).unknown == ("3",)
+    assert resolve(PydanticResponse(None, [])).citations == ()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        ("Drink water [1].", "response must be what a query engine, chat engine or agent gave, got 'Drink water"),
+        (None, "response must be what a query engine, chat engine or agent gave, got None"),
+        (
+            Response("Yes [1].", scored(TextNode(text="Not ours.", metadata={"file_name": "a.pdf"}))),
+            "must have the source nodes of a ContextAssemblyPostprocessor, got .*: put it last into",
+        ),
+    ],
+)
+def test_what_is_not_ours_is_an_error(response: Any, error: str) -> None:
+    for function in (resolve, reader):
+        with pytest.raises(InputError, match=error):
+            function(response)
+
+
+# CitationQueryEngine splits and numbers nodes again.
+
+SPLITS = r"splits labelled nodes and numbers the pieces.*text_qa_template=CITATION_QA_TEMPLATE"
+
+
+class Own(CitationQueryEngine):
+    """A subclass, as users have."""
+
+
+@pytest.mark.parametrize("kind", [CitationQueryEngine, Own])
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_citation_query_engine_over_ours_warns_once(
+    index: VectorStoreIndex, kind: type[CitationQueryEngine], awaited: bool
+) -> None:
+    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore)
+    engine = kind.from_args(index, llm=Answering(), similarity_top_k=4, node_postprocessors=[postprocessor])
+    with pytest.warns(UserWarning, match=f"^{kind.__name__} {SPLITS}"):
+        response = await engine.aquery(QUESTION) if awaited else engine.query(QUESTION)
+    again: Any = await engine.aquery(QUESTION) if awaited else engine.query(QUESTION)  # a second warning would fail
+    for one in (response, again):
+        with pytest.raises(InputError, match="were split and numbered anew, by CitationQueryEngine"):
+            resolve(one)
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_so_it_does_over_our_retriever(awaited: bool) -> None:
+    from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+
+    chunk = Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)
+    retriever = ContextRetriever(MemoryIndex([chunk]), config=RetrievalConfig(strategy="keyword"))
+    engine = CitationQueryEngine(retriever, llm=Answering())
+    with pytest.warns(UserWarning, match=SPLITS):
+        response: Any = await engine.aquery("Ferritin?") if awaited else engine.query("Ferritin?")
+    assert re.match(r"Source 1:\n\[1\] Source: unknown", response.source_nodes[0].text)
+    for text in (await retriever.aretrieve("Ferritin?"), retriever.retrieve("Ferritin?")):
+        assert text[0].text.startswith("[1] Source: unknown")
+
+
+def test_no_other_engine_warns(index: VectorStoreIndex) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", category=DeprecationWarning)
+        postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, neighbours="unfiltered")
+        engine_of(index, node_postprocessors=[postprocessor]).query(QUESTION)
+        CitationQueryEngine.from_args(index, llm=Answering()).query(QUESTION)
+        postprocessor.postprocess_nodes(Fixed(index.as_retriever().retrieve(QUESTION)).retrieve(QUESTION))
+
+
+def test_a_source_that_begins_as_its_pieces_do_is_none(index: VectorStoreIndex) -> None:
+    said = TextNode(id_="a", text="Source 1:\nDrink water.", metadata={"file_name": "a.pdf"})
+    config = AssemblyConfig(format="minimal")
+    nodes = ContextAssemblyPostprocessor(config=config).postprocess_nodes(scored(said))
+    assert nodes[0].text.startswith("Source 1:\n")
+    assert resolve(Response("Drink.", nodes)).unused[0].source == "a.pdf"

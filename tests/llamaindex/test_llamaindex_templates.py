@@ -1,0 +1,147 @@
+"""The prompt templates that ask for labels, in LlamaIndex's own engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextChatEngine
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.response_synthesizers import ResponseMode
+
+from ctxassembly import AssemblyConfig, ConfigError, InputError, Labels
+from ctxassembly.wording.formats import FORMATS
+from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.prompts import STYLES, system_prompt
+from llamaindex_ctxassembly import (
+    CITATION_CONTEXT_PROMPT,
+    CITATION_CONTEXT_REFINE_PROMPT,
+    CITATION_QA_TEMPLATE,
+    CITATION_REFINE_TEMPLATE,
+    ContextAssemblyPostprocessor,
+    citation_templates,
+)
+from llamaindex_samples import QUESTION, Answering, splitted
+
+# They are about other things: nobody here has a filter.
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
+ASKS = "Cite the label of the source right after each specific claim, as in [1] or [1][3]."
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_prompt_is_that_of_to_messages(style: str, language: Any, form: Any) -> None:
+    index = splitted()
+    config = AssemblyConfig(format=form, language=language)
+    postprocessor = ContextAssemblyPostprocessor(config=config, docstore=index.docstore)
+    context = postprocessor.context(index.as_retriever().retrieve(QUESTION), QUESTION)
+    templates = citation_templates(style, form=form, language=language)
+    system, user = (message["content"] for message in context.to_messages(QUESTION, style))
+    assert templates.text_qa.format(context_str=context.text, query_str=QUESTION) == f"{system}\n\n{user}"
+    filled = templates.refine.format(context_msg=context.text, query_str=QUESTION, existing_answer="By night.")
+    words = LANGUAGES[language]
+    assert filled.startswith(system)
+    assert filled.endswith(f"{user}\n\n{words.draft} By night.")
+    assert words.refine in filled
+    chat = templates.context.format(context_str=context.text)
+    assert chat == f"{system}\n\n{words.context}\n{context.text}\n\n---\n\n"
+    refined = templates.context_refine.format(context_msg=context.text, existing_answer="By night.")
+    assert words.refine in refined
+    assert refined.endswith(f"{context.text}\n\n---\n\n{words.draft} By night.\n\n")
+
+
+def test_the_constants_are_the_english_grounded_ones() -> None:
+    made = citation_templates("grounded", form="numbered", language="en")
+    constants = (
+        CITATION_QA_TEMPLATE,
+        CITATION_REFINE_TEMPLATE,
+        CITATION_CONTEXT_PROMPT,
+        CITATION_CONTEXT_REFINE_PROMPT,
+    )
+    kinds = (made.text_qa, made.refine, made.context, made.context_refine)
+    assert [one.template for one in constants] == [one.template for one in kinds]
+    assert all(ASKS in one.template for one in constants)
+
+
+def test_rules_of_ones_own_and_a_supplement_are_told() -> None:
+    made = citation_templates("soft", supplement=True, extra_rules=["Answer as JSON."])
+    expected = system_prompt("soft", supplement=True, extra_rules=["Answer as JSON."])
+    assert made.text_qa.template.startswith(f"{expected}\n\n")
+    assert made.context_refine.template.index("Answer as JSON.") > made.context_refine.template.index("Improve it")
+
+
+def test_what_is_wrong_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"^style must be one of 'grounded', 'strict', 'soft', got 'loose'$"):
+        citation_templates("loose")
+    with pytest.raises(ConfigError, match=r"^language must be one of"):
+        citation_templates(language="xx")
+    with pytest.raises(InputError, match="extra_rules must be a sequence of strings"):
+        citation_templates(extra_rules="Be kind.")
+
+
+@pytest.mark.parametrize(
+    "mode", [ResponseMode.COMPACT, ResponseMode.REFINE, ResponseMode.TREE_SUMMARIZE, ResponseMode.COMPACT_ACCUMULATE]
+)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_every_response_mode_takes_them(mode: ResponseMode, streaming: bool) -> None:
+    index, llm = splitted(), Answering()
+    streaming = streaming and mode != ResponseMode.COMPACT_ACCUMULATE  # which can't
+    engine = index.as_query_engine(
+        similarity_top_k=4,
+        llm=llm,
+        response_mode=mode,
+        streaming=streaming,
+        node_postprocessors=[ContextAssemblyPostprocessor(docstore=index.docstore)],
+        text_qa_template=CITATION_QA_TEMPLATE,
+        refine_template=CITATION_REFINE_TEMPLATE,
+        summary_template=CITATION_QA_TEMPLATE,
+    )
+    response = engine.query(QUESTION)
+    assert llm.says in str(response)
+    assert len(response.source_nodes) == 2
+    read = "\n".join(llm.prompts)
+    assert all(ASKS in prompt for prompt in llm.prompts)
+    assert all(node.text in read for node in response.source_nodes)
+    assert len(llm.prompts) == (2 if mode == ResponseMode.REFINE else 1)
+    assert (f"Answer so far: {llm.says}" in read) == (mode == ResponseMode.REFINE)
+
+
+def test_an_engine_that_exists_takes_them_by_update_prompts() -> None:
+    index, llm = splitted(), Answering()
+    engine = index.as_query_engine(llm=llm, node_postprocessors=[ContextAssemblyPostprocessor(docstore=index.docstore)])
+    engine.query(QUESTION)
+    engine.update_prompts(
+        {
+            "response_synthesizer:text_qa_template": CITATION_QA_TEMPLATE,
+            "response_synthesizer:refine_template": CITATION_REFINE_TEMPLATE,
+        }
+    )
+    engine.query(QUESTION)
+    assert [ASKS in prompt for prompt in llm.prompts] == [False, True]
+    assert engine.get_prompts()["response_synthesizer:text_qa_template"] == CITATION_QA_TEMPLATE
+
+
+@pytest.mark.parametrize("mode", ["context", "condense_plus_context"])
+async def test_chat_engines_take_them(mode: str) -> None:
+    index, llm = splitted(), Answering()
+    postprocessor = ContextAssemblyPostprocessor(docstore=index.docstore, labels=Labels())
+    kind: Any = CondensePlusContextChatEngine if mode == "condense_plus_context" else ContextChatEngine
+    name = "context_prompt" if kind is CondensePlusContextChatEngine else "context_template"
+    chat = kind.from_defaults(
+        index.as_retriever(similarity_top_k=4),
+        llm=llm,
+        node_postprocessors=[postprocessor],
+        memory=ChatMemoryBuffer.from_defaults(token_limit=8_000),  # the default leaves a database open
+        system_prompt="Say du.",
+        context_refine_prompt=CITATION_CONTEXT_REFINE_PROMPT,
+        **{name: CITATION_CONTEXT_PROMPT},
+    )
+    first = chat.chat(QUESTION)
+    context = "\n\n".join(node.text for node in first.source_nodes)
+    assert f"Context:\n{context}\n\n---\n\nSay du." in llm.prompts[-1]
+    assert ASKS in llm.prompts[-1]
+    second = await chat.achat("And the tax?")
+    assert [node.metadata["citation"]["label"] for node in second.source_nodes] == ["3", "4"]
+    assert second.source_nodes[0].text in llm.prompts[-1]

@@ -1,0 +1,78 @@
+"""The pictures of the readme show what a page shows now."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from ctxassembly import Context
+from tour.execute import documents
+from tour.picture import DOCUMENTS, SIZE, THEMES, WORDS, context, draw, page, recorded, words
+
+each_picture = pytest.mark.parametrize(("theme", "path"), THEMES.items(), ids=THEMES)
+MOST_BYTES = 200_000
+
+
+@pytest.fixture(scope="module")
+def shown() -> Context:
+    return context()
+
+
+def brightness(path: Path) -> float:
+    """The mean grey of a picture, 0 to 255."""
+    with Image.open(path) as picture:
+        grey = picture.convert("L")
+        return sum(value * count for value, count in enumerate(grey.histogram())) / (grey.width * grey.height)
+
+
+@each_picture
+def test_a_picture_was_made_of_what_a_page_shows_now(theme: str, path: Path, shown: Context) -> None:
+    stored = recorded(path)
+    if stored[DOCUMENTS] != documents():
+        pytest.skip("the picture was made on another version of Python's documents")
+    assert stored[WORDS] == words(page(shown)), "the page has other words by now: make picture"
+
+
+@each_picture
+def test_a_picture_has_its_size_and_its_theme(theme: str, path: Path) -> None:
+    with Image.open(path) as picture:
+        assert picture.size == SIZE
+    assert path.stat().st_size < MOST_BYTES
+    assert (brightness(path) > 200) is (theme == "light")
+    assert (brightness(path) < 60) is (theme == "dark")
+
+
+def test_other_words_make_another_digest(shown: Context) -> None:
+    html = page(shown)
+    assert words(html) == words(html.replace("<h2>", '<h2 class="x">'))
+    assert words(html) != words(html.replace("What the model reads", "What the reader models"))
+
+
+def test_the_picture_shows_a_whole_story(shown: Context) -> None:
+    """Overlap, copies, neighbours, and something that had no room."""
+    trace = shown.trace
+    assert trace.stripped_chars
+    assert {decision.outcome for decision in trace.decisions} >= {"kept", "dropped", "duplicate"}
+    assert trace.left_out
+    assert any(decision.distance and decision.stands for decision in trace.decisions)
+
+
+def test_a_page_that_shows_its_time_in_another_way_is_refused(shown: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tour.picture._TIME", re.compile("never there"))
+    with pytest.raises(ValueError, match="must show one time in ms, got 0"):
+        page(shown)
+
+
+@pytest.mark.browser
+@each_picture
+def test_drawn_again_a_picture_looks_much_the_same(theme: str, path: Path, shown: Context, tmp_path: Path) -> None:
+    """Fonts differ from machine to machine, so lines break elsewhere: the brightness stays."""
+    again = tmp_path / path.name
+    draw(page(shown), theme, again)
+    with Image.open(again) as picture:
+        assert picture.size == SIZE
+    assert recorded(again) == {WORDS: words(page(shown)), DOCUMENTS: documents()}
+    assert abs(brightness(again) - brightness(path)) < 10
