@@ -137,15 +137,17 @@ def _plainly(text: str, form: str) -> str:
 def _of_chunks(passages: Sequence[Passage], sources: Sequence[Source]) -> Iterator[Excerpt]:
     """An excerpt for each run of pieces of one chunk."""
     for number, passage in enumerate(passages):
+        begin, end = passage.span
+        within = [source for source in sources if begin <= source.span[0] < end]  # a repeated hit stands in two passages
         run: list[Piece] = []
         lead = _BETWEEN if number else ""
         for piece in passage.pieces:
             if run and run[-1].candidate.chunk.id != piece.candidate.chunk.id:
-                yield _excerpt(lead, run, sources)
+                yield _excerpt(lead, run, within)
                 run, lead = [], ""
             run.append(piece)
         if run:
-            yield _excerpt(lead, run, sources)
+            yield _excerpt(lead, run, within)
 
 
 def _excerpt(lead: str, run: Sequence[Piece], sources: Sequence[Source]) -> Excerpt:
