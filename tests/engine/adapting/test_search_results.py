@@ -63,6 +63,14 @@ def test_an_excerpt_is_of_one_chunk_and_joined_they_read_as_the_passages() -> No
     assert joined == "\n[...]\n".join(passage.text for passage in context.passages)
 
 
+def test_a_hit_that_is_repeated_has_an_excerpt_for_each_time_it_stands() -> None:
+    (found,) = chunks(1)
+    context = assemble([Hit(found), Hit(found)], AssemblyConfig(dedup="none"))
+    (result,) = results(context)
+    assert [excerpt.text for excerpt in result.excerpts] == [found.text, f"\n[...]\n{found.text}"]
+    assert [excerpt.sources for excerpt in result.excerpts] == [(source,) for source in context.provenance]
+
+
 def test_the_sentences_of_a_chunk_that_stand_are_one_excerpt_and_a_cut_is_marked() -> None:
     (found,) = chunks(1)
     context = assemble([Hit(found)], AssemblyConfig(max_tokens=28, granularity="sentence"), query="Beta closes")
