@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from quality import llm, measure, strategies
+from quality import llm, measure, minilm, strategies
 from quality.__main__ import main
 from quality.filling import Strategy
+from recall.exact import Vectors
 
 BIRDS = ["The lark sings at dawn, high above the fields.", "The owl sings at night, deep in the woods."]
 
@@ -44,9 +47,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *more: str, folders: tuple[Path, ...] = ()) -> str:
-    """The report."""
+    """The report, of the hits that the set comes with unless others are asked for."""
     out = folder.parent / "out"
-    asked = ("--strategies", "concatenation", "chunk", "oracle-sentences", "--budgets", "20", "100")
+    asked = ["--strategies", "concatenation", "chunk", "oracle-sentences", "--budgets", "20", "100"]
+    asked += [] if "--retrieval" in more else ["--retrieval", "given"]
     assert main([*map(str, (folder, *folders)), "--out", str(out), *asked, *more]) == 0
     return (out / "report.md").read_text()
 
@@ -83,8 +87,8 @@ def test_several_sets_have_a_table_of_all(folder: Path) -> None:
 def test_each_number_of_hits_has_its_tables(folder: Path) -> None:
     report = run(folder, "--hits", "1", "2")
     one, two = report.split("# How much of the evidence reaches the reader\n")[1:]
-    assert "At most 1 hits a question." in one
-    assert "At most 2 hits a question." in two
+    assert "At most 1 hits a question: given." in one
+    assert "At most 2 hits a question: given." in two
     # The only hit is the right one for one question of two; with both at 100 tokens it always is among them.
     assert table(one, "Evidence recall")["concatenation"][1].split()[0] == "0.500"
     assert table(two, "Evidence recall")["concatenation"][1].split()[0] == "1.000"
@@ -103,7 +107,7 @@ def test_a_stopped_run_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(strategies.STRATEGIES, "chunk", whole._replace(make=counting))
     assert run(folder, "--resume") == first
     assert made == []
-    file = folder.parent / "out" / "cells" / "birds" / "chunk.jsonl"
+    file = folder.parent / "out" / "cells" / "20-hits-given" / "birds" / "chunk.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[:-1]) + lines[-1][:20])
     assert run(folder, "--resume") == first
@@ -124,6 +128,53 @@ def test_other_data_is_measured_anew(folder: Path) -> None:
 
 def test_one_in_so_many_questions(folder: Path) -> None:
     assert "birds (1)" in run(folder, "--every", "2")
+
+
+def _embed(texts: Sequence[str], *, progress: bool = False) -> Vectors:
+    """A vector for texts about the owl, and another one for all others."""
+    return np.array([[1.0, 0.0] if "owl" in text else [0.0, 1.0] for text in texts], dtype=np.float32)
+
+
+@pytest.fixture
+def embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "NEEDS", "json")
+    monkeypatch.setattr(minilm, "embed", _embed)
+
+
+@pytest.mark.usefixtures("embeddings")
+def test_our_own_retrieval_puts_the_right_hit_first(folder: Path) -> None:
+    report = run(folder, "--hits", "1", "--retrieval", "given", "vectors", "fused")
+    given, vectors, fused = report.split("# How much of the evidence reaches the reader\n")[1:]
+    assert "At most 1 hits a question: given." in given
+    assert table(given, "Evidence recall")["chunk"][1].split()[0] == "0.500"
+    for ours in (vectors, fused):
+        assert table(ours, "Evidence recall")["chunk"][1].split()[0] == "1.000"
+
+
+@pytest.mark.usefixtures("embeddings")
+def test_where_the_evidence_is_lost(folder: Path) -> None:
+    asked = ("--strategies", "auto", "oracle-sentences", "--retrieval", "given", "fused", "--hits", "1")
+    lost = run(folder, *asked).partition("# Where the evidence is lost\n")[2].partition("\n# ")[0]
+    rows = {line.split("|")[1].strip(): line.split("|")[2:-1] for line in lost.splitlines() if line.startswith("| ")}
+    # The one hit is the owl's for the question on the lark, too. In 20 tokens a header leaves no room for it all.
+    assert rows["1 hits, given"][1].strip() == "0.500 / 0.500 / 0.000"
+    assert rows["1 hits, fused"][1].strip() == "1.000 / 0.000 / 0.000"
+
+
+def test_without_the_oracle_no_one_knows_where_it_is_lost(folder: Path) -> None:
+    assert "Where the evidence is lost" not in run(folder)
+
+
+def test_our_own_retrieval_needs_a_model(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(minilm, "NEEDS", "no_such_module")
+    out = ("--out", str(folder.parent / "out"), "--strategies", "chunk")
+    assert main([str(folder), *out, "--retrieval", "fused"]) == 2
+    assert "--retrieval fused needs no_such_module" in capsys.readouterr().err
+    assert main([str(folder), *out]) == 0
+    report = (folder.parent / "out" / "report.md").read_text()
+    assert "Hits by our own retrieval are left out: no_such_module isn't installed." in report
 
 
 def test_progress_is_told(folder: Path) -> None:
@@ -149,7 +200,7 @@ def test_what_is_wrong_is_one_line(
     folder: Path, arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [argument.format(folder=folder) for argument in arguments]
-    assert main([*given, "--out", str(folder.parent / "out"), "--strategies", "chunk"]) == 2
+    assert main([*given, "--out", str(folder.parent / "out"), "--strategies", "chunk", "--retrieval", "given"]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -162,7 +213,7 @@ def test_what_is_not_installed_is_left_out_and_said(folder: Path, monkeypatch: p
     peer = strategies.STRATEGIES["langchain-reorder"]._replace(needs=("no_such_module",))
     monkeypatch.setitem(strategies.STRATEGIES, "langchain-reorder", peer)
     out = folder.parent / "out"
-    assert main([str(folder), "--out", str(out)]) == 0
+    assert main([str(folder), "--out", str(out), "--retrieval", "given"]) == 0
     assert "langchain-reorder is left out: no_such_module isn't installed." in (out / "report.md").read_text()
     assert main([str(folder), "--out", str(out), "--strategies", "langchain-reorder"]) == 2
 

@@ -224,7 +224,19 @@ def test_the_language_reference_is_a_question_set(reference: Path) -> None:
 
 def test_all_strategies_side_by_side(reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [name for name, entry in STRATEGIES.items() if "sentence_transformers" not in entry.needs]
-    asked = ["--out", str(tmp_path), "--every", "60", "--budgets", "500", "2000", "--strategies", *names]
+    asked = [
+        "--out",
+        str(tmp_path),
+        "--every",
+        "60",
+        "--budgets",
+        "500",
+        "2000",
+        "--retrieval",
+        "given",
+        "--strategies",
+        *names,
+    ]
     assert main([str(reference), *asked]) == 0
     shown = capsys.readouterr().out
     rows = {line.split("|")[1].strip(): line for line in shown.splitlines() if line.startswith("|")}

@@ -14,10 +14,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from quality import llm, plots
+from quality import llm, minilm, plots
 from quality.data import DataError, QuestionSet, read
 from quality.measure import Plan, measure
-from quality.report import Measured, answers_report, recall_table, report
+from quality.report import Measured, answers_report, losses, recall_table, report
+from quality.retrieval import FUSED, GIVEN, WAYS, retrieved
 from quality.strategies import STRATEGIES
 
 BUDGETS = [500, 1_000, 2_000, 4_000, 8_000]
@@ -48,33 +49,44 @@ def _run(args: argparse.Namespace) -> int:
         f"{name} is left out: {module} isn't installed." for name, module in missing.items() if name not in names
     ]
     against = args.against if args.against in names else names[0]
-    plans = [_plan(args, names, hits) for hits in args.hits]
+    ways = args.retrieval or ([GIVEN, FUSED] if find_spec(minilm.NEEDS) else [GIVEN])
+    if not find_spec(minilm.NEEDS):
+        if args.retrieval and ways != [GIVEN]:
+            raise DataError(f"--retrieval {' '.join(ways)} needs {minilm.NEEDS}, which isn't installed")
+        left_out.append(f"Hits by our own retrieval are left out: {minilm.NEEDS} isn't installed.")
+    plans = [_plan(args, names, hits, way) for way in ways for hits in args.hits]
     with tqdm(total=sum(plan.cells(each) for plan in plans for each in sets), unit="context", disable=None) as bar:
         measured = [_measured(args, sets, plan, bar) for plan in plans]
+    lost = losses(list(zip(plans, measured, strict=True)))
     text = "\n".join(report(found, plan, against, left_out) for found, plan in zip(measured, plans, strict=True))
+    text = f"{lost}\n{text}" if lost else text
     if args.llm:
         text += "".join(_answers(args, sets))
     (args.out / "report.md").write_text(text, encoding="utf-8")
-    drawn = plots.plots(measured[-1], plans[-1], args.out) if find_spec(plots.NEEDS) else []
+    last = [(found, plan) for found, plan in zip(measured, plans, strict=True) if plan.hits == args.hits[-1]]
+    drawn = [file for each in last for file in plots.plots(*each, args.out)] if find_spec(plots.NEEDS) else []
     for found, plan in zip(measured, plans, strict=True):
-        sys.stdout.write(f"Evidence recall, at most {plan.hits} hits:\n\n{recall_table(found, plan)}\n\n")
+        shown = f"Evidence recall, at most {plan.hits} hits, {plan.way}:\n\n{recall_table(found, plan)}\n\n"
+        sys.stdout.write(shown)
+    sys.stdout.write(lost)
     sys.stdout.writelines(f"{file}\n" for file in (args.out / "report.md", *drawn))
     return 0
 
 
 def _measured(args: argparse.Namespace, sets: Sequence[QuestionSet], plan: Plan, bar: tqdm[object]) -> list[Measured]:
     """What comes of a plan, for each set; of several plans each keeps its results apart."""
-    folder = args.out / "cells" / (f"{plan.hits}-hits" if len(args.hits) > 1 else "")
+    folder = args.out / "cells" / f"{plan.hits}-hits-{plan.way}"
     measured = []
     for each in sets:
-        bar.set_description(each.name)
-        results = measure(each, plan, folder, resume=args.resume, done=bar.update)
-        measured.append(Measured(each, plan.asked(each), results))
+        bar.set_description(f"{each.name}, {plan.hits} hits, {plan.way}")
+        found = retrieved(each, plan.way, plan.hits, args.out / "vectors")
+        results = measure(found, plan, folder, resume=args.resume, done=bar.update)
+        measured.append(Measured(found, plan.asked(found), results))
     return measured
 
 
-def _plan(args: argparse.Namespace, names: Sequence[str], hits: int) -> Plan:
-    return Plan({name: STRATEGIES[name] for name in names}, sorted(set(args.budgets)), hits, args.every)
+def _plan(args: argparse.Namespace, names: Sequence[str], hits: int, way: str = GIVEN) -> Plan:
+    return Plan({name: STRATEGIES[name] for name in names}, sorted(set(args.budgets)), hits, args.every, way)
 
 
 def _answers(args: argparse.Namespace, sets: Sequence[QuestionSet]) -> list[str]:
@@ -107,6 +119,14 @@ def _parser() -> argparse.ArgumentParser:
         default=[20],
         metavar="HITS",
         help="hits used a question, at most (default: 20); a report for each number, pictures and answers for the last",
+    )
+    parser.add_argument(
+        "--retrieval",
+        nargs="+",
+        choices=WAYS,
+        metavar="WAY",
+        help=f"the hits: those that a set comes with ({GIVEN}, which answers get), or ours "
+        f"(default: {GIVEN} and {FUSED}; {GIVEN} alone without {minilm.NEEDS})",
     )
     parser.add_argument("--every", type=_positive, default=1, help="one in so many questions (default: 1)")
     parser.add_argument("--strategies", nargs="+", choices=STRATEGIES, metavar="NAME", help=", ".join(STRATEGIES))

@@ -10,6 +10,7 @@ from quality import kept
 from quality.data import Question, QuestionSet
 from quality.filling import ENCODING, Case, count
 from quality.metrics import Meter, Score
+from quality.retrieval import GIVEN
 from quality.strategies import Entry
 
 Cell = tuple[str, int]
@@ -27,6 +28,8 @@ class Plan(NamedTuple):
     """So many of a question's hits are used, at most."""
     every: int = 1
     """One in so many questions."""
+    way: str = GIVEN
+    """The way in which the hits are retrieved."""
 
     def asked(self, questions: QuestionSet) -> tuple[Question, ...]:
         """The questions that are measured."""
@@ -41,7 +44,7 @@ def measure(
     questions: QuestionSet, plan: Plan, folder: Path, *, resume: bool, done: Callable[[int], object]
 ) -> Results:
     """The scores of all strategies, kept below `folder`. `done` is told how many contexts more are measured."""
-    belongs_to = {"set": questions.digest, "hits": plan.hits, "encoding": ENCODING}
+    belongs_to = {"set": questions.digest, "hits": plan.hits, "way": plan.way, "encoding": ENCODING}
     meter = Meter(questions)
     results: Results = {}
     for name, entry in plan.strategies.items():

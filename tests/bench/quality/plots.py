@@ -7,6 +7,7 @@ from pathlib import Path
 
 from quality.measure import Plan
 from quality.report import Measured
+from quality.retrieval import GIVEN
 from quality.stats import estimate
 
 NEEDS = "matplotlib"
@@ -18,7 +19,8 @@ def plots(measured: Sequence[Measured], plan: Plan, folder: Path) -> list[Path]:
     groups = {each.questions.name: [each] for each in measured}
     if len(measured) > 1:
         groups["all-sets"] = list(measured)
-    return [_plot(name, group, plan, folder / f"recall-{name}.png") for name, group in groups.items()]
+    way = "" if plan.way == GIVEN else f"-{plan.way}"
+    return [_plot(name, group, plan, folder / f"recall-{name}{way}.png") for name, group in groups.items()]
 
 
 def _plot(name: str, group: Sequence[Measured], plan: Plan, file: Path) -> Path:

@@ -26,6 +26,7 @@ MEASURES = {
 }
 _RECALLS = ("recall", "full")
 OVER = "†"
+AUTO, ORACLE = "auto", "oracle-sentences"
 
 
 class Measured(NamedTuple):
@@ -47,7 +48,7 @@ def report(measured: Sequence[Measured], plan: Plan, against: str, notes: Sequen
     lines = [
         "# How much of the evidence reaches the reader",
         "",
-        f"Question sets, with their questions: {asked}. At most {plan.hits} hits a question.",
+        f"Question sets, with their questions: {asked}. At most {plan.hits} hits a question: {plan.way}.",
         f"Budgets in {ENCODING} tokens of the rendered text. Over several sets each set counts the same.",
         f"± is half the width of the 95 % interval ({DRAWS:,} bootstrap draws).",
         f"{OVER}: more than 1 % of the contexts are over the budget.",
@@ -82,6 +83,38 @@ def answers_report(name: str, judged: Mapping[str, Sequence[Judged]], budget: in
             cells.append(cell if strategy == against else f"{cell} ({_signed(difference([values], [others]))})")
         lines.append(f"| {strategy} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def losses(runs: Sequence[tuple[Plan, Sequence[Measured]]]) -> str:
+    """A table for each set, and one for all: where the evidence is lost, by way of retrieving and number of hits.
+
+    Empty unless ours and the oracle were both measured.
+    """
+    plan, measured = runs[0]
+    if not {AUTO, ORACLE} <= plan.strategies.keys():
+        return ""
+    lines = [
+        "# Where the evidence is lost",
+        "",
+        f"`{AUTO}` finds / the pool lacks it, which is what `{ORACLE}` doesn't find either / it was there, not chosen.",
+    ]
+    groups = [("All sets", slice(None))] if len(measured) > 1 else []
+    groups += [(each.questions.name, slice(at, at + 1)) for at, each in enumerate(measured)]
+    for name, which in groups:
+        lines += ["", f"| {name} | {' | '.join(f'{budget:,}' for budget in plan.budgets)} |"]
+        lines.append(f"|---|{'---|' * len(plan.budgets)}")
+        for run, found in runs:
+            cells = (_lost(found[which], budget) for budget in plan.budgets)
+            lines.append(f"| {run.hits} hits, {run.way} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _lost(group: Sequence[Measured], budget: int) -> str:
+    ours, most = (
+        float(np.mean([np.mean(each.values(strategy, "recall", budget)) for each in group]))
+        for strategy in (AUTO, ORACLE)
+    )
+    return f"{ours:.3f} / {1 - most:.3f} / {most - ours:.3f}"
 
 
 def recall_table(measured: Sequence[Measured], plan: Plan) -> str:
