@@ -6,7 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +26,7 @@ from speed.scaling import SKIPPED, Limits, Times, expected_ms, growth, growth_ta
 from speed.stages import GROUPS, stage_ms, stages_table
 from speed.threads import wall
 from speed.timing import shown
-from speed.variants import OURS, REFERENCE, Variant
+from speed.variants import ASKED, BUDGETED, FEWER, OURS, REFERENCE, Run, Variant, anew, fewer
 
 ONCE = Limits(repeats=1)
 
@@ -57,24 +57,44 @@ def characters(texts: list[str]) -> int:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_cold_counts_all_and_warm_hardly_anything(name: str, encoded: list[str]) -> None:
-    counted, lengths = [], []
+def test_cold_counts_all_and_warm_little(name: str, encoded: list[str]) -> None:
+    texts: list[str] = []
+    counted: list[int] = []
 
-    def prepare(case: Scenario) -> Callable[[int], object]:
-        def run(budget: int) -> None:
-            encoded.clear()
-            lengths.append(len(OURS[name].run(case, budget).text))
-            counted.append(characters(encoded))
+    def noting(prepare: Callable[[Scenario], Run]) -> Callable[[Scenario], Run]:
+        def prepared(case: Scenario) -> Run:
+            run = prepare(case)
 
-        return run
+            def noted(budget: int) -> None:
+                encoded.clear()
+                texts.append(run(budget).text)  # type: ignore[attr-defined]
+                counted.append(characters(encoded))
 
-    (_, times), *_ = in_turn({name: Contestant(prepare, remembers=True)}, scenario(4), BUDGET, ONCE)
-    assert times.warm is not None
-    cold, warm = counted[::2], counted[1::2]
-    assert len(cold) == len(warm) == 3
-    assert len(set(cold)) == 1
-    assert cold[0] >= lengths[0] * 0.9
-    assert max(warm) <= cold[0] / 10
+            return noted
+
+        return prepared
+
+    variant = OURS[name]
+    warm = {way: noting(prepare) for way, prepare in variant.warm.items()}
+    contestant = Contestant(noting(lambda case: partial(variant.run, case)), warm)
+    (_, times), *_ = in_turn({name: contestant}, [scenario(8)], 2_000, ONCE)
+    assert times.warm.keys() == variant.warm.keys()
+    assert len(counted) == 3 * 2 * len(warm)
+    cold, known = counted[::2], counted[1::2]
+    assert min(cold) == max(cold) >= len(texts[0]) * 0.9
+    # Of another question sentences are counted that no one has counted before.
+    assert max(known) <= cold[0] * (0.25 if variant.query is None else 0.6)
+    assert all(seen != again for seen, again in zip(texts[::2], texts[1::2], strict=True)), "never the identical one"
+
+
+def test_warm_texts_are_known_by_what_they_say() -> None:
+    case = scenario(3)
+    other = anew(case)
+    assert other == case
+    before = {id(part) for chunk in case.store.chunks.values() for part in (chunk, chunk.text, chunk.metadata)}
+    assert not before & {id(part) for hit in other.hits for part in (hit.chunk, hit.chunk.text, hit.chunk.metadata)}
+    assert not before & {id(part) for chunk in other.store.chunks.values() for part in (chunk, chunk.text)}
+    assert len(fewer(case).hits) == 2
 
 
 def test_all_do_their_work_each_time(encoded: list[str]) -> None:
@@ -92,14 +112,18 @@ def test_all_do_their_work_each_time(encoded: list[str]) -> None:
 
 def test_contestants_take_turns() -> None:
     turns: list[str] = []
+
+    def noting(name: str) -> Callable[[Scenario], Run]:
+        return lambda case: lambda _budget: turns.append(f"{name}{len(case.hits)}")
+
     named = {
-        name: Contestant(lambda case, name=name: lambda budget: turns.append(name), remembers=name == "b")
-        for name in "ab"
+        name: Contestant(noting(name), {way: noting(way) for way in ways})
+        for name, ways in {"a": "", "b": "cd"}.items()
     }
-    found = dict(in_turn(named, scenario(1), 1, ONCE))
-    assert "".join(turns) == "abb" * 3
-    assert found["a"].warm is None
-    assert found["b"].warm is not None
+    found = dict(in_turn(named, [scenario(1), scenario(2)], 1, ONCE))
+    assert turns == ["a1", "b1", "c1", "b1", "d1", "a2", "b2", "c2", "b2", "d2", "a1", "b1", "c1", "b1", "d1"]
+    assert not found["a"].warm
+    assert found["b"].warm.keys() == {"c", "d"}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +143,9 @@ def test_time_that_falls_is_not_taken_further() -> None:
 def test_who_is_too_slow_is_left_out_of_larger_sizes(limit_ms: float, measured: list[int]) -> None:
     named = {name: Contestant(lambda case: lambda budget: sorted(range(999))) for name in (REFERENCE, "other")}
     told: list[int] = []
-    found = growth(named, [1, 2, 3], lambda size: (scenario(size), BUDGET), Limits(1, limit_ms), lambda: told.append(1))
+    found = growth(
+        named, [1, 2, 3], lambda size: ([scenario(size)], BUDGET), Limits(1, limit_ms), lambda: told.append(1)
+    )
     assert {name: list(times) for name, times in found.items()} == {REFERENCE: measured, "other": measured}
     assert len(told) == 6
     *_, last = growth_table(found, [1, 2, 3], "hits")
@@ -127,13 +153,13 @@ def test_who_is_too_slow_is_left_out_of_larger_sizes(limit_ms: float, measured: 
 
 
 def test_the_table_has_times_and_how_many_times_as_fast() -> None:
-    found = {REFERENCE: {10: Times(30.0, None), 100: Times(400.0, None)}, "ours": {10: Times(20.0, 2.0)}}
+    found = {REFERENCE: {10: Times(30.0), 100: Times(400.0)}, "ours": {10: Times(20.0, {"again": 2.0})}}
     assert "".join(growth_table(found, [10, 100], "hits")).splitlines() == [
         "| hits | 10 | 100 |",
         "| --- | --- | --- |",
         "| reference | 30.0 | 400 |",
         "| ours, cold | 20.0 (1.50x) | – |",
-        "| ours, warm | 2.00 (15.0x) | – |",
+        "| ours, again | 2.00 (15.0x) | – |",
     ]
 
 
@@ -191,10 +217,11 @@ def test_the_database_has_what_the_memory_has(database: tuple[Scenario, Any]) ->
 def test_threads_run_every_case() -> None:
     ran: list[Scenario] = []
     cases = [scenario(1, seed) for seed in range(3)]
-    found = wall(ran.append, cases, 2, cold=True)
+    seen: list[Scenario] = []
+    found = wall(ran.append, cases, 2, seen.append)
     assert found.one > 0 < found.two
     # In one thread and in two, twice and once to warm up.
-    assert all(ran.count(case) == 2 * 3 for case in cases)
+    assert all(ran.count(case) == seen.count(case) == 2 * 3 for case in cases)
 
 
 async def test_load_asks_so_many_questions_at_once_and_tells_how_long_the_loop_stood_still() -> None:
@@ -239,10 +266,16 @@ def test_assembling_leaves_a_part_of_retrievals_throughput_and_the_loop_its_turn
 def test_the_command_prints_the_tables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "toktok", None)  # as the command does itself, and for good
     sizes = ["--hits", "2", "3", "--budgets", "1", "500", "--hits-by-budget", "2", "--repeats", "1"]
-    command.main(["--only", "hits", "budgets", *sizes])
+    monkeypatch.setattr(command, "SIZES", ((2, 500), (3, 2_000)))
+    command.main(["--only", "usual", "hits", "budgets", *sizes])
     shown = capsys.readouterr().out
-    assert shown.count(f"\n| {REFERENCE} | ") == 2
-    assert all(shown.count(f"\n| {name}, {state} | ") == 2 for name in OURS for state in ("cold", "warm"))
+    assert shown.count(f"\n| {REFERENCE} | ") == 3
+    assert shown.count("\n| five-stage, cold | ") == shown.count(f"\n| five-stage, {FEWER} | ") == 2
+    assert shown.count("\n| query, cold | ") == shown.count(f"\n| query, {ASKED} | ") == 3
+    assert shown.count(f"\n| default, {FEWER} | ") == 3
+    assert shown.count(f"\n| default, {BUDGETED} | ") == 1
+    assert "| hits, tokens | 2, 500 | 3, 2,000 |" in shown
+    assert "all of them by tiktoken (cl100k_base)" in shown
     assert "| hits | 2 | 3 |" in shown
     assert "| tokens | 1 | 500 |" in shown
 

@@ -1,8 +1,9 @@
-"""`python -m speed`: time beside the reference and the peers, by hits and by budget; what a hit costs among many; time
-by stage; in threads; under load; and memory.
+"""`python -m speed`: time beside the reference and the peers, at usual sizes, by hits and by budget; what a hit costs
+among many; time by stage; in threads; under load; and memory.
 
-Medians of runs in turn in one process, as Markdown tables. Cold means that no token count is remembered from before
-(the vocabulary is loaded); warm is the same assembly once more. `make bench-speed ARGS="--only hits stages"`.
+Medians of runs in turn in one process, as Markdown tables. Cold: no text was seen before, the vocabulary is loaded.
+Warm: the chunks were seen in another assembly, for another question or with a hit more or another budget.
+`make bench-speed ARGS="--only usual stages"`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import ExitStack
 from tqdm import tqdm
 
 from ctxassembly.protocols import Store
-from scenario import BUDGET, Scenario, scenario
+from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed.contestants import contestants
 from speed.database import is_installed, postgres
 from speed.load import HITS as HITS_A_QUESTION
@@ -25,6 +26,7 @@ from speed.per_hit import FEW, MANY, ROWS, per_hit_table
 from speed.scaling import SKIPPED, Limits, growth, growth_table
 from speed.stages import stages_table
 from speed.threads import ASSEMBLIES, threads_table
+from speed.usual import CASES, SIZES, usual_table
 
 HITS = [10, 20, 100, 1_000, 10_000]
 BUDGETS = [1, 100, 1_000, 10_000, 100_000, 1_000_000]
@@ -41,21 +43,29 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()
 
 
+def _usual(args: argparse.Namespace) -> Iterator[str]:
+    ours = "ours by toktok-rs, all others" if args.fast else "all of them"
+    yield f"Processor time in milliseconds; behind it, as fast as the reference. Tokens are counted {ours} by tiktoken "
+    yield f"({ENCODING}). Medians over {CASES} scenarios:\n\n"
+    with tqdm(total=len(SIZES), desc="usual", unit="size", disable=None) as bar:
+        yield from usual_table(SIZES, Limits(args.repeats, args.limit * 1000), bar.update)
+
+
 def _hits(args: argparse.Namespace) -> Iterator[str]:
     yield f"Processor time in milliseconds by hits, at {BUDGET:,} tokens; behind it, as fast as the reference:\n\n"
-    yield from _growth(args, args.hits, "hits", lambda hits: (scenario(hits), BUDGET))
+    yield from _growth(args, args.hits, "hits", lambda hits: ([scenario(hits)], BUDGET))
 
 
 def _budgets(args: argparse.Namespace) -> Iterator[str]:
     case = scenario(args.hits_by_budget)
     yield f"The same by tokens of the budget, with {len(case.hits):,} hits:\n\n"
-    yield from _growth(args, args.budgets, "tokens", lambda budget: (case, budget))
+    yield from _growth(args, args.budgets, "tokens", lambda budget: ([case], budget))
 
 
 def _growth(
-    args: argparse.Namespace, asked: list[int], of: str, at: Callable[[int], tuple[Scenario, int]]
+    args: argparse.Namespace, asked: list[int], of: str, at: Callable[[int], tuple[list[Scenario], int]]
 ) -> Iterator[str]:
-    sizes, competing = sorted(set(asked)), contestants()
+    sizes, competing = sorted(set(asked)), contestants(ways=1)
     with tqdm(total=len(sizes) * len(competing), desc=of, unit="run", disable=None) as bar:
         found = growth(competing, sizes, at, Limits(args.repeats, args.limit * 1000), bar.update)
     yield from growth_table(found, sizes, of)
@@ -100,6 +110,7 @@ def _memory(_: argparse.Namespace) -> Iterator[str]:
 
 
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
+    "usual": _usual,
     "hits": _hits,
     "budgets": _budgets,
     "scaling": _per_hit,

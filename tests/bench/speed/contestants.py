@@ -5,9 +5,11 @@ All get the same hits. What a peer keeps between questions (its store, its nodes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 from quality import haystack_peers
@@ -16,36 +18,37 @@ from quality.filling import Case, Strategy
 from quality.strategies import STRATEGIES
 from reference import assemble_reference
 from scenario import Scenario
-from speed.variants import OURS, QUERY, REFERENCE, Variant
+from speed.variants import OURS, QUERY, REFERENCE, Run, Variant
 
 PEERS = ("langchain-reorder", "llamaindex-prev-next", "haystack-window", "haystack-middle")
 
 
 class Contestant(NamedTuple):
-    prepare: Callable[[Scenario], Callable[[int], object]]
-    """From a scenario to what is measured, a function of the budget."""
-    remembers: bool = False
-    """Whether a second run is faster, because token counts are remembered."""
+    prepare: Callable[[Scenario], Run]
+    """From a scenario to what is measured."""
+    warm: Mapping[str, Callable[[Scenario], Run]] = MappingProxyType({})
+    """The same for those that are faster after it, because what was seen of the texts is remembered; by name."""
 
 
-def contestants() -> dict[str, Contestant]:
-    """All by name, the reference first; without the peers that aren't installed."""
+def contestants(ways: int | None = None) -> dict[str, Contestant]:
+    """All by name, the reference first, without the peers that aren't installed; with so many of their warm `ways`."""
     found = {REFERENCE: Contestant(_reference)}
-    found |= {name: Contestant(_ours(variant), remembers=True) for name, variant in OURS.items()}
+    for name, variant in OURS.items():
+        found[name] = Contestant(_ours(variant), dict(islice(variant.warm.items(), ways)))
     found |= {name: Contestant(_peer(name)) for name in PEERS if STRATEGIES[name].missing is None}
     return found
 
 
-def _reference(case: Scenario) -> Callable[[int], object]:
+def _reference(case: Scenario) -> Run:
     return lambda budget: assemble_reference(case.hits, case.store.chunks, budget)
 
 
-def _ours(variant: Variant) -> Callable[[Scenario], Callable[[int], object]]:
+def _ours(variant: Variant) -> Callable[[Scenario], Run]:
     return lambda case: partial(variant.run, case)
 
 
-def _peer(name: str) -> Callable[[Scenario], Callable[[int], object]]:
-    def prepare(case: Scenario) -> Callable[[int], object]:
+def _peer(name: str) -> Callable[[Scenario], Run]:
+    def prepare(case: Scenario) -> Run:
         questions, asked = question_set(case)
         strategy: Strategy
         if name == "haystack-window":

@@ -6,12 +6,12 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 
-from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.vocabulary import load_encoding
 from reference import assemble_reference
 from scenario import BUDGET, ENCODING, Scenario, scenario
-from speed.variants import OURS, REFERENCE, Variant
+from speed.variants import OURS, REFERENCE, Variant, anew, forget
 
 WARM_UPS = 2
 """Runs beforehand, in which Python adapts its bytecode and whatever is made once is made."""
@@ -24,12 +24,14 @@ def main() -> None:
     _marked(REFERENCE, lambda: assemble_reference(case.hits, case.store.chunks, BUDGET))
     _marked("one encode of its text", lambda: encode(text, disallowed_special=()))
     for name, variant in OURS.items():
-        _marked(f"{name}, cold", _run(variant, case), counter_for(ENCODING).forget)
-        _marked(f"{name}, warm", _run(variant, case))
+        _marked(f"{name}, cold", partial(variant.run, case), forget)
+        _marked(f"{name}, warm", partial(variant.again, anew(case)), partial(_anew, variant, case))
 
 
-def _run(variant: Variant, case: Scenario) -> Callable[[], object]:
-    return lambda: variant.run(case)
+def _anew(variant: Variant, case: Scenario) -> None:
+    """Forget all but an assembly of `case`."""
+    forget()
+    variant.run(case)
 
 
 def _marked(name: str, run: Callable[[], object], before: Callable[[], object] = lambda: None) -> None:

@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import median
+from types import MappingProxyType
 from typing import NamedTuple
 
-from ctxassembly.tokens.counter import counter_for
-from scenario import ENCODING, Scenario
+from scenario import Scenario
 from speed.contestants import Contestant
 from speed.timing import shown, table, timed
-from speed.variants import REFERENCE
+from speed.variants import REFERENCE, forget
 
 SKIPPED = "–"
 
@@ -22,9 +22,8 @@ class Times(NamedTuple):
     """Medians in milliseconds."""
 
     cold: float
-    """No token count is remembered from before."""
-    warm: float | None
-    """The same once more; None for those that remember nothing."""
+    warm: Mapping[str, float] = MappingProxyType({})
+    """By way to be warm; none for those that remember nothing."""
 
 
 Growth = dict[str, dict[int, Times]]
@@ -41,15 +40,15 @@ class Limits(NamedTuple):
 def growth(
     contestants: Mapping[str, Contestant],
     sizes: Sequence[int],
-    at: Callable[[int], tuple[Scenario, int]],
+    at: Callable[[int], tuple[Sequence[Scenario], int]],
     limits: Limits,
     done: Callable[[], object],
 ) -> Growth:
-    """The times at each size. `at` gives its scenario and budget; `done` is told of each contestant at each size."""
+    """The times at each size. `at` gives its scenarios and budget; `done` is told of each contestant at each size."""
     found: Growth = {name: {} for name in contestants}
     for size in sizes:
-        case, budget = at(size)
-        for name, times in in_turn(_willing(contestants, found, size, limits), case, budget, limits):
+        cases, budget = at(size)
+        for name, times in in_turn(_willing(contestants, found, size, limits), cases, budget, limits):
             found[name][size] = times
         for _ in contestants:
             done()
@@ -75,40 +74,54 @@ def expected_ms(before: Sequence[tuple[int, float]], size: int) -> float:
 
 
 def in_turn(
-    contestants: Mapping[str, Contestant], case: Scenario, budget: int, limits: Limits
+    contestants: Mapping[str, Contestant], cases: Sequence[Scenario], budget: int, limits: Limits
 ) -> Iterator[tuple[str, Times]]:
-    """The times of each."""
-    runs = {name: contestant.prepare(case) for name, contestant in contestants.items()}
-    cold: dict[str, list[float]] = {name: [] for name in runs}
-    warm: dict[str, list[float]] = {name: [] for name in runs}
-    forget = counter_for(ENCODING).forget
+    """The times of each, over all `cases`."""
+    runs = [{name: contestant.prepare(case) for name, contestant in contestants.items()} for case in cases]
+    cold: dict[str, list[float]] = {name: [] for name in contestants}
+    warm: dict[str, dict[str, list[float]]] = {
+        name: {way: [] for way in contestant.warm} for name, contestant in contestants.items()
+    }
+    turns = max(3, limits.repeats * 20 // max(len(cases[0].hits), 20))
     gc.collect()
     gc.freeze()  # else the collector would look through all that the others have prepared, in anyone's time
-    for _ in range(max(3, limits.repeats * 20 // max(len(case.hits), 20))):
-        for name, run in runs.items():
-            if sum(cold[name]) <= limits.ms:
+    for turn in range(turns):
+        at = turn % len(cases)
+        for name, contestant in contestants.items():
+            if sum(cold[name]) > limits.ms:
+                continue
+            first = partial(runs[at][name], budget)
+            for way, prepare in contestant.warm.items():
+                again = partial(prepare(cases[at]), budget)
                 forget()
-                cold[name].append(timed(partial(run, budget))[0])
-                if contestants[name].remembers:
-                    warm[name].append(timed(partial(run, budget))[0])
+                cold[name].append(timed(first)[0])
+                warm[name][way].append(timed(again)[0])
+            if not contestant.warm:
+                cold[name].append(timed(first)[0])
     gc.unfreeze()
-    for name in runs:
-        yield name, Times(median(cold[name]), median(warm[name]) if warm[name] else None)
+    for name in contestants:
+        yield name, Times(median(cold[name]), {way: median(spent) for way, spent in warm[name].items()})
 
 
 def growth_table(found: Growth, sizes: Sequence[int], of: str) -> Iterator[str]:
-    """A row for each contestant, cold and warm; behind each time how many times as fast as the reference it is."""
+    """A row for each contestant and what it knew, a column for each size."""
+    columns = {name: [by_size.get(size) for size in sizes] for name, by_size in found.items()}
+    yield from times_table([of, *(f"{size:,}" for size in sizes)], columns)
+
+
+def times_table(head: Sequence[str], found: Mapping[str, Sequence[Times | None]]) -> Iterator[str]:
+    """A row for each contestant and what it knew; behind each time how many times as fast as the reference it is."""
     rows = []
-    for name, by_size in found.items():
-        remembers = any(times.warm is not None for times in by_size.values())
-        for state in ("cold", "warm") if remembers else ("cold",):
-            cells = [_cell(by_size.get(size), found[REFERENCE].get(size), state) for size in sizes]
-            rows.append([f"{name}, {state}" if remembers else name, *cells])
-    yield from table([of, *(f"{size:,}" for size in sizes)], rows)
+    for name, times in found.items():
+        ways = dict.fromkeys(way for each in times if each for way in each.warm)
+        for way in (None, *ways):
+            cells = [_cell(each, reference, way) for each, reference in zip(times, found[REFERENCE], strict=True)]
+            rows.append([f"{name}, {way or 'cold'}" if ways else name, *cells])
+    yield from table(head, rows)
 
 
-def _cell(times: Times | None, reference: Times | None, state: str) -> str:
-    ms = getattr(times, state, None)
-    if ms is None:
+def _cell(times: Times | None, reference: Times | None, way: str | None) -> str:
+    if times is None:
         return SKIPPED
+    ms = times.cold if way is None else times.warm[way]
     return shown(ms) if reference is None or times is reference else f"{shown(ms)} ({shown(reference.cold / ms)}x)"

@@ -1,16 +1,32 @@
-"""The ways to use ours that are measured."""
+"""The ways to use ours that are measured, and what each knows when it is asked.
+
+Cold: no text was seen before, the vocabulary is loaded. Warm: its chunks were seen in another assembly, never in the
+same one, which nobody asks for twice: with a query for another question, without one with a hit more or with another
+budget. They come as new objects, as a database returns them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
-from ctxassembly import AssemblyConfig, Context, assemble, presets
+from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
 from ctxassembly.protocols import Store
-from scenario import BUDGET, ENCODING, Scenario
+from ctxassembly.tokens.counter import counter_for
+from scenario import BUDGET, ENCODING, PlaceStore, Scenario
 
 QUERY = "How does a with statement call __exit__ when an exception is raised?"
+OTHER_QUERY = "Which operators of a class are looked up on its metaclass?"
 REFERENCE = "reference"
+FEWER, BUDGETED, ASKED = "a hit fewer", "another budget", "another question"
+"""The ways to be warm."""
+PART_OF_BUDGET = 0.9
+"""The other budget, by the one before."""
+
+Run = Callable[[int], object]
+"""What is measured, by the budget."""
 
 
 class Variant(NamedTuple):
@@ -22,6 +38,45 @@ class Variant(NamedTuple):
         # A new config is checked, which is no part of an assembly.
         config = self.config if self.config.max_tokens == budget else replace(self.config, max_tokens=budget)
         return assemble(case.hits, config, query=self.query, store=store or case.store)
+
+    def again(self, case: Scenario, budget: int = BUDGET, store: Store | None = None) -> Context:
+        """The first of the warm assemblies after `run` for the same `case`."""
+        if self.query is not None:
+            return self._replace(query=OTHER_QUERY).run(case, budget, store)
+        return self.run(fewer(case), budget, store)
+
+    @property
+    def warm(self) -> Mapping[str, Callable[[Scenario], Run]]:
+        """The assemblies that know the texts from `run`, by name: each gets its scenario, and then its budget."""
+        if self.query is not None:
+            return {ASKED: lambda case: partial(self.again, anew(case))}
+        return {FEWER: lambda case: partial(self.again, anew(case)), BUDGETED: self._budgeted}
+
+    def _budgeted(self, case: Scenario) -> Run:
+        case = anew(case)
+        return lambda budget: self.run(case, int(budget * PART_OF_BUDGET))
+
+
+def anew(case: Scenario) -> Scenario:
+    """The same scenario of new objects."""
+    chunks = {place: _copied(chunk) for place, chunk in case.store.chunks.items()}
+    hits = tuple(replace(hit, chunk=chunks[hit.chunk.document_id, hit.chunk.index or 0]) for hit in case.hits)
+    return replace(case, hits=hits, store=PlaceStore(chunks))
+
+
+def _copied(chunk: Chunk) -> Chunk:
+    return replace(chunk, text=f"{chunk.text} "[:-1], metadata={**chunk.metadata})
+
+
+def fewer(case: Scenario) -> Scenario:
+    """The scenario without the hit in the middle."""
+    at = len(case.hits) // 2
+    return replace(case, hits=(*case.hits[:at], *case.hits[at + 1 :]))
+
+
+def forget() -> None:
+    """Forget all that is remembered of texts from one assembly to the next."""
+    counter_for(ENCODING).forget()
 
 
 DEFAULT = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING)
