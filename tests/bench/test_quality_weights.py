@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxassembly.assembly.choosing.units import WEIGHTS, Unit, Weights
+from ctxassembly import Chunk
+from ctxassembly.assembly.choosing.units import WEIGHTS, Weights, units_of
+from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.data.candidates import Candidate
 from quality.data import Question
 from quality.weights import Case, Cases, main, search, table
 
@@ -21,7 +24,7 @@ def telling(name: str, *, against: str) -> Case:
     """The evidence is the first of some sentences: one signal says so, another one says the last."""
     text = "A sentence of some thirty letters. "
     line = "".join(text.replace("A", f"{n}") for n in range(SENTENCES))
-    units = [Unit("d", line, n * len(text), (n + 1) * len(text)) for n in range(SENTENCES)]
+    units = units_of([Line(Candidate(0, Chunk("d", "d", line), 0))], "")
     signals = np.zeros((len(NAMES), SENTENCES))
     signals[NAMES.index(name), 0] = 1.0 / getattr(WEIGHTS, name)
     signals[NAMES.index(against), -1] = 1.1 / getattr(WEIGHTS, against)

@@ -138,7 +138,9 @@ def _of_chunks(passages: Sequence[Passage], sources: Sequence[Source]) -> Iterat
     """An excerpt for each run of pieces of one chunk."""
     for number, passage in enumerate(passages):
         begin, end = passage.span
-        within = [source for source in sources if begin <= source.span[0] < end]  # a repeated hit stands in two passages
+        within = [
+            source for source in sources if begin <= source.span[0] < end
+        ]  # a repeated hit stands in two passages
         run: list[Piece] = []
         lead = _BETWEEN if number else ""
         for piece in passage.pieces:

@@ -6,9 +6,13 @@ before (`SATURATION`), and a text longer than the mean gets less for the same wo
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SATURATION = 1.2
 """k1 at its usual value: how soon repeating a word stops to count."""
@@ -17,55 +21,48 @@ LENGTH_SHARE = 0.75
 
 
 class Bm25:
-    """The weights of a query's words, and the scores of texts by them.
+    """The weights of a query's `words`, and the scores of texts by them.
 
-    `found` has, for each text, those words of the query that occur in it. `within` maps a word to another one that
-    occurs wherever the first does, as the stem of a long word does: the long word then weighs only what it adds to the
-    weight of its stem. `factors` multiply the weights of some words, added or not; the others keep theirs.
+    `counts` has how often they occur in the texts that the weights come from: a row for each word, a column for each
+    text. `within` maps a word to another one that occurs wherever the first does, as the stem of a long word does: the
+    long word then weighs only what it adds to the weight of its stem. `factors` multiply the weights of some words,
+    added or not; the others keep theirs.
 
-    >>> bm25 = Bm25([["water", "fasting"], ["water"], ["water"], []])
-    >>> bm25.weight(["fasting"]) > bm25.weight(["water"])
+    >>> bm25 = Bm25(["water", "fasting"], np.array([[1, 1, 1, 0], [1, 0, 0, 0]]))
+    >>> bm25.weights["fasting"] > bm25.weights["water"]
     True
-    >>> [round(score, 2) for score in bm25.scores([(["water", "fasting"], 40), (["water", "water"], 20), ([], 30)])]
+    >>> bm25.scores(np.array([[1, 2, 0], [1, 0, 0]]), np.array([40, 20, 30])).round(2).tolist()
     [1.37, 0.54, 0.0]
     """
 
     def __init__(
         self,
-        found: Collection[Iterable[str]],
+        words: Sequence[str],
+        counts: NDArray[np.int64],
         factors: Mapping[str, float] | None = None,
         within: Mapping[str, str] | None = None,
     ) -> None:
-        texts_with = Counter(word for words in found for word in set(words))
-        self._weights = {
-            word: math.log(1 + (len(found) - number + 0.5) / (number + 0.5)) for word, number in texts_with.items()
-        }
-        for word in self._weights.keys() & (within or {}).keys():
-            self._weights[word] -= self._weights[(within or {})[word]]
-        for word in self._weights.keys() & (factors or {}).keys():
-            self._weights[word] *= (factors or {})[word]
+        number, texts = np.count_nonzero(counts, axis=1), counts.shape[1]
+        idf = np.where(number, np.log1p((texts - number + 0.5) / (number + 0.5)), 0.0)
+        self.weights = dict(zip(words, idf.tolist(), strict=True))
+        """The weight of each word: 0 of one that no text has."""
+        for word, inner in (within or {}).items():
+            if self.weights.get(word):
+                self.weights[word] -= self.weights[inner]
+        for word, factor in (factors or {}).items():
+            if word in self.weights:
+                self.weights[word] *= factor
+        self._column: NDArray[np.float64] = np.array([*self.weights.values()], dtype=np.float64)[:, None]
 
-    @property
-    def best(self) -> float:
-        """The highest weight of a word; 0 if no text has any."""
-        return max(self._weights.values(), default=0.0)
+    def of_words(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The weights of the words at these places among all."""
+        of_words: NDArray[np.float64] = self._column[places, 0]
+        return of_words
 
-    def weight(self, words: Iterable[str]) -> float:
-        """The sum of the weights of `words`; a word that no text has adds 0."""
-        return sum(self._weights.get(word, 0.0) for word in words)
-
-    def scores(self, texts: Sequence[tuple[Sequence[str], int]]) -> list[float]:
-        """The score of each text, given as the query's words in it (repeated as they occur) and its length."""
-        mean = sum(length for _, length in texts) / max(len(texts), 1) or 1.0
-        return [self.score(words, length / mean) for words, length in texts]
-
-    def score(self, words: Sequence[str], length: float) -> float:
-        """The score of one text; `length` is relative to the mean, which is 1."""
-        if not words:
-            return 0.0
-        held_back = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length)
-        return sum(
-            self._weights[word] * times * (SATURATION + 1) / (times + held_back)
-            for word, times in Counter(words).items()
-            if word in self._weights
-        )
+    def scores(self, counts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The score of each text, by how often it has each word and by its length."""
+        mean = float(lengths.mean()) if len(lengths) else 0.0
+        held_back = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * lengths / (mean or 1.0))
+        # A sum by rows: a product of matrices may differ in its last digit from one processor to the next.
+        scores: NDArray[np.float64] = (self._column * counts * (SATURATION + 1) / (counts + held_back)).sum(axis=0)
+        return scores

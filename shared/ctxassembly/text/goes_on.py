@@ -14,12 +14,12 @@ import re
 
 WRAPPED = 40
 """Characters of the shortest line that may be full: nobody breaks prose to less."""
-_OPEN = ',-*"”’»'
+OPEN_ENDED = ',-*"”’»'
 """Last signs of a line after which, as after a letter, the sentence may go on."""
 _NEXT_WORD = re.compile(r"[ \t]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
 _LONGEST = 12
 """Characters of the longest abbreviation, with the bracket or quotation mark before it."""
-_WORD = 5
+WORD_CHARS = 5
 """Letters in a row that make a word: no abbreviation is as long."""
 _OPENING = "([{\"'„“‘«*_"
 # An initial; an ordinal ("7. Mai", "Philip II."); letters with stops between them ("e.g.", "z.B."); letters without a
@@ -36,7 +36,7 @@ def after_line(text: str, at: int) -> bool:
     if at - begin < WRAPPED:
         return False
     line = text[begin:at].rstrip()
-    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in _OPEN) or "|" in line:
+    if len(line) < WRAPPED or not (line[-1].isalpha() or line[-1] in OPEN_ENDED) or "|" in line:
         return False
     next_word = _NEXT_WORD.match(text, at + 1)
     if next_word is None:
@@ -56,11 +56,11 @@ def _line(text: str, at: int) -> str:
 
 def after_stop(text: str, begin: int, at: int) -> bool:
     """True if the full stop at `at` belongs to an abbreviation. A blank follows it; its sentence starts at `begin`."""
-    if at - begin >= _WORD and text[at - _WORD : at].isalpha():
+    if at - begin >= WORD_CHARS and text[at - WORD_CHARS : at].isalpha():
         return False
     words = text[max(begin, at - _LONGEST) : at].split()
     word = words[-1].lstrip(_OPENING) if words else ""
     if _ABBREVIATION.fullmatch(word):
         return True
     # A short word is one too if a small letter follows, in a sentence that began with a capital ("Dit bijv. ook").
-    return 2 <= len(word) < _WORD and word.isalpha() and text[at + 2 : at + 3].islower() and text[begin].isupper()
+    return 2 <= len(word) < WORD_CHARS and word.isalpha() and text[at + 2 : at + 3].islower() and text[begin].isupper()

@@ -76,7 +76,7 @@ def tiles(text: str) -> list[Span]:
         (at, end), found = match.span(), match[0]
         if text[begin].isspace() and _BLANKS.fullmatch(text, begin, end):  # a slice would copy the sentence
             continue
-        if end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end):
+        if is_number(text, begin, end):
             continue
         if found == "\n" and after_line(text, at):
             continue
@@ -84,7 +84,7 @@ def tiles(text: str) -> list[Span]:
             continue
         if phrases and found[0] == " " and end - begin < PHRASE_CHARS:
             continue
-        if rows and "\n" not in found and _ROW.match(text, begin, end):
+        if rows and "\n" not in found and is_row(text, begin, end):
             continue
         edges.append(end)
         begin = end
@@ -96,9 +96,19 @@ def tiles(text: str) -> list[Span]:
     return list(pairwise(edges)) if text else []
 
 
+def is_number(text: str, begin: int, end: int) -> bool:
+    """True if `text[begin:end]` is the number of an item, which stays with the item."""
+    return end - begin <= NUMBER_CHARS and _NUMBER.fullmatch(text, begin, end) is not None
+
+
+def is_row(text: str, begin: int, end: int) -> bool:
+    """True if `text[begin:end]` begins a row of a table, whose cells end no sentence."""
+    return _ROW.match(text, begin, end) is not None
+
+
 def _cut(text: str, begin: int, end: int) -> Iterator[int]:
     """Ends of the parts of the tile from `begin` to `end`: several if it is too long, and no row of a table."""
-    if end - begin > LONGEST and not _ROW.match(text, begin):
+    if end - begin > LONGEST and not is_row(text, begin, end):
         begin = end - len(text[begin:end].lstrip())
         while end - begin > 2 * CUT and (at := _pause(text, begin + CUT, end)):
             begin = at.end()

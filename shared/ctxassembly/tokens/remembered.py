@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from sys import getsizeof
 from typing import Generic, TypeVar
 
@@ -10,7 +11,8 @@ T = TypeVar("T")
 LONGEST = 8_192
 """Characters of the longest text that is kept: longer ones are rare and not worth their memory."""
 ENTRY_BYTES = 400
-"""Most bytes of an entry besides its text: its place in a dict, a tuple, and the ends of the text in it."""
+"""Most bytes of an entry besides its text: its place in a dict, a tuple, and the ends of the text in it. What a value
+takes beyond that, `bytes_of` tells."""
 
 
 class Remembered(Generic[T]):
@@ -25,10 +27,11 @@ class Remembered(Generic[T]):
     5
     """
 
-    __slots__ = ("_bytes", "_most", "_old", "young")
+    __slots__ = ("_bytes", "_bytes_of", "_most", "_old", "young")
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int, bytes_of: Callable[[T], int] = lambda _: 0) -> None:
         self._most = most_bytes // 2
+        self._bytes_of = bytes_of
         self.young: dict[str, T] = {}
         """The younger generation. Callers in a hot loop look here before they call `get`."""
         self._old: dict[str, T] = {}
@@ -44,10 +47,11 @@ class Remembered(Generic[T]):
     def put(self, text: str, value: T) -> T:
         """Remember `value` for `text`, and give it back."""
         if len(text) <= LONGEST:
+            taken = getsizeof(text) + ENTRY_BYTES + self._bytes_of(value)
             if text not in self.young:
-                self._bytes += getsizeof(text) + ENTRY_BYTES
+                self._bytes += taken
             if self._bytes > self._most:
-                self._old, self.young, self._bytes = self.young, {}, getsizeof(text) + ENTRY_BYTES
+                self._old, self.young, self._bytes = self.young, {}, taken
             self.young[text] = value
         return value
 

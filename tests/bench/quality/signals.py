@@ -63,7 +63,7 @@ def of_scores(case: Case) -> Row:
 
 def of_sentences(case: Case, cosines: Cosines) -> Row:
     """The cosine with the question, in parts of the best."""
-    found = np.maximum(cosines(case.question.text, [unit.text for unit in case.units]), 0.0)
+    found = np.maximum(cosines(case.question.text, [unit.text for unit in case.units.units]), 0.0)
     return np.asarray(found / (found.max() or 1.0))
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ctxassembly import AssemblyConfig, MemoryStore, assemble
 from ctxassembly.assembly.choosing.pack import greedy
-from ctxassembly.assembly.choosing.units import WEIGHTS, Unit, Units, Weights, units_of
+from ctxassembly.assembly.choosing.units import WEIGHTS, Units, Weights, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from quality.data import DataError, Question, QuestionSet, read
 from quality.filling import count
@@ -40,7 +40,7 @@ class Case(NamedTuple):
     """One question: the sentences to choose from."""
 
     question: Question
-    units: Sequence[Unit]
+    units: Units
     signals: NDArray[np.float64]
     """A row for each weight: what it makes of each sentence where it is 1 and all others are 0."""
     evidence: NDArray[np.int64]
@@ -92,7 +92,7 @@ def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
         return None
     units, signals = seen[0]
     wanted = sum(end - start for _, start, end in question.evidence)
-    return Case(question, units.units, signals, _evidence(question, units), wanted)
+    return Case(question, units, signals, _evidence(question, units), wanted)
 
 
 def _evidence(question: Question, units: Units) -> NDArray[np.int64]:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pytest
 
 from ctxassembly.text.bm25 import Bm25
@@ -9,42 +12,61 @@ from ctxassembly.text.bm25 import Bm25
 FOUND = [["rare", "common"], ["common"], ["common"], []]
 
 
+def counts(words: Sequence[str], texts: Sequence[Sequence[str]]) -> Any:
+    rows = [[text.count(word) for text in texts] for word in words]
+    return np.array(rows, dtype=np.int64).reshape(len(words), len(texts))
+
+
+def bm25_of(
+    texts: Sequence[Sequence[str]],
+    factors: Mapping[str, float] | None = None,
+    within: Mapping[str, str] | None = None,
+) -> Bm25:
+    words = sorted({word for text in texts for word in text})
+    return Bm25(words, counts(words, texts), factors, within)
+
+
+def scores(bm25: Bm25, *texts: tuple[Sequence[str], int]) -> list[float]:
+    found, lengths = [text for text, _ in texts], np.array([length for _, length in texts])
+    return bm25.scores(counts([*bm25.weights], found), lengths).tolist()
+
+
 def test_a_word_weighs_by_how_few_texts_have_it():
-    bm25 = Bm25(FOUND)
-    assert bm25.weight(["rare"]) == pytest.approx(math.log(1 + 3.5 / 1.5))
-    assert bm25.weight(["common"]) == pytest.approx(math.log(1 + 1.5 / 3.5))
-    assert bm25.weight(["rare", "common", "unknown"]) == bm25.weight(["rare"]) + bm25.weight(["common"])
+    bm25 = bm25_of(FOUND)
+    assert bm25.weights["rare"] == pytest.approx(math.log(1 + 3.5 / 1.5))
+    assert bm25.weights["common"] == pytest.approx(math.log(1 + 1.5 / 3.5))
+    assert bm25.of_words(np.array([1, 0])).tolist() == [bm25.weights["rare"], bm25.weights["common"]]
+    assert Bm25(["unknown"], counts(["unknown"], FOUND)).weights == {"unknown": 0}
 
 
 def test_the_score_is_the_published_formula():
     """idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length)), k1 = 1.2 and b = 0.75"""
-    first, second = Bm25(FOUND).scores([(["rare", "rare"], 30), ([], 10)])
+    first, second = scores(bm25_of(FOUND), (["rare", "rare"], 30), ([], 10))
     assert first == pytest.approx(math.log(1 + 3.5 / 1.5) * 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 1.5)))
     assert second == 0
 
 
 def test_a_word_within_another_weighs_what_it_is_rarer():
-    bm25 = Bm25([["long", "stem"], ["stem"], ["stem"], []], within={"long": "stem", "unknown": "stem"})
-    alone = Bm25([["long", "stem"], ["stem"], ["stem"], []])
-    assert bm25.weight(["stem"]) == alone.weight(["stem"])
-    assert bm25.weight(["long", "stem"]) == pytest.approx(alone.weight(["long"]))
+    texts = [["long", "stem"], ["stem"], ["stem"], []]
+    bm25, alone = bm25_of(texts, within={"long": "stem", "unknown": "stem"}), bm25_of(texts)
+    assert bm25.weights["stem"] == alone.weights["stem"]
+    assert bm25.weights["long"] == pytest.approx(alone.weights["long"] - alone.weights["stem"])
 
 
 def test_factors_multiply_what_a_word_weighs_alone():
     """A stem that other words have, too, keeps its weight, and the long word within adds half of what it added."""
     found, within = [["long", "stem"], ["stem"], ["stem"], []], {"long": "stem"}
-    plain = Bm25(found, within=within)
-    bm25 = Bm25(found, {"long": 0.5, "unknown": 0.5}, within)
-    assert bm25.weight(["stem"]) == plain.weight(["stem"])
-    assert bm25.weight(["long"]) == plain.weight(["long"]) / 2 > 0
-    assert bm25.best == max(bm25.weight(["stem"]), bm25.weight(["long"]))
+    plain = bm25_of(found, within=within)
+    bm25 = bm25_of(found, {"long": 0.5, "unknown": 0.5}, within)
+    assert bm25.weights["stem"] == plain.weights["stem"]
+    assert bm25.weights["long"] == plain.weights["long"] / 2 > 0
 
 
 def test_of_two_that_say_the_same_the_shorter_one_is_better():
-    short, long = Bm25(FOUND).scores([(["rare"], 10), (["rare"], 40)])
+    short, long = scores(bm25_of(FOUND), (["rare"], 10), (["rare"], 40))
     assert short > long
 
 
 def test_nothing_scores_nothing():
-    assert Bm25([]).scores([]) == []
-    assert Bm25([[]]).scores([([], 0)]) == [0]
+    assert scores(bm25_of([])) == []
+    assert scores(bm25_of([[]]), ([], 0)) == [0]

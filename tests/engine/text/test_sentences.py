@@ -8,6 +8,7 @@ from hypothesis import given
 from builders import candidate_of
 from ctxassembly.assembly.choosing.cut import excerpt, sentences
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.text.reading import read
 from ctxassembly.text.sentences import tiles
 from stopwatch import grows_less
 from strategies import texts
@@ -20,7 +21,10 @@ FULL = "a line broken to a width goes on like this"
 
 
 def parts(text: str) -> list[str]:
-    return [text[begin:end] for begin, end in tiles(text)]
+    spans = tiles(text)
+    # What reads many texts at once finds the same.
+    assert [each.sentences.tolist() for each in read([text, "More. ", text])][::2] == [[at for at, _ in spans[1:]]] * 2
+    return [text[begin:end] for begin, end in spans]
 
 
 @pytest.mark.parametrize(

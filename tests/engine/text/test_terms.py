@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxassembly.text.terms import finder, long_words, stems
+from ctxassembly.text.reading import read
+from ctxassembly.text.sought import Sought
+from ctxassembly.text.terms import long_words, stems
+
+
+def found_in(text: str, query: str) -> list[str]:
+    """The words of the query that are found, each long one before its stem."""
+    sought, (reading, _) = Sought(query), read([text, "More."])
+    found: list[str] = []
+    for word, number in zip(*(each.tolist() for each in sought.found_in(reading.words.keys)), strict=True):
+        longer = sought.longer(text, word, int(reading.words.at[number]))
+        found += [sought.words[each] for each in (longer, word) if each is not None]
+    return found
 
 
 @pytest.mark.parametrize(
@@ -25,7 +37,7 @@ from ctxassembly.text.terms import finder, long_words, stems
     ],
 )
 def test_what_is_found(rule: str, query: str, text: str, found: list[str]):
-    assert list(finder(stems(query))(text, [(0, len(text))])[0]) == found
+    assert [word for word in found_in(text, query) if word not in long_words(query)] == found
 
 
 TWO = "gemeinschaft gemeinschaftlichkeit"
@@ -47,13 +59,7 @@ TWO = "gemeinschaft gemeinschaftlichkeit"
     ],
 )
 def test_long_words_are_found_whole_as_well(rule: str, query: str, text: str, found: str):
-    assert list(finder(stems(query), long_words(query))(text, [(0, len(text))])[0]) == found.split()
-
-
-def test_each_slice_has_its_own():
-    text = "Water first. Then milk, then water."
-    found = finder(stems("water milk"))(text, [(0, 13), (13, 24), (24, 35)])
-    assert [list(each) for each in found] == [["water"], ["milk"], ["water"]]
+    assert found_in(text, query) == found.split()
 
 
 WORDS = st.sampled_from(
@@ -63,6 +69,5 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, max_size=6), st.lists(WORDS, max_size=20))
 def test_it_finds_what_the_stems_of_the_text_are(query: list[str], parts: list[str]):
-    text, wanted = "".join(parts), list(dict.fromkeys(stems(" ".join(query))))
-    (found,) = finder(wanted)(text, [(0, len(text))])
-    assert list(found) == [stem for stem in stems(text) if stem in wanted]
+    text, wanted = "".join(parts), stems(" ".join(query))
+    assert found_in(text, " ".join(query)) == [stem for stem in stems(text) if stem in wanted]

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.cut import merged
-from ctxassembly.assembly.choosing.units import Share, Unit, Units
+from ctxassembly.assembly.choosing.units import Share, Units
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
@@ -71,14 +71,22 @@ def pack(
     `chars_per_token` is a guess to begin with. A unit is worth `linked` more beside one that is taken.
     """
     best: Packed | None = None
-    worth = (place for place, value in enumerate(units.values) if value >= units.least and place not in without)
-    order = sorted(worth, key=lambda place: (place not in first, -units.values[place]))
-    sooner = _ranks(order, units.values, first, linked) if linked else {}
+    values = units.values.tolist()
+    best_first = units.best_first
+    order = [
+        *(place for place in best_first if place in first),
+        *(
+            place
+            for place in best_first
+            if place not in first and place not in without and values[place] >= units.least
+        ),
+    ]
+    sooner = _ranks(order, values, first, linked) if linked else {}
     tokens = layout.max_tokens - layout.token_count
     room = tokens * chars_per_token
     low, high = 0.0, math.inf
     for _ in range(TRIES):
-        chosen = greedy(units.units, order, room, sooner)
+        chosen = greedy(units, order, room, sooner)
         forms = reduced(units, chosen.places)
         if not forms:
             break
@@ -107,7 +115,7 @@ def _ranks(order: Sequence[int], values: Sequence[float], first: Collection[int]
 
 
 def greedy(
-    units: Sequence[Unit],
+    units: Units,
     order: Sequence[int],
     room: float,
     sooner: Mapping[int, float] = MappingProxyType({}),
@@ -116,9 +124,10 @@ def greedy(
 
     Beside one that is taken a unit has the rank that `sooner` gives it, if any.
     """
+    edges, documents = units.edges, units.documents
     left = room
     taken: set[int] = set()
-    documents: set[str] = set()
+    begun: set[str] = set()
     texts: set[str] = set()
     all_had_room = True
     queue: list[tuple[float, int]] = [(-rank, place) for rank, place in enumerate(order)]
@@ -129,22 +138,21 @@ def greedy(
             return Taken(taken, room - left, False)
         if place in taken:
             continue
-        unit = units[place]
-        if unit.end - unit.start > left:
+        if edges[place + 1] - edges[place] > left:
             all_had_room = False
             continue
-        text, linked = unit.text.strip(), _linked(units, place, taken)
+        text, linked = units.sentence(place), _linked(units, place, taken)
         if text in texts or (len(text) <= MARKER_CHARS and not linked and _is_scrap(units, place)):
             continue
         gaps = _gaps(units, place, taken)
         new = (place, *gaps)
         # Alone it needs a marker more, beside one that is taken none; each gap that it closes saves one.
-        cost = sum(units[at].end - units[at].start for at in new) + MARKER_CHARS * (1 - linked - len(gaps))
-        cost += 0 if unit.document_id in documents else HEADER_CHARS
+        cost = sum([edges[at + 1] - edges[at] for at in new]) + MARKER_CHARS * (1 - linked - len(gaps))
+        cost += 0 if documents[place] in begun else HEADER_CHARS
         if cost <= left:
             left -= cost
             taken.update(new)
-            documents.add(unit.document_id)
+            begun.add(documents[place])
             texts.add(text)
             for beside in (min(new) - 1, max(new) + 1):
                 if beside in sooner and _linked(units, beside, taken):
@@ -154,27 +162,28 @@ def greedy(
     return Taken(taken, room - left, all_had_room)
 
 
-def _gaps(units: Sequence[Unit], place: int, taken: Collection[int]) -> list[int]:
+def _gaps(units: Units, place: int, taken: Collection[int]) -> list[int]:
     """The units, at most one on each side, that alone stand between the one at `place` and one that is taken."""
-    gaps: list[int] = []
-    if units[place].start and place - 1 not in taken and place - 2 in taken and units[place - 1].start:
+    continues, gaps = units.continues, list[int]()
+    if place - 2 in taken and place - 1 not in taken and continues[place] and continues[place - 1]:
         gaps.append(place - 1)
-    if place + 2 in taken and place + 1 not in taken and units[place + 1].start and units[place + 2].start:
+    if place + 2 in taken and place + 1 not in taken and continues[place + 1] and continues[place + 2]:
         gaps.append(place + 1)
     return gaps
 
 
-def _linked(units: Sequence[Unit], place: int, taken: Collection[int]) -> bool:
+def _linked(units: Units, place: int, taken: Collection[int]) -> bool:
     """True if the unit at `place` continues one that is taken, or is continued by one."""
-    return (place - 1 in taken and units[place].start > 0) or (place + 1 in taken and units[place + 1].start > 0)
+    continues = units.continues
+    return (place - 1 in taken and continues[place]) or (place + 1 in taken and continues[place + 1])
 
 
-def _is_scrap(units: Sequence[Unit], place: int) -> bool:
+def _is_scrap(units: Units, place: int) -> bool:
     """True if the short unit at `place` says less than a marker: it is no line among others of its length."""
-    before = units[place - 1 : place] if units[place].start else ()
-    after = [unit for unit in units[place + 1 : place + 2] if unit.start]
-    beside = [len(unit.text.strip()) for unit in (*before, *after)]
-    return bool(beside) and min(beside) > MARKER_CHARS
+    beside = [place - 1] if units.continues[place] else []
+    if place + 1 < len(units.continues) and units.continues[place + 1]:
+        beside.append(place + 1)
+    return bool(beside) and min(len(units.sentence(at)) for at in beside) > MARKER_CHARS
 
 
 def reduced(units: Units, chosen: Collection[int]) -> dict[int, Candidate]:
@@ -189,19 +198,18 @@ def reduced(units: Units, chosen: Collection[int]) -> dict[int, Candidate]:
         if taken and len(taken) == len(share.places):
             kept[share.candidate.key] = share.candidate
             upto |= dict.fromkeys(taken, share.end)
-        elif spans := _spans(share, taken, units.units, upto) or (
-            share.candidate.is_hit and _spans(share, taken, units.units, {})
+        elif spans := _spans(share, taken, units.edges, upto) or (
+            share.candidate.is_hit and _spans(share, taken, units.edges, {})
         ):
             kept[share.candidate.key] = share.candidate._replace(kept=spans, shortened_by="sentence")
     return kept
 
 
-def _spans(share: Share, places: Sequence[int], units: Sequence[Unit], upto: dict[int, int]) -> tuple[Span, ...]:
+def _spans(share: Share, places: Sequence[int], edges: Sequence[int], upto: dict[int, int]) -> tuple[Span, ...]:
     """The slices of the candidate's own text in the units at `places`, without those of earlier ones and blank ones."""
     spans: list[Span] = []
     for place in places:
-        unit = units[place]
-        start, stop = max(unit.start, share.begin, upto.get(place, 0)), min(unit.end, share.end)
+        start, stop = max(edges[place], share.begin, upto.get(place, 0)), min(edges[place + 1], share.end)
         if start < stop and share.candidate.chunk.text[start - share.begin : stop - share.begin].strip():
             spans.append((start - share.begin, stop - share.begin))
             upto[place] = stop

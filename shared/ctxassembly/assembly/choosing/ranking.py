@@ -40,9 +40,9 @@ def best_sentences(units: Callable[[], Units], query: str | None) -> BestSentenc
     @cache
     def read() -> _Read:
         found = units()
-        most = max(found.matches, default=0.0) or 1.0
-        values = [value + OWN * match / most for value, match in zip(found.values, found.matches, strict=True)]
-        return _Read(found, values, {share.candidate.key: share for share in found.shares})
+        most = float(found.matches.max(initial=0.0)) or 1.0
+        values = (found.values + OWN * found.matches / most).tolist()
+        return _Read(found, values, found.matches.tolist(), {share.candidate.key: share for share in found.shares})
 
     def scored(sentence: Sentence) -> tuple[float, bool]:
         """The score of a sentence, and whether it has any word of the query."""
@@ -51,7 +51,7 @@ def best_sentences(units: Callable[[], Units], query: str | None) -> BestSentenc
         facts = _facts(sentence.text)
         worth = min(len(facts), MOST_FACTS) + MOST_FACTS * len(asked_for.intersection(facts))
         value = max((known.values[place] for place in places), default=0.0)
-        return value + FACT * worth, any(known.units.matches[place] for place in places)
+        return value + FACT * worth, any(known.matches[place] for place in places)
 
     def best(some: Sequence[Candidate]) -> list[Sentence]:
         found = [(*scored(sentence), sentence) for candidate in some for sentence in sentences(candidate)]
@@ -66,14 +66,15 @@ class _Read(NamedTuple):
 
     units: Units
     values: Sequence[float]
+    matches: Sequence[float]
     shares: Mapping[int, Share]
 
 
 def _places(units: Units, share: Share, sentence: Sentence) -> range:
     """The places of the units that have a part of the candidate's `sentence`."""
     begin, end = (share.begin + at for at in sentence.span)
-    first = bisect_right(units.units, begin, share.places.start, share.places.stop, key=lambda unit: unit.end)
-    return range(first, bisect_left(units.units, end, first, share.places.stop, key=lambda unit: unit.start))
+    last = bisect_left(units.edges, end, share.places.start, share.places.stop)
+    return range(bisect_right(units.edges, begin, share.places.start, last) - 1, last)
 
 
 def _facts(text: str) -> list[str]:

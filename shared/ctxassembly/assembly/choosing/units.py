@@ -15,27 +15,22 @@ and weights learned on all sets but one find no more on that one than these do (
 from __future__ import annotations
 
 import math
-import re
-from array import array
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-from ctxassembly.assembly.choosing.asked import factors_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.text.bm25 import Bm25
-from ctxassembly.text.sentences import tiles
-from ctxassembly.text.terms import finder, long_words, stems
 
-SECTION_CHARS = 4_000
-"""Length at which a section ends if no heading ends it."""
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Values = NDArray[np.float64]
+
 LEAST_CHARS = 13
 """Length of the shortest sentence that may stand for its chunk; a shorter one says no more than a marker."""
-# It ends where a section begins: at a heading, or after two blank lines.
-_SECTION = re.compile(r"\n(?:\n\n+|(?=#{1,6} ))")
 
 
 class Weights(NamedTuple):
@@ -77,8 +72,9 @@ class Unit(NamedTuple):
     line: str
     """All the text that it is a slice of."""
     start: int
-    """Its offset on the line: 0 if it doesn't continue the unit before it."""
     end: int
+    continues: bool
+    """Whether it continues the unit before it."""
 
     @property
     def text(self) -> str:
@@ -87,7 +83,7 @@ class Unit(NamedTuple):
 
 
 class Share(NamedTuple):
-    """The part of a line that a candidate has, from `begin` to `end`, and the places of the units that it is in."""
+    """The part of the text that a candidate has, from `begin` to `end`, and the places of the units that it is in."""
 
     candidate: Candidate
     begin: int
@@ -95,29 +91,57 @@ class Share(NamedTuple):
     places: range
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Units:
-    """All units in order, with their values for the query and the shares that the candidates have of them."""
+    """All units in order, with their values for the query and the shares that the candidates have of them.
 
-    units: Sequence[Unit]
-    values: Sequence[float]
+    There are thousands: all that is known of them is in arrays, by their place.
+    """
+
+    text: str
+    """All that candidates make together, one unit after the other."""
+    edges: Sequence[int]
+    """Where each unit begins, and at last where the text ends."""
+    continues: Sequence[bool]
+    documents: Sequence[str]
+    """The id of each unit's document."""
+    values: Values
     """Only the distances between them mean something."""
-    words: Sequence[float]
+    words: Values
     """The part of each value that the words of the query make."""
+    matches: Values
+    """The weights of the query's words in each unit itself."""
     shares: Sequence[Share]
     least: float = -math.inf
     """The value below which a unit is not worth its room."""
-    matches: Sequence[float] = ()
-    """The weights of the query's words in each unit itself."""
     scale: float = 1.0
     """The most that the words of the query can make out."""
+
+    @cached_property
+    def units(self) -> Sequence[Unit]:
+        """The units one by one, for those who look at few candidates."""
+        ends = self.edges[1:]
+        return [
+            Unit(document, self.text, start, end, continues)
+            for document, start, end, continues in zip(self.documents, self.edges, ends, self.continues, strict=False)
+        ]
+
+    @cached_property
+    def best_first(self) -> Sequence[int]:
+        """The places of all units by value; of equal ones the one that comes first."""
+        places: list[int] = (-self.values).argsort(kind="stable").tolist()
+        return places
+
+    def sentence(self, place: int) -> str:
+        """The text of a unit without the white space around it."""
+        return self.text[self.edges[place] : self.edges[place + 1]].strip()
 
     def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """`candidates` by the mean and the best value of the units that they are in, best first.
 
         A tie leaves their order.
         """
-        worth = self._by_candidate(self.values)
+        worth = self._mean_and_best(self.values)
         return sorted(candidates, key=lambda candidate: -worth[candidate.key])
 
     def beyond(self, candidates: Sequence[Candidate], window: int) -> list[Candidate]:
@@ -125,7 +149,7 @@ class Units:
 
         They are worth more than it, and not by their rank alone: they answer the query better, too.
         """
-        ranked, words = self.by_value(candidates), self._by_candidate(self.words)
+        ranked, words = self.by_value(candidates), self._mean_and_best(self.words)
         last = max((place for place, candidate in enumerate(ranked) if candidate.is_hit), default=0)
         least = words[ranked[last].key]
         return [
@@ -138,33 +162,43 @@ class Units:
         found: dict[str, int] = {}
         for hit in hits:
             ranked = sorted(places[hit.key], key=lambda place: -self.values[place])
-            texts = {place: self.units[place].text.strip() for place in ranked}
+            texts = {place: self.sentence(place) for place in ranked}
             best = (place for place in ranked if len(texts[place]) >= LEAST_CHARS and texts[place] not in found)
             if (place := next(best, ranked[0] if ranked else None)) is not None:
                 found.setdefault(texts[place], place)
         return frozenset(found.values())
 
-    def _by_candidate(self, scores: Sequence[float]) -> dict[int, float]:
-        return {share.candidate.key: _mean_and_best(scores[place] for place in share.places) for share in self.shares}
-
     def worth(self) -> dict[int, float]:
         """The worth of each candidate's best unit by key, on the scale of `stop_below`: the best of all is worth 1."""
-        values = self.values
-        best, scale = max(values, default=0.0), self.scale
-        return {
-            share.candidate.key: round(1 - (best - max(values[share.places.start : share.places.stop])) / scale, 3)
-            for share in self.shares
-            if share.places
-        }
+        best = max(self.values.tolist(), default=0.0)
+        return {key: round(1 - (best - own) / self.scale, 3) for key, own in self._best(self.values).items()}
 
     def poor(self) -> set[int]:
         """The candidates of which no unit is worth its room, by key."""
         if self.least == -math.inf:
             return set()
+        return {key for key, best in self._best(self.values).items() if best < self.least}
+
+    def _best(self, values: Values) -> dict[int, float]:
+        """The best value of each candidate that has any, by key."""
         return {
-            share.candidate.key
+            share.candidate.key: values[share.places.start : share.places.stop].max().item()
             for share in self.shares
-            if max((self.values[place] for place in share.places), default=math.inf) < self.least
+            if share.places
+        }
+
+    def _mean_and_best(self, values: Values) -> dict[int, float]:
+        """Half of each, by key: many chunks that answer say much else as well."""
+        best = self._best(values)
+        upto = [0.0, *values.cumsum().tolist()]
+        return {
+            share.candidate.key: (
+                ((upto[share.places.stop] - upto[share.places.start]) / len(share.places) + best[share.candidate.key])
+                / 2
+                if share.places
+                else 0.0
+            )
+            for share in self.shares
         }
 
 
@@ -179,107 +213,19 @@ def units_of(
 
     A unit is not worth its room if it falls below the best by more than (1 - `stop_below`) x `weights.words`.
     """
-    units: list[Unit] = []
-    shares: list[Share] = []
-    found: list[Sequence[str]] = []
-    long = long_words(query)
-    find = finder(list(dict.fromkeys(stems(query))), long)
-    for line in lines:
-        first, document_id, text = len(units), line.last.document_id, line.text
-        spans = tiles(text)
-        units += [Unit(document_id, text, start, end) for start, end in spans]
-        found += find(text, spans)
-        starts, ends = [start for start, _ in spans], [end for _, end in spans]
-        for begin, candidate in line.members:
-            end = begin + len(candidate.chunk.text)
-            places = range(first + bisect_right(ends, begin), first + bisect_left(starts, end))
-            shares.append(Share(candidate, begin, end, places))
-    # By chunks: among sentences even a word that every chunk has is rare.
-    stems_of = [_joined(found, share.places) for share in shares]
-    bm25 = Bm25(stems_of, factors_of(query, function_words), within=long)
-    matches = [bm25.weight(set(stems)) if stems else 0.0 for stems in found]
-    by_words = _added([0.0] * len(units), weights.chunk, _of_chunks(shares, stems_of, len(units), bm25))
-    by_words = _added(by_words, weights.section, _of_sections(units, found, bm25))
-    by_words = _added(by_words, weights.sentence, matches)
-    by_words = _added(by_words, weights.surroundings, _smoothed(_smoothed(matches, units), units))
-    ranks = _of_ranks(units, shares, weights)
-    values = [by_rank + by_word for by_rank, by_word in zip(ranks, by_words, strict=True)]
-    least = -math.inf if stop_below is None else max(values, default=0.0) - (1 - stop_below) * weights.words
-    # Bare numbers: of a float each, two thousand sentences would take three times as much.
-    return Units(units, array("d", values), array("d", by_words), shares, least, array("d", matches), weights.words)
+    from ctxassembly.assembly.choosing.valued import value_units  # with numpy, which nothing without a query needs
 
-
-def _added(values: Sequence[float], weight: float, scores: Sequence[float]) -> list[float]:
-    """`values` plus `scores` by their weight; the best score has all of it."""
-    factor = weight / (max(scores, default=0.0) or 1.0)
-    return [value + factor * score for value, score in zip(values, scores, strict=True)]
-
-
-def _mean_and_best(values: Iterable[float]) -> float:
-    """Half of each: many chunks that answer say much else as well."""
-    known = list(values)
-    return (sum(known) / len(known) + max(known)) / 2 if known else 0.0
-
-
-def _of_chunks(shares: Sequence[Share], words: Sequence[Sequence[str]], units: int, bm25: Bm25) -> list[float]:
-    """The score of the best chunk that has a part of each of the `units`, by the query's words in the chunks."""
-    scores = bm25.scores([(found, share.end - share.begin) for found, share in zip(words, shares, strict=True)])
-    best = [0.0] * units
-    for share, score in sorted(zip(shares, scores, strict=True), key=lambda scored: scored[1]):
-        best[share.places.start : share.places.stop] = [score] * len(share.places)
-    return best
-
-
-def _of_sections(units: Sequence[Unit], found: Sequence[Sequence[str]], bm25: Bm25) -> list[float]:
-    """The score of each unit's section: its heading holds for all that stands below it."""
-    sections: list[range] = []
-    sizes: list[int] = []
-    begin, size, heads = 0, 0, set[int]()
-    for place, (_, line, start, end) in enumerate(units):
-        if not start:
-            heads = {match.end() for match in _SECTION.finditer(line)}
-        if place and (not start or size > SECTION_CHARS or start in heads):
-            sections.append(range(begin, place))
-            sizes.append(size)
-            begin, size = place, 0
-        size += end - start
-    sections.append(range(begin, len(units)))
-    sizes.append(size)
-    texts = [(_joined(found, places), size) for places, size in zip(sections, sizes, strict=True)]
-    return [score for score, places in zip(bm25.scores(texts), sections, strict=True) for _ in places]
-
-
-def _joined(found: Sequence[Sequence[str]], places: range) -> list[str]:
-    """All the stems found at `places`."""
-    return [stem for stems in found[places.start : places.stop] if stems for stem in stems]
-
-
-def _smoothed(scores: Sequence[float], units: Sequence[Unit]) -> list[float]:
-    """Half of each unit's score, and a quarter of that of each of the two beside it."""
-    smooth = [score / 2 for score in scores]
-    last = len(scores) - 1
-    for place, score in enumerate(scores):
-        if score:
-            if units[place].start:
-                smooth[place - 1] += score / 4
-            if place < last and units[place + 1].start:
-                smooth[place + 1] += score / 4
-    return smooth
-
-
-def _of_ranks(units: Sequence[Unit], shares: Sequence[Share], weights: Weights) -> list[float]:
-    """The value that the retriever gives each unit: the nearest hit's rank, and the good hits of its document."""
-    hits: dict[str, float] = defaultdict(float)
-    for share in shares:
-        if share.candidate.is_hit:
-            hits[share.candidate.chunk.document_id] += 1 / (2 + share.candidate.rank)
-    most = max(hits.values(), default=1.0)
-    values = [0.0] * len(units)
-    # Text that two chunks share is the nearer one's, which comes last.
-    for share in sorted(shares, key=lambda share: (-share.candidate.distance, -share.candidate.rank)):
-        candidate, places = share.candidate, share.places
-        value = weights.document * hits[candidate.chunk.document_id] / most - weights.rank * math.log1p(candidate.rank)
-        if candidate.distance:
-            value -= weights.neighbour + weights.distance * (candidate.distance - 1)
-        values[places.start : places.stop] = [value] * len(places)
-    return values
+    values, words, matches, laid, shares = value_units(lines, query, weights, function_words)
+    least = -math.inf if stop_below is None else max(values.tolist(), default=0.0) - (1 - stop_below) * weights.words
+    return Units(
+        laid.text,
+        laid.edges.tolist(),
+        laid.continues.tolist(),
+        laid.documents,
+        values,
+        words,
+        matches,
+        shares,
+        least,
+        weights.words,
+    )

@@ -117,8 +117,8 @@ def _by_sentences(
 
 def _too_long(units: Units, standing: Collection[int]) -> Candidate | None:
     """The best sentence of all, if a hit has it and it is too long to stand: it is cut before a lesser one stands."""
-    long = (place for place, unit in enumerate(units.units) if unit.end - unit.start >= LEAST_CHARS)
-    best = max(long, key=units.values.__getitem__, default=-1)
+    edges = units.edges
+    best = next((place for place in units.best_first if edges[place + 1] - edges[place] >= LEAST_CHARS), -1)
     if any(best in share.places and share.candidate.key in standing for share in units.shares):
         return None
     with_it = (candidate for candidate in reduced(units, {best}).values() if candidate.is_hit)
@@ -217,7 +217,7 @@ def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:
 
     Where it is wrong, hits keep a sentence each although not all of them fit. To count them would cost a tenth more.
     """
-    return sum(layout.lengths(hits)) <= SURELY * room or layout.fits(hits)
+    return sum(layout.lengths(hits)) <= SURELY * room or (layout.may_fit(hits) and layout.fits(hits))
 
 
 def _chars_per_token(layout: Layout, candidates: Sequence[Candidate]) -> float:

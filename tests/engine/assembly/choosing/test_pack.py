@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from builders import count, decision, hits_of, standing, words_of
+from builders import candidate_of, count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
 from ctxassembly.assembly.choosing.pack import greedy
-from ctxassembly.assembly.choosing.units import Unit
+from ctxassembly.assembly.choosing.units import Units, units_of
+from ctxassembly.assembly.rendering.excerpt import Line
 from stopwatch import grows_less
 from strategies import words
 
@@ -38,6 +39,11 @@ def packed(chunks: list[Chunk], limit: int, query: str | None = QUERY, **options
     context = assemble(hits_of(chunks), config, query=query)
     assert context.token_count == count(context.text, config.encoding) <= limit
     return context
+
+
+def sentences(texts: list[str]) -> Units:
+    """The units of one chunk that has each of `texts` on a line of its own."""
+    return units_of([Line(candidate_of(Chunk("A", "A", "\n".join(texts)), 0))], "")
 
 
 def test_the_sentence_that_answers_stands_whatever_the_rank_of_its_chunk():
@@ -70,10 +76,7 @@ def test_a_gap_of_one_sentence_is_closed():
     ],
 )
 def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
-    line = "\n".join(texts)
-    starts = [line.index(text) for text in texts]
-    units = [Unit("A", line, start, end) for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
-    assert greedy(units, order, 1_000).places == taken
+    assert greedy(sentences(texts), order, 1_000).places == taken
 
 
 @pytest.mark.parametrize(
@@ -86,11 +89,8 @@ def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
     ],
 )
 def test_what_continues_another_one(rule: str, sooner: dict[int, float], taken: set[int]):
-    line = "\n".join(FILLER[:6])
-    starts = [line.index(text) for text in FILLER[:6]]
-    units = [Unit("A", line, start, end) for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
     room = len(FILLER[0]) * 2 + 75
-    assert greedy(units, [0, 5, 1, 3], room, sooner).places == taken
+    assert greedy(sentences(FILLER[:6]), [0, 5, 1, 3], room, sooner).places == taken
 
 
 def test_each_piece_is_cited_and_flagged():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from builders import candidate_of
@@ -138,7 +139,7 @@ def test_function_words_alone_weigh_alike():
     texts = ("What is it about?", "Something about it.", *[FILLER] * 6)
     candidates = [candidate(f"c{number}", text) for number, text in enumerate(texts)]
     asked, alike = (valued("What is it about?", *candidates, function_words=given) for given in (None, ()))
-    assert asked == alike
+    assert asked.values.tolist() == alike.values.tolist()
 
 
 def test_what_a_heading_says_holds_for_its_section():
@@ -158,7 +159,7 @@ def test_units_are_the_sentences_of_what_the_chunks_make_together():
     joined = [each._replace(chunk=replace(each.chunk, start=start)) for each, start in ((first, 0), (second, 5))]
     units = valued("query", *joined, other)
     assert [unit.text for unit in units.units] == ["One. ", "Two begins and ends. ", "Three.", "Elsewhere."]
-    assert [unit.start > 0 for unit in units.units] == [False, True, True, False]
+    assert [unit.continues for unit in units.units] == [False, True, True, False]
     assert [(share.candidate.chunk.id, list(share.places)) for share in units.shares] == [
         ("a", [0, 1]),
         ("b", [1, 2]),
@@ -170,7 +171,8 @@ def test_a_chunk_with_a_sentence_that_answers_may_be_worth_more_than_one_with_a_
     even, uneven = candidate("a", "One. Two. Three."), candidate("b", "One. Two. Three.")
     shares = [Share(even, 0, 16, range(3)), Share(uneven, 0, 16, range(3, 6))]
     for answer, order in ((8.0, [uneven, even]), (4.0, [even, uneven])):
-        assert Units([], [3.0, 3.0, 3.0, 0.0, answer, 0.0], [], shares).by_value([even, uneven]) == order
+        values = np.array([3.0, 3.0, 3.0, 0.0, answer, 0.0])
+        assert Units("", [], [], [], values, values, values, shares).by_value([even, uneven]) == order
 
 
 def test_what_is_worth_its_room_follows_from_the_best_alone():

@@ -1,0 +1,150 @@
+"""The signals of `units.py` as arrays: a number for each unit."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ctxassembly.assembly.choosing.asked import factors_of
+from ctxassembly.assembly.choosing.laid import Laid, lay
+from ctxassembly.assembly.choosing.units import Share, Weights
+from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.text.bm25 import Bm25
+from ctxassembly.text.sought import Sought
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Places = NDArray[np.int64]
+    Values = NDArray[np.float64]
+
+SECTION_CHARS = 4_000
+"""Length at which a section ends if no heading ends it."""
+
+
+class Valued(NamedTuple):
+    """Values of all units, by their place."""
+
+    values: Values
+    words: Values
+    """The part of them that the words of the query make."""
+    matches: Values
+    """The weights of the query's words in each unit itself."""
+    laid: Laid
+    shares: Sequence[Share]
+
+
+def value_units(lines: Iterable[Line], query: str, weights: Weights, function_words: Collection[str] | None) -> Valued:
+    """The units of all `lines`, valued for `query`."""
+    sought = Sought(query)
+    laid = lay(lines, sought)
+    shares = _shares(laid)
+    units = len(laid.continues)
+    found = _Occurrences(laid, len(sought.words))
+    begins, ends = (np.array([getattr(share.places, end) for share in shares], np.int64) for end in ("start", "stop"))
+    # By chunks: among sentences even a word that every chunk has is rare.
+    in_chunks = found.counts(begins, ends)
+    bm25 = Bm25(sought.words, in_chunks, factors_of(query, function_words), within=sought.within)
+    matches = found.by_unit(bm25)
+    lengths = np.array([share.end - share.begin for share in shares], dtype=np.int64)
+    by_words = weights.chunk * _in_parts(_of_chunks(shares, bm25.scores(in_chunks, lengths), units))
+    by_words += weights.section * _in_parts(_of_sections(laid, found, bm25))
+    by_words += weights.sentence * _in_parts(matches)
+    by_words += weights.surroundings * _in_parts(_smoothed(_smoothed(matches, laid), laid))
+    return Valued(_of_ranks(shares, weights, units) + by_words, by_words, matches, laid, shares)
+
+
+class _Occurrences:
+    """The query's words in the units, as one ascending array: word by word, and place by place."""
+
+    def __init__(self, laid: Laid, words: int) -> None:
+        self._words, self._units = words, len(laid.continues)
+        places = np.searchsorted(laid.edges, laid.found.at, "right") - 1
+        self._coded = np.sort(laid.found.word * self._units + places)
+
+    def counts(self, begins: Places, ends: Places) -> Places:
+        """How often each word occurs from one place to another: a row for each word."""
+        words = self._units * np.arange(self._words)[:, None]
+        upto = np.searchsorted(self._coded, words + np.concatenate([begins, ends])[None, :])
+        counts: Places = upto[:, len(begins) :] - upto[:, : len(begins)]
+        return counts
+
+    def by_unit(self, bm25: Bm25) -> Values:
+        """The weights of the words in each unit, each word once."""
+        if not self._units:
+            return np.zeros(0)
+        word, place = np.divmod(np.unique(self._coded), self._units)
+        return np.bincount(place, bm25.of_words(word), self._units).astype(np.float64)
+
+
+def _shares(laid: Laid) -> list[Share]:
+    begins = np.array([begin for begin, _ in laid.members], dtype=np.int64)
+    ends = begins + [len(candidate.chunk.text) for _, candidate in laid.members]
+    first = np.searchsorted(laid.edges[1:], begins, "right").tolist()
+    last = np.searchsorted(laid.edges[:-1], ends).tolist()
+    return [
+        Share(candidate, begin, end, range(*places))
+        for (begin, candidate), end, *places in zip(laid.members, ends.tolist(), first, last, strict=True)
+    ]
+
+
+def _in_parts(scores: Values) -> Values:
+    """`scores` in parts of the best."""
+    return scores / (float(scores.max(initial=0.0)) or 1.0)
+
+
+def _of_chunks(shares: Sequence[Share], scores: Values, units: int) -> Values:
+    """The score of the best chunk that has a part of each of the `units`, by the query's words in the chunks."""
+    best = np.zeros(units)
+    known = scores.tolist()
+    for number in np.argsort(scores, kind="stable").tolist():
+        places = shares[number].places
+        best[places.start : places.stop] = known[number]
+    return best
+
+
+def _of_sections(laid: Laid, found: _Occurrences, bm25: Bm25) -> Values:
+    """The score of each unit's section: its heading holds for all that stands below it."""
+    units = len(laid.continues)
+    begins: list[int] = []
+    bounds = [*np.flatnonzero(~laid.continues | laid.heads).tolist(), units]
+    for begin, end in pairwise(bounds):
+        begins.append(begin)
+        # One that grows too long is divided.
+        while (begin := int(np.searchsorted(laid.edges, laid.edges[begin] + SECTION_CHARS, "right"))) < end:
+            begins.append(begin)
+    first, last = np.array(begins, dtype=np.int64), np.array([*begins[1:], units][: len(begins)], dtype=np.int64)
+    scores = bm25.scores(found.counts(first, last), laid.edges[last] - laid.edges[first])
+    return np.repeat(scores, last - first)
+
+
+def _smoothed(scores: Values, laid: Laid) -> Values:
+    """Half of each unit's score, and a quarter of that of each of the two beside it."""
+    smooth, beside = scores / 2, scores / 4
+    linked = laid.continues[1:]
+    smooth[:-1] += beside[1:] * linked
+    smooth[1:] += beside[:-1] * linked
+    return smooth
+
+
+def _of_ranks(shares: Sequence[Share], weights: Weights, units: int) -> Values:
+    """The value that the retriever gives each unit: the nearest hit's rank, and the good hits of its document."""
+    hits: dict[str, float] = defaultdict(float)
+    for share in shares:
+        if share.candidate.is_hit:
+            hits[share.candidate.chunk.document_id] += 1 / (2 + share.candidate.rank)
+    most = max(hits.values(), default=1.0)
+    values = np.zeros(units)
+    # Text that two chunks share is the nearer one's, which comes last.
+    for share in sorted(shares, key=lambda share: (-share.candidate.distance, -share.candidate.rank)):
+        candidate, places = share.candidate, share.places
+        value = weights.document * hits[candidate.chunk.document_id] / most - weights.rank * math.log1p(candidate.rank)
+        if candidate.distance:
+            value -= weights.neighbour + weights.distance * (candidate.distance - 1)
+        values[places.start : places.stop] = value
+    return values

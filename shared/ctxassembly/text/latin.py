@@ -1,0 +1,74 @@
+"""Many texts as one string of bytes, a byte a character, so that tables and arrays can read them all at once.
+
+That is Latin-1, with the typographic marks and symbols that stand in nearly every text in the places of the control
+characters 0x80 to 0x9f, which stand in none. So a place in the bytes is a place in the text. A text with any other
+character is strange to it: functions over strings read those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+_BLANKS = "\u2003\u2009\u202f\u3000"
+# Marks that are no part of a word, and become none in compatible form.
+_MARKS = (
+    "\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u2032"  # quotes
+    "\u2010\u2011\u2013\u2014\u2212"  # hyphens, dashes, minus
+    "\u2026\u2020\u2022\u25a0\u25aa\u25cf\u2192\u2713"  # ellipsis, dagger, bullets, arrow, tick
+    "\u2264\u2265\u20ac\u200b\ufeff\ufffd"  # inequality, euro, what has no width, what could not be decoded
+    f"{_BLANKS}"
+)
+_CONTROL = range(0x80, 0xA0)
+MARKS = dict(zip(_MARKS, map(chr, _CONTROL), strict=True))
+"""The character that stands for each mark."""
+BYTES = "".join(map(chr, (*range(0x80), *range(0xA0, 0x100))))
+"""The characters that stand for themselves."""
+BLANKS = "".join(char for char in BYTES if char.isspace()) + _BLANKS
+GUARD = "\0"
+"""It stands between two texts: neither white space nor part of a word."""
+PADDING = 8
+"""Guards at either end, so that a look at the eight bytes before or after a place never leaves the bytes."""
+
+_CODES, _PLACES = (
+    np.array([ord(char) for char in chars], np.uint32) for chars in zip(*sorted(MARKS.items()), strict=True)
+)
+
+
+class Bytes(NamedTuple):
+    """Texts as bytes, one after the other, with guards around each."""
+
+    whole: bytes
+    begins: Sequence[int]
+    """The place of each text's first character."""
+    strange: frozenset[int]
+    """The numbers of the texts that have a character without a byte; a guard stands for it."""
+
+
+def as_bytes(texts: Sequence[str]) -> Bytes:
+    """The bytes of `texts`."""
+    begins: list[int] = []
+    at = PADDING
+    for text in texts:
+        begins.append(at)
+        at += len(text) + 1
+    guards = GUARD * PADDING
+    joined = f"{guards}{GUARD.join(texts)}{guards}"
+    if joined.isascii():
+        return Bytes(joined.encode("ascii"), begins, frozenset())
+    codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4")
+    whole = codes.astype(np.uint8)
+    beyond = np.flatnonzero((codes > 0xFF) | ((codes >= _CONTROL.start) & (codes < _CONTROL.stop)))
+    mark = np.searchsorted(_CODES[:-1], codes[beyond])
+    is_mark = _CODES[mark] == codes[beyond]
+    whole[beyond] = np.where(is_mark, _PLACES[mark], ord(GUARD))
+    strange = np.searchsorted(begins, beyond[~is_mark], "right") - 1
+    return Bytes(whole.tobytes(), begins, frozenset(strange.tolist()))
+
+
+def table(*classes: str) -> bytes:
+    """A translation table: for each byte, the sum of 1, 2, 4, ... for the first, second, third, ... class it is in."""
+    of = [frozenset(MARKS.get(char, char) for char in chars) for chars in classes]
+    return bytes(sum(1 << bit for bit, chars in enumerate(of) if chr(byte) in chars) for byte in range(256))

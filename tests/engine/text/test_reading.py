@@ -1,0 +1,102 @@
+"""Many texts read at once, beside what the functions over strings find in each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxassembly.text import reading
+from ctxassembly.text.latin import MARKS
+from ctxassembly.text.reading import Reading, read
+from ctxassembly.text.stem_keys import key_of
+from ctxassembly.text.terms import stems
+from stopwatch import grows_less
+
+ROOT = Path(__file__).parents[3]
+FILES = sorted(
+    file
+    for pattern in (
+        "*.md",
+        "docs/**/*.md",
+        "shared/ctxassembly/wording/**/*.py",
+        "tests/engine/**/*.py",
+        "notebooks/**/*.md",
+    )
+    for file in ROOT.glob(pattern)
+)
+"""Prose, tables, lists and code, and in the tests of languages every script that is read."""
+CUT = 1_400
+"""Characters of a chunk, cut anywhere."""
+
+
+def chunks(file: Path) -> list[str]:
+    text = file.read_text("utf-8")
+    return [text[at : at + CUT] for at in range(0, len(text), CUT)]
+
+
+def lists(one: Reading) -> tuple[list[object], ...]:
+    return tuple(each.tolist() for each in (one.sentences, one.heads, one.words.at, one.words.keys))
+
+
+def one_by_one(text: str) -> Reading:
+    return reading._of_string(text)
+
+
+def test_the_files_are_there():
+    texts = [text for file in FILES for text in chunks(file)]
+    assert len(texts) > 500
+    assert sum(not text.isascii() for text in texts) > 100
+
+
+@pytest.mark.parametrize("folder", sorted({file.parent for file in FILES}), ids=lambda folder: folder.name)
+def test_together_they_are_read_as_one_by_one(folder: Path):
+    texts = [text for file in FILES if file.parent == folder for text in chunks(file)]
+    differ = [
+        text
+        for text, together in zip(texts, read(texts), strict=True)
+        if lists(together) != lists(one_by_one(text)) and not set("¼½¾") & set(text)  # "6½" is 6, not 61 and 2
+    ]
+    assert differ == []
+
+
+PARTS = ["One. ", "a", "Mr. ", "1. ", "\n", "\n\n\n", "# ", "| x. y |", "so many words that the line is full, and\n"]
+PARTS += ["und so ist es “gut”. ", "Straße", "µ", "\u2003", "…", "\0", "\x85", "日本語。", "ﬁ", "e\u0301", "?!) ", "  "]
+
+
+@given(st.lists(st.lists(st.sampled_from(PARTS), max_size=12).map("".join), max_size=4))
+def test_what_stands_beside_a_text_says_nothing_of_it(texts: list[str]):
+    for text, together in zip(texts, read(texts), strict=True):
+        assert lists(together) == lists(one_by_one(text))
+        assert together.is_ended == one_by_one(text).is_ended
+
+
+def test_the_key_of_each_word_is_that_of_its_stem():
+    for text in ("Fußball 12,5 Ärzte_x", "Ａ ﬁnal ΣΊΣΥΦΟΣ İstanbul", "三天内 a"):
+        assert read([text])[0].words.keys.tolist() == [key_of(stem) for stem in stems(text)]
+
+
+def test_a_section_begins_at_a_heading_or_after_two_blank_lines():
+    (found,) = read(["One.\n# Two\nThree.\n\nFour.\n\n\nFive.\n#six\n####### seven\n"])
+    assert found.heads.tolist() == [True, False, False, True, False, False]
+
+
+def test_marks_are_none_of_latin_and_part_of_no_word():
+    assert all(ord(mark) > 0xFF and not stems(mark) for mark in MARKS)
+
+
+def test_nothing_is_read_of_nothing():
+    assert read([]) == []
+    assert lists(read([""])[0]) == ([], [], [], [])
+
+
+def test_it_takes_about_two_bytes_a_character():
+    texts = [text for text in chunks(ROOT / "CONTRIBUTING.md") if len(text) == CUT]
+    assert all(1.5 <= one.nbytes / CUT <= 3 for one in read(texts))
+
+
+@pytest.mark.parametrize("part", [". ", "a. ", "\n", ")", ") ", "1. ", f"{'x' * 39},\nA ", "| a. ", "# ", " ", "“. "])
+def test_hostile_texts_take_linear_time(part: str):
+    assert grows_less(lambda size: lambda: read([part * (size // len(part))]), 20_000, 160_000, 24)
