@@ -7,7 +7,6 @@ notebook gets the same ids again.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import count
@@ -15,7 +14,9 @@ from itertools import count
 from ctxassembly.data.assembled import Assembled
 from ctxassembly.inspect.evidence import Located
 
-_SHOWN: defaultdict[str, Iterator[int]] = defaultdict(count)
+MOST_SHOWN = 10_000
+"""Contents whose views are counted. One that was first shown longer ago begins anew: its page is long out of sight."""
+_SHOWN: dict[str, Iterator[int]] = {}
 """For each content the numbers of its next views. `next` of one is atomic, and so needs no lock."""
 
 
@@ -28,7 +29,9 @@ def anchor(context: Assembled, found: Sequence[Located]) -> str:
 def next_anchor(context: Assembled, found: Sequence[Located]) -> str:
     """The prefix for one more view on a page that it shares with others; that of the first is that of `anchor`."""
     first = anchor(context, found)
-    before = next(_SHOWN[first])
+    before = next(_SHOWN.setdefault(first, count()))
+    while len(_SHOWN) > MOST_SHOWN:
+        _SHOWN.pop(next(iter(_SHOWN)), None)
     return _digest(f"{first} {before}") if before else first
 
 

@@ -1,5 +1,5 @@
 """`python -m speed`: time beside the reference and the peers, at usual sizes, by hits and by budget; what a hit costs
-among many; time by stage; in threads; under load; and memory.
+among many; time by stage; in threads; under load; memory, and what is remembered.
 
 Medians of runs in turn in one process, as Markdown tables. Cold: no text was seen before, the vocabulary is loaded.
 Warm: the chunks were seen in another assembly, for another question or with a hit more or another budget.
@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from ctxassembly.protocols import Store
 from scenario import BUDGET, ENCODING, Scenario, scenario
+from speed.caches import LOOKS, caches_table
 from speed.contestants import contestants
 from speed.database import is_installed, postgres
 from speed.load import HITS as HITS_A_QUESTION
@@ -109,6 +110,13 @@ def _memory(_: argparse.Namespace) -> Iterator[str]:
     yield from memory_table()
 
 
+def _caches(args: argparse.Namespace) -> Iterator[str]:
+    at = sorted({*(number for number in LOOKS if number < args.assemblies), args.assemblies})
+    yield "What the process holds after so many assemblies, each of texts of its own:\n\n"
+    with tqdm(total=args.assemblies, desc="caches", unit="assembly", disable=None) as bar:
+        yield from caches_table(at, bar.update)
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "usual": _usual,
     "hits": _hits,
@@ -118,6 +126,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "threads": _threads,
     "load": _load,
     "memory": _memory,
+    "caches": _caches,
 }
 
 
@@ -137,6 +146,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--load-repeats", type=int, default=5, help="of such a run (default: 5)")
     parser.add_argument(
         "--corpus", type=int, default=1_000, help="the hits whose documents are searched (default: 1,000)"
+    )
+    parser.add_argument(
+        "--assemblies",
+        type=int,
+        default=LOOKS[1],
+        help=f"whose memory is looked at; {LOOKS[-1]:,} take 20 minutes (default: {LOOKS[1]:,})",
     )
     parser.add_argument("--limit", type=float, default=20, metavar="SECONDS", help="for one run (default: 20)")
     return parser

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
-from ctxassembly.assembly.gathering.varying import plain_name
+from ctxassembly.assembly.gathering.varying import of_name, plain_name
 from ctxassembly.data.chunks import Origin, PartName
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.shown import as_name
@@ -62,6 +61,6 @@ def origin_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> Origin | None:
     return Origin(part, lookup_id=as_name(lookup_id)) if part or lookup_id is not None else None
 
 
-@lru_cache(maxsize=4096)
+@of_name
 def _is_named(key: str) -> bool:
     return _NAMES.fullmatch(plain_name(key)) is not None

@@ -10,8 +10,11 @@ only: `index: "tenant-a"` doesn't pass.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Any, Literal
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, Literal, TypeVar
+
+Known = TypeVar("Known")
 
 Kind = Literal["fixed", "document", "number", "free", "words", "rank", "element", "parent"]
 """The ways in which values of a key may vary:
@@ -73,15 +76,29 @@ _WORDS = {
 _ELEMENTS = re.compile(_ELEMENT, re.VERBOSE)
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
+NAMES, LONGEST = 4096, 200
+"""The most names that are remembered, and the characters of the longest: 10 MB at most."""
 
-@lru_cache(maxsize=4096)
+
+def of_name(function: Callable[[str], Known]) -> Callable[[str], Known]:
+    """`function` of the name of a key, or of a word under one, whose results are remembered in bounded memory."""
+    remembered = lru_cache(maxsize=NAMES)(function)
+
+    @wraps(function)
+    def known(name: str) -> Known:
+        return remembered(name) if len(name) <= LONGEST else function(name)
+
+    return known
+
+
+@of_name
 def kind_of(key: str) -> Kind:
     """The way in which values under `key`, the last part of a path, may vary between the chunks of a document."""
     name = plain_name(key)
     return next((kind for kind, names in _KINDS if names.fullmatch(name)), "fixed")
 
 
-@lru_cache(maxsize=4096)
+@of_name
 def plain_name(key: str) -> str:
     """`key` in snake case, without the prefixes and underscores that frameworks put around it."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.removeprefix("@search."))

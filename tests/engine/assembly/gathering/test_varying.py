@@ -72,3 +72,10 @@ def test_words_are_those_of_the_tools():
     assert not any(is_word("category", each) for each in ("secret", "internal", None, 7, ["Title"]))
     assert not is_word("tag", "confidential")
     assert not is_word("content_type", "Title")
+
+
+def test_a_name_too_long_to_be_remembered_is_read_as_any_other():
+    assert kind_of("_" * 300 + "page") == kind_of("page") == "number"
+    assert plain_name("x" * 300 + "Page") == "x" * 300 + "_page"
+    assert is_word("category", "Title")
+    assert not is_word("category", "Title" * 1_000_000)

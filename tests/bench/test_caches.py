@@ -1,0 +1,80 @@
+"""All that the package remembers from one assembly to the next is bounded, whatever it is given."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import ctxassembly
+from ctxassembly.assembly.gathering.varying import LONGEST, NAMES, kind_of, plain_name
+from ctxassembly.tokens.counter import Counter, counter_for
+from ctxassembly.tokens.remembered import Remembered
+from scenario import ENCODING
+from speed.caches import MIB, caches_table, grown, held, looks
+
+SMALL = 256 * 1024
+"""Bytes of each cache of the counter, in the place of 16 MB: they fill up in a hundred assemblies."""
+BOUNDS = {
+    "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
+    "ctxassembly.assembly.gathering.varying.kind_of": 2 * MIB,
+    "ctxassembly.assembly.gathering.varying.plain_name": 2 * MIB,
+    "ctxassembly.assembly.gathering.parts._is_named": 2 * MIB,
+    "ctxassembly.text.words._patterns": MIB // 10,
+}
+"""Bytes that each name may hold for assemblies."""
+LIMITS = Path(__file__).parents[2] / "docs" / "limits.md"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Counter:
+    counter = counter_for(ENCODING)
+    for name in ("_counts", "_measures", "_floors"):
+        monkeypatch.setattr(counter, name, Remembered(SMALL))
+    return counter
+
+
+def test_ever_new_texts_and_keys_fill_what_is_bounded_and_nothing_else(small: Counter) -> None:
+    first, *others = looks((400, 1_200), lambda: None).values()
+    for look in others:
+        more = grown(look, first)
+        assert more.keys() <= BOUNDS.keys(), "tell of it in docs/limits.md, with its bound"
+        assert {name: size for name, size in more.items() if size > BOUNDS[name]} == {}
+    assert small._counts._old, "it has been full"
+    assert small._measures._old
+
+
+def test_long_names_are_not_remembered() -> None:
+    def remembered() -> int:
+        sizes = held()
+        return sum(sizes[f"ctxassembly.assembly.gathering.varying.{name}"] for name in ("kind_of", "plain_name"))
+
+    before = remembered()
+    for number in range(20):
+        kind_of(f"{number}" + "x" * 1_000_000)
+        plain_name(f"{number}" + "x" * 1_000_000)
+    assert remembered() - before < MIB
+    for number in range(2 * NAMES):
+        kind_of(f"{number}".rjust(LONGEST, "x"))
+    assert remembered() - before < 8 * MIB
+
+
+def test_each_cache_stands_in_the_table_with_its_bound() -> None:
+    source = Path(ctxassembly.__file__).parent
+    makes = re.compile(r"^ *@(lru_)?cache\b|\blru_cache\(|\bRemembered\[.*\]\(", re.MULTILINE)
+    named = LIMITS.read_text(encoding="utf-8")
+    files = [file for file in source.rglob("*.py") if makes.search(file.read_text(encoding="utf-8"))]
+    modules = {".".join(file.relative_to(source).with_suffix("").parts) for file in files}
+    beside = {"tokens.remembered", "assembly.choosing.ranking"}  # what others use; and one that ends with its call
+    assert "tokens.counter" in modules
+    assert {module for module in modules - beside if f"`{module}`" not in named} == set()
+
+
+def test_the_table_has_a_row_for_the_process_and_for_what_grew(small: Counter) -> None:
+    calls: list[None] = []
+    head, _, process, *rows = caches_table((5, 40), lambda: calls.append(None))
+    assert head == "| MiB after | 5 | 40 |\n"
+    assert process.startswith("| the process (RSS) | ")
+    assert any("tokens.counter._tiktoken_counter" in row for row in rows)
+    assert len(calls) == 40
