@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from langchain_core.callbacks import Callbacks, adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer, Document
@@ -24,7 +24,7 @@ from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.keys import keyed
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import asking, check_llm
-from ctxassembly.drivers.assemble import aassemble, assemble
+from ctxassembly.drivers.assemble import aassembled, assemble
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, NothingToJoinWarning
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.settings.config import AssemblyConfig, Neighbours
@@ -39,9 +39,13 @@ from langchain_ctxassembly.searches.filtered import held
 from langchain_ctxassembly.searches.visible import Search
 from langchain_ctxassembly.spans import Spans
 
+Formed = TypeVar("Formed")
+
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
 
+MOST_WARNED = 1_000
+"""Stores of which an assembler warns: one that gets a new store for each call has been heard by then."""
 REMEDY = (
     "Give the filter, ContextAssembler(filter=...), or let ContextAssemblyRetriever(retriever=...) read it from a "
     "vector store's own retriever"
@@ -180,13 +184,16 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def assembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
         """The context of `given`, in the run of `config`; `search` is the search that found it, None if unknown."""
-        return self._told(given, config, search).context
+        return self._formed(_context, given, config, search)
 
     async def aassembled(self, given: Any, config: RunnableConfig, search: Search | None = None) -> Context:
         """The same as `assembled`, awaited."""
-        return (await self._atold(given, config, search)).context
+        return await self._aformed(_context, given, config, search)
 
-    def _told(self, given: Any, config: RunnableConfig, search: Search | None) -> Told:
+    def _formed(
+        self, form: Callable[[Told], Formed], given: Any, config: RunnableConfig, search: Search | None
+    ) -> Formed:
+        """What `form` makes of the context of `given`; its warnings are given, and its event sent."""
         asking(self.store, None, None)  # refuse a store with afetch alone here: `held` may hide it
         spans = Spans(config)
         context = assemble(
@@ -198,15 +205,19 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             labels=labels_of_call(self.labels),
             on_stage=spans.on_stage,
         )
+        made = _Made.of(form, listened_to(config), context)
         self._warn(context, search)
-        told = Told(context)
-        if listened_to(config):
-            dispatch_custom_event(EVENT, _event(told), config=config)
-        return told
+        if made.event is not None:
+            dispatch_custom_event(EVENT, made.event, config=config)
+        return made.formed
 
-    async def _atold(self, given: Any, config: RunnableConfig, search: Search | None) -> Told:
+    async def _aformed(
+        self, form: Callable[[Told], Formed], given: Any, config: RunnableConfig, search: Search | None
+    ) -> Formed:
+        """The same as `_formed`, awaited."""
         spans = Spans(config)
-        context = await aassemble(
+        made = await aassembled(
+            partial(_Made.of, form, listened_to(config)),
             **self._read(given),
             store=self.held(search),
             embeddings=self.embeddings,
@@ -215,11 +226,10 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             labels=labels_of_call(self.labels),
             on_stage=spans.aon_stage,
         )
-        self._warn(context, search)
-        told = Told(context)
-        if listened_to(config):
-            await adispatch_custom_event(EVENT, _event(told), config=config)
-        return told
+        self._warn(made.context, search)
+        if made.event is not None:
+            await adispatch_custom_event(EVENT, made.event, config=config)
+        return made.formed
 
     def knows_what_was_warned_of(self, other: ContextAssembler) -> None:
         """Don't repeat the warnings of `other`, from which the config of a call made this assembler."""
@@ -283,7 +293,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         config: RunnableConfig,
         search: Search | None = None,
     ) -> list[Document]:
-        return documents_from(self._told(given, config, search))
+        return self._formed(documents_from, given, config, search)
 
     async def _adocuments(
         self,
@@ -292,7 +302,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         config: RunnableConfig,
         search: Search | None = None,
     ) -> list[Document]:
-        return documents_from(await self._atold(given, config, search))
+        return await self._aformed(documents_from, given, config, search)
 
     def _warn(self, context: Context, search: Search | None) -> None:
         """Give each warning that `context` owes, once."""
@@ -302,7 +312,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         else:
             unseen = filter_not_seen(context.trace, REMEDY)
         for message, kind in ((unseen, FilterNotSeenWarning), (context.trace.missing, NothingToJoinWarning)):
-            if message and (kind, id(self.store)) not in self._warned:
+            if message and (kind, id(self.store)) not in self._warned and len(self._warned) < MOST_WARNED:
                 self._warned.add((kind, id(self.store)))
                 warnings.warn(message, kind, stacklevel=3)
 
@@ -343,5 +353,24 @@ def _can_embed(embeddings: Any) -> bool:
     return callable(embeddings) or hasattr(embeddings, "embed_documents") or hasattr(embeddings, "aembed_documents")
 
 
+@dataclass(frozen=True, slots=True)
+class _Made(Generic[Formed]):
+    """A context, and all that is made of it, which may take as long as a small assembly."""
+
+    context: Context
+    formed: Formed
+    event: dict[str, Any] | None
+    """The custom event; None if nobody listens."""
+
+    @classmethod
+    def of(cls, form: Callable[[Told], Formed], is_heard: bool, context: Context) -> Self:
+        told = Told(context)
+        return cls(context, form(told), _event(told) if is_heard else None)
+
+
 def _event(told: Told) -> dict[str, Any]:
     return {"citations": told.citations, "trace": told.trace}
+
+
+def _context(told: Told) -> Context:
+    return told.context

@@ -12,7 +12,6 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from ctxassembly.adapting.told import Told
 from ctxassembly.chain.requests import Search
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
@@ -27,7 +26,7 @@ from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.retrieval import RetrievalConfig
-from llamaindex_ctxassembly.answered import answered
+from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.channels import as_channel
 from llamaindex_ctxassembly.convert.embeddings import as_query_embedding
 from llamaindex_ctxassembly.convert.rerankers import as_reranker
@@ -159,10 +158,11 @@ class ContextRetriever(BaseRetriever):
         return await super().aretrieve(str_or_query_bundle)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return answered((), Told(self.context(query_bundle.query_str)))
+        return Answered.of((), self.context(query_bundle.query_str)).announced().nodes
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return answered((), Told(await self.acontext(query_bundle.query_str)))
+        question = self._question(query_bundle.query_str, None)
+        return await self.held_to(question.filter).anodes_of(await self._aretrieved(question, None))
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search of an answer chain."""

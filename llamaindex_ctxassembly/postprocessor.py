@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.indices.base import BaseIndex
@@ -16,7 +17,6 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
-from ctxassembly.adapting.told import Told
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for, supplement_of
 from ctxassembly.calls import is_async
 from ctxassembly.chain.requests import Assemble
@@ -25,12 +25,12 @@ from ctxassembly.conversations.labels import Labels, check_labels, labels_of_cal
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import check_llm
-from ctxassembly.drivers.assemble import aassemble, assemble
+from ctxassembly.drivers.assemble import aassembled, assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.misuse import check_parameters, wrong_store
-from llamaindex_ctxassembly.answered import answered
+from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.convert.embeddings import as_embeddings
 from llamaindex_ctxassembly.convert.llm import async_model, model
 from llamaindex_ctxassembly.convert.media import noted
@@ -41,6 +41,8 @@ from llamaindex_ctxassembly.stores.neighbours import neighbours_of, under
 from llamaindex_ctxassembly.warned import Owed
 
 dispatcher = get_dispatcher(__name__)
+
+Formed = TypeVar("Formed")
 
 FilterOfCall = Callable[[str | None], MetadataFilters | None]
 """A function from the query of a call to the filter of its retriever, or None."""
@@ -204,8 +206,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """The same as `context`, awaited."""
         nodes = list(nodes)
-        given = self._given(nodes, query_str)
-        return noted(self._warned(await aassemble(**given, llm=async_model(self.llm), on_stage=on_stage())), nodes)
+        return await self._aformed(partial(noted, nodes=nodes), self._given(nodes, query_str))
 
     def context_of(self, retrieved: Retrieved) -> Context:
         """The context of what was retrieved by our own retrieval; its page shows how that was."""
@@ -215,18 +216,33 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     async def acontext_of(self, retrieved: Retrieved) -> Context:
         """The same as `context_of`, awaited."""
-        given = self._given_by(retrieved)
-        context = self._warned(await aassemble(**given, llm=async_model(self.llm), on_stage=on_stage()))
-        return replace(context, retrieved=retrieved)
+        return await self._aformed(partial(replace, retrieved=retrieved), self._given_by(retrieved))
 
-    def assembled(self, request: Assemble, labels: Labels) -> Context:
+    async def anodes_of(self, retrieved: Retrieved) -> list[NodeWithScore]:
+        """The nodes of the context of what was retrieved."""
+        made = await self._aformed(
+            lambda context: Answered.of((), replace(context, retrieved=retrieved)), self._given_by(retrieved)
+        )
+        return made.announced().nodes
+
+    def answered(self, request: Assemble, labels: Labels) -> Answered:
         """The context that an answer chain asks for, with `labels` unless there are some."""
-        return self._warned(assemble(**self._given_for(request, labels), llm=model(self.llm), on_stage=on_stage()))
-
-    async def aassembled(self, request: Assemble, labels: Labels) -> Context:
-        """The same as `assembled`, awaited."""
         given = self._given_for(request, labels)
-        return self._warned(await aassemble(**given, llm=async_model(self.llm), on_stage=on_stage()))
+        context = self._warned(assemble(**given, llm=model(self.llm), on_stage=on_stage()))
+        return Answered.of((), context).announced()
+
+    async def aanswered(self, request: Assemble, labels: Labels) -> Answered:
+        """The same as `answered`, awaited."""
+        made = await self._aformed(partial(Answered.of, ()), self._given_for(request, labels))
+        return made.announced()
+
+    async def _aformed(self, form: Callable[[Context], Formed], given: dict[str, Any]) -> Formed:
+        """What `form` makes of the context; its warnings are given."""
+        context, formed = await aassembled(
+            lambda context: (context, form(context)), **given, llm=async_model(self.llm), on_stage=on_stage()
+        )
+        self._warned(context)
+        return formed
 
     def over(self, store: Store | AsyncStore) -> ContextAssemblyPostprocessor:
         """The same with `store` as its store of neighbours. Neither repeats a warning of the other."""
@@ -257,13 +273,15 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return answered(nodes, Told(self.context(nodes, _words(query_bundle))))
+        return Answered.of(nodes, self.context(nodes, _words(query_bundle))).announced().nodes
 
     @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return answered(nodes, Told(await self.acontext(nodes, _words(query_bundle))))
+        given = self._given(nodes, _words(query_bundle))
+        made = await self._aformed(lambda context: Answered.of(nodes, noted(context, nodes)), given)
+        return made.announced().nodes
 
     def _set_neighbours(self) -> None:
         found = neighbours_of(self.docstore, self.vector_store, self.store, self.config.keys)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from typing import Annotated, Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -19,6 +20,7 @@ from langchain_core.tools.retriever import RetrieverInput
 from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
+from ctxassembly.calls import in_turn
 from ctxassembly.conversations.sources import last_label
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
@@ -130,9 +132,10 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     ) -> Any:
         """The same, awaited."""
         flow, config = self._asking(request), ensure_config()
-        ask, written = advanced(flow)
+        ask, written = await in_turn(partial(advanced, flow))  # it counts all messages
         while ask is not None:
-            ask, written = advanced(flow, await self._assembling.aassembled(ask, config))
+            context = await self._assembling.aassembled(ask, config)
+            ask, written = await in_turn(partial(advanced, flow, context))
         return _answered(await handler(_prompt(request, written)), written)
 
     def _asking(self, request: ModelRequest[Any]) -> Asking:

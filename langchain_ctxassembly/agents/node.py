@@ -10,6 +10,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.runtime import get_runtime
 
 from ctxassembly.assembly.choosing.supplement import Supplement, supplement_for, supplement_of
+from ctxassembly.calls import in_turn
 from ctxassembly.chain.requests import Search
 from ctxassembly.conversations.contexts import field_of
 from ctxassembly.conversations.sources import last_label
@@ -124,7 +125,7 @@ class _Node:
             found = None if search is None or self.evidence is None else await self.evidence.asearch(search)
             assembler, visible = self._assembling(state, condition)
             context = await assembler.aassembled(_given(self._wanted(state, found)), config, visible)
-        return {self.keys.context: context.to_dict()}
+        return {self.keys.context: await in_turn(context.to_dict)}
 
     def _condition(self) -> Any:
         return None if self.filter is None else self.filter(get_runtime())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
@@ -11,6 +12,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, Field
 
+from ctxassembly.calls import in_turn
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.agents.labels import TurnLabels
@@ -104,7 +106,8 @@ class _Search:
 
     async def arun(self, query: str, config: RunnableConfig, callbacks: Any = None, runtime: Any = None) -> Any:
         retriever, config, arguments = self._prepared(patch_config(config, callbacks=callbacks))
-        return self._output(await self._labelled(retriever, runtime).acontext(query, config=config, **arguments))
+        context = await self._labelled(retriever, runtime).acontext(query, config=config, **arguments)
+        return await in_turn(partial(self._output, context))
 
     def _prepared(self, config: RunnableConfig) -> tuple[Any, RunnableConfig, dict[str, Any]]:
         found = _prepared(self.retriever, config)

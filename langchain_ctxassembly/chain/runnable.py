@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.utils import AddableDict
 from typing_extensions import NotRequired, TypedDict, override
 
+from ctxassembly.calls import in_turn
 from ctxassembly.chain.answer import Answer
 from langchain_ctxassembly.chain.run import Parts, Run
 from langchain_ctxassembly.listeners import listened_to
@@ -133,7 +134,7 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
         async with aclosing(run.aevents()) as events:
             async for event in events:
                 if isinstance(event, Answer):
-                    output = run.output(event)
+                    output = await in_turn(partial(run.output, event))
                     if listened_to(config):
                         await adispatch_custom_event(EVENT, output["trace"], config=config)
                     yield AddableDict(output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 from llama_index.core.base.llms.base import BaseLLM
@@ -15,7 +16,7 @@ from llama_index_instrumentation import get_dispatcher
 from ctxassembly.adapting.answered import parts_of
 from ctxassembly.adapting.told import Told
 from ctxassembly.adapting.turns import may_recall
-from ctxassembly.calls import is_async
+from ctxassembly.calls import in_turn, is_async
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.flow import Flow, answer_flow
@@ -28,7 +29,7 @@ from ctxassembly.drivers.run import astream_run, stream_run
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.answering import AnswerConfig
-from llamaindex_ctxassembly.answered import answered
+from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.chain.asked import asked_llm
 from llamaindex_ctxassembly.chain.evidence import Evidence
 from llamaindex_ctxassembly.chain.turns import answer_message, exchanges_of, labels_after, messages_of
@@ -79,16 +80,16 @@ class Source:
 
     def assemble(self, request: Assemble) -> Context:
         """The context; its nodes are kept."""
-        return self._kept(self.evidence.held_to(request.filter).assembled(request, self.labels))
+        return self._kept(self.evidence.held_to(request.filter).answered(request, self.labels))
 
     async def aassemble(self, request: Assemble) -> Context:
         """The same, awaited."""
-        return self._kept(await self.evidence.held_to(request.filter).aassembled(request, self.labels))
+        return self._kept(await self.evidence.held_to(request.filter).aanswered(request, self.labels))
 
-    def _kept(self, context: Context) -> Context:
-        self.told = Told(context)
-        self.nodes.extend(answered((), self.told))
-        return context
+    def _kept(self, answered: Answered) -> Context:
+        self.told = answered.told
+        self.nodes.extend(answered.nodes)
+        return answered.told.context
 
 
 class Run:
@@ -121,14 +122,18 @@ class Run:
         """The pieces of the answer, and then the answer."""
         with self._asking:
             for event in stream_run(self._flow(), self.ask, AnswerPiece):
-                self._tell(event)
+                if isinstance(event, Answer):
+                    self._note(event)
+                    self._announce(event)
                 yield event
 
     async def aevents(self) -> AsyncGenerator[AnswerPiece | Answer, None]:
         """The same, awaited."""
         async with self._asking:
             async for event in astream_run(self._flow(), self.aask, AnswerPiece):
-                self._tell(event)
+                if isinstance(event, Answer):
+                    await in_turn(partial(self._note, event))
+                    self._announce(event)
                 yield event
 
     def answer(self) -> Answer:
@@ -158,16 +163,17 @@ class Run:
     def _flow(self) -> Flow:
         return answer_flow(self._call, self._config, time.perf_counter)
 
-    def _tell(self, event: AnswerPiece | Answer) -> None:
-        if not isinstance(event, Answer):
-            return
+    def _note(self, answer: Answer) -> None:
+        """Make the metadata of the response, and of a context from a cache its nodes."""
         source = self._source
-        if event.context and source.told is None:  # from a cache
-            source.told = Told(event.context)
+        if answer.context and source.told is None:  # from a cache
+            source.told = Told(answer.context)
             source.nodes.extend(labelled_nodes(source.told, ()))
-        self.metadata = {**parts_of(event, source.told), "result": event}
+        self.metadata = {**parts_of(answer, source.told), "result": answer}
+
+    def _announce(self, answer: Answer) -> None:
         if listened_to(dispatcher):
-            dispatcher.event(QuestionAnsweredEvent(question=event.question, trace=self.metadata["trace"]))
+            dispatcher.event(QuestionAnsweredEvent(question=answer.question, trace=self.metadata["trace"]))
 
 
 def in_span(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -97,6 +97,11 @@ async def in_turn(call: Callable[[], Answer]) -> Answer:
     return await asyncio.wrap_future(_crew(TURNS, 1).start(call))
 
 
+def after_turns(call: Callable[[], object]) -> None:
+    """Have `call` made in the thread of `in_turn`, after all that has begun or waits there. Nobody waits for it."""
+    _crew(TURNS, 1).start(call)
+
+
 def within(seconds: float, future: Future[Answer]) -> Answer:
     """Wait for the result of `future`, at most `seconds`.
 

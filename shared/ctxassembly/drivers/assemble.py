@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ctxassembly.assembly.call import Call, Services
 from ctxassembly.assembly.choosing.supplement import Supplement
@@ -13,6 +13,7 @@ from ctxassembly.assembly.gathering.surroundings import StoreTraits
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
+from ctxassembly.data.requests import Request
 from ctxassembly.drivers.ask import asking, awaitable_asking
 from ctxassembly.drivers.watched import arun_watched, run_watched
 from ctxassembly.protocols import (
@@ -30,14 +31,16 @@ from ctxassembly.protocols import (
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tracing.logged import log
 
+Formed = TypeVar("Formed")
+
 
 class _Answerers(NamedTuple):
     """The objects that answer the requests of the flow, as the caller hands them in."""
 
-    store: object
-    embeddings: object
-    llm: object
-    on_fetched: object
+    store: object = None
+    embeddings: object = None
+    llm: object = None
+    on_fetched: object = None
 
 
 def assemble(
@@ -122,12 +125,42 @@ async def aassemble(
     Go home.
 
     The work between these calls runs in one thread of the process, one assembly at a time, so the event loop stays
-    free. Functions in the config (`format`, `encoding`) are called in that thread, too. An async `llm` runs at most 8
-    calls at once, and late ones are cancelled.
+    free. Functions in the config (`format`, `encoding`) are called in that thread, too; `on_stage` is called on the
+    loop. An async `llm` runs at most 8 calls at once, and late ones are cancelled.
     """
-    answerers = _Answerers(store, embeddings, llm, on_fetched)
-    flow = _flow(Call(hits, config, query, supplement, labels), answerers, is_watched=on_stage is not None)
-    return await arun_watched(flow, awaitable_asking(*answerers), on_stage)
+    given = _Answerers(store, embeddings, llm, on_fetched)._asdict()
+    return await aassembled(
+        _itself, hits, config, query=query, supplement=supplement, labels=labels, on_stage=on_stage, **given
+    )
+
+
+async def aassembled(
+    form: Callable[[Context], Formed],
+    hits: Sequence[Hit],
+    config: AssemblyConfig | None = None,
+    *,
+    query: str | None = None,
+    supplement: str | Supplement | None = None,
+    labels: Labels | None = None,
+    on_stage: AsyncOnStage | OnStage | None = None,
+    **answerers: Any,
+) -> Formed:
+    """What `form` makes of the context that `aassemble` gives for the same arguments.
+
+    It is made in the thread that assembles: what an adapter makes of a context takes as long as a small assembly.
+    """
+    given = _Answerers(**answerers)
+    flow = _flow(Call(hits, config, query, supplement, labels), given, is_watched=on_stage is not None)
+    return await arun_watched(_formed(form, flow), awaitable_asking(*given), on_stage)
+
+
+def _itself(context: Context) -> Context:
+    return context
+
+
+def _formed(form: Callable[[Context], Formed], flow: Flow) -> Generator[Request, Any, Formed]:
+    context = yield from flow
+    return form(context)
 
 
 def _flow(call: Call, answerers: _Answerers, *, is_watched: bool) -> Flow:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from ctxassembly.calls import in_turn
+from ctxassembly.calls import after_turns, in_turn
 
 Asked = TypeVar("Asked")
 Result = TypeVar("Result")
@@ -35,16 +35,23 @@ def run(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Any]) -> Res
 
 
 async def arun(flow: Generator[Asked, Any, Result], ask: Callable[[Asked], Awaitable[Any]]) -> Result:
-    """The same, awaited. The flow's own work runs in one thread of the process, one flow at a time."""
-    step = await in_turn(partial(_resumed, flow.send, None))
-    while not isinstance(step, _Ended):
-        try:
-            reply = await ask(step)
-        except Exception as error:  # noqa: BLE001 - see above
-            step = await in_turn(partial(_resumed, flow.throw, error))
-        else:
-            step = await in_turn(partial(_resumed, flow.send, reply))
-    return cast(Result, step.result)
+    """The same, awaited. The flow's own work runs in one thread of the process, one flow at a time.
+
+    If the caller is cancelled, the flow is closed once its piece of work has ended.
+    """
+    try:
+        step = await in_turn(partial(_resumed, flow.send, None))
+        while not isinstance(step, _Ended):
+            try:
+                reply = await ask(step)
+            except Exception as error:  # noqa: BLE001 - see above
+                step = await in_turn(partial(_resumed, flow.throw, error))
+            else:
+                step = await in_turn(partial(_resumed, flow.send, reply))
+        return cast(Result, step.result)
+    except BaseException:
+        after_turns(flow.close)  # here it may still be running
+        raise
 
 
 def stream_run(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, lru_cache
+from operator import attrgetter
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -30,11 +31,15 @@ def plain(value: Any) -> Any:
     {'pages': [1, 2], 'score': 'inf'}
     """
     kind = type(value)
+    if kind in _SCALARS:
+        return _builtin(value)
     if kind in (tuple, Matches):
         return [plain(item) for item in value]
     if is_dataclass(kind):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(kind)}
-    return _builtin(value if kind in _SCALARS else readable({"": value})[0][""])
+        # Adapters write out every trace, with a dozen fields for each chunk: most are None.
+        names, values = _fields(kind)
+        return {name: one if one is None else plain(one) for name, one in zip(names, values(value), strict=True)}
+    return _builtin(readable({"": value})[0][""])
 
 
 def _builtin(value: Any) -> Any:
@@ -56,6 +61,13 @@ def _builtin(value: Any) -> Any:
         return [_builtin(item) for item in value]
     text = as_text(value)
     return shown(value) if text is None else sendable(text)
+
+
+@lru_cache(maxsize=64)
+def _fields(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """The names of the fields of a dataclass, and a function that reads them all."""
+    names = tuple(field.name for field in fields(kind))
+    return names, attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})

@@ -2,12 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import subprocess
+import sys
 import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from builders import hits_of, standing, words_of
-from ctxassembly import AssemblyConfig, MemoryStore, aassemble, assemble
+from ctxassembly import AssemblyConfig, Labels, MemoryStore, aassemble, assemble
+from ctxassembly.drivers.run import arun
 from ctxassembly.errors import InputError
 
 A = [words_of("A", n) for n in range(9)]
@@ -186,3 +192,140 @@ async def test_what_goes_wrong_in_the_thread_is_raised_to_the_caller():
         assemble(HITS, counting(fail))
     with pytest.raises(LookupError, match="a fault of the tokenizer"):
         await aassemble(HITS, counting(fail))
+
+
+async def test_a_flow_that_is_given_up_is_closed_and_gives_its_labels_back():
+    """The error is kept here with all frames, so that nothing but the driver closes the flow."""
+    labels, asked = Labels(), asyncio.Event()
+
+    async def llm(prompt: str) -> str:
+        asked.set()
+        await asyncio.sleep(60)
+        return prompt
+
+    config = AssemblyConfig(compress="llm", max_tokens=20, granularity="chunk", choose_by="rank")
+    running = asyncio.create_task(aassemble(HITS, config, query="A1", llm=llm, labels=labels))
+    await asyncio.wait_for(asked.wait(), 60)
+    assert labels.next > 1
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError) as kept:
+        await running
+    await aassemble(HITS)  # its turn comes after that of the end
+    assert labels.next == 1
+    assert kept.value.__traceback__
+
+
+async def test_a_flow_that_is_given_up_while_it_works_is_closed_once_it_has():
+    began, released, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def flow():
+        try:
+            began.set()
+            released.wait(60)
+            yield "never asked"
+        finally:
+            closed.set()
+
+    asked: list[str] = []
+
+    async def ask(request: str) -> None:
+        asked.append(request)
+
+    running = asyncio.create_task(arun(flow(), ask))
+    await asyncio.to_thread(began.wait, 60)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not closed.is_set()
+    released.set()
+    assert await asyncio.to_thread(closed.wait, 60)
+    assert asked == []
+
+
+async def test_what_goes_wrong_in_the_thread_shows_the_line_where_it_did():
+    def fail() -> None:
+        raise LookupError("a fault of the tokenizer")
+
+    with pytest.raises(LookupError) as caught:
+        await aassemble(HITS, counting(fail))
+    functions = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert functions[-1] == "fail"
+    assert "assemble_flow" in functions
+
+
+def test_event_loops_one_after_the_other_and_at_once_share_the_thread():
+    expected = assemble(HITS, store=MemoryStore(A)).text
+
+    def texts() -> list[str]:
+        return [asyncio.run(aassemble(HITS, store=MemoryStore(A))).text for _ in range(5)]
+
+    assert texts() == [expected] * 5
+    with ThreadPoolExecutor(4) as pool:
+        assert [text for found in pool.map(lambda _: texts(), range(4)) for text in found] == [expected] * 20
+
+
+async def test_stages_are_told_on_the_loop_and_in_the_callers_context():
+    caller = contextvars.ContextVar[str]("caller")
+    caller.set("the request")
+    seen: set[tuple[str, int]] = set()
+    await aassemble(HITS, on_stage=lambda _: seen.add((caller.get(), threading.get_ident())))
+    assert seen == {("the request", threading.get_ident())}
+
+
+ENDS = """
+import asyncio, os, threading, time
+from ctxassembly import AssemblyConfig, Chunk, Hit, aassemble
+
+HITS = [Hit(Chunk("a", "a", "Drink water."))]
+began = threading.Event()
+
+def hang(text):
+    began.set()
+    time.sleep(600)
+
+{ends}
+"""
+AFTER_A_TIMEOUT = """
+async def main():
+    await asyncio.wait_for(aassemble(HITS, AssemblyConfig(encoding=hang)), 0.5)
+
+try:
+    asyncio.run(main())
+except asyncio.TimeoutError:
+    assert began.is_set()
+"""
+AFTER_A_FORK = """
+assert asyncio.run(aassemble(HITS)).text
+child = os.fork()
+if child == 0:
+    os._exit(0 if asyncio.run(aassemble(HITS)).text else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert asyncio.run(aassemble(HITS)).text
+"""
+AFTER_A_FORK_WHILE_IT_WORKS = """
+async def main():
+    working = asyncio.create_task(aassemble(HITS, AssemblyConfig(encoding=hang)))
+    await asyncio.to_thread(began.wait)
+    child = os.fork()
+    if child == 0:
+        text = []
+        other = threading.Thread(target=lambda: text.append(asyncio.run(aassemble(HITS)).text))
+        other.start()
+        other.join(60)
+        os._exit(0 if text else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    working.cancel()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("ends", [AFTER_A_TIMEOUT, AFTER_A_FORK, AFTER_A_FORK_WHILE_IT_WORKS])
+def test_neither_a_fork_nor_the_end_of_the_interpreter_waits_for_the_thread(ends: str):
+    began = time.monotonic()
+    code = ENDS.format(ends=ends)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert time.monotonic() - began < 300
