@@ -16,9 +16,27 @@ would become quadratic; then the prefix function takes over (120,000 equal lette
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctxassembly.tokens.remembered import LONGEST, Remembered
 
 TRIES = 8
 """Findings to verify before the linear search takes over; real text needs one."""
+REMEMBERED_BYTES = 4 * 1024 * 1024
+"""Bytes of the texts whose overlap with another one is remembered; as many again for those others."""
+
+
+class _Compared(NamedTuple):
+    """The text with which another one was compared last, and what was found."""
+
+    first: str
+    min_chars: int
+    max_chars: int | None
+    shared: int
+
+
+_COMPARED = Remembered[_Compared](REMEMBERED_BYTES)
+"""By the second text: the one that comes before it in its document is nearly always the same."""
 
 
 def overlap_chars(first: str, second: str, min_chars: int, max_chars: int | None = None) -> int:
@@ -31,6 +49,16 @@ def overlap_chars(first: str, second: str, min_chars: int, max_chars: int | None
     >>> overlap_chars("Head. No. No. No.", "No. No. No. Foot.", 2)
     0
     """
+    known = _COMPARED.get(second)
+    if known is not None and known.min_chars == min_chars and known.max_chars == max_chars and known.first == first:
+        return known.shared
+    shared = _overlap_chars(first, second, min_chars, max_chars)
+    if len(first) <= LONGEST:
+        _COMPARED.put(second, _Compared(first, min_chars, max_chars, shared))
+    return shared
+
+
+def _overlap_chars(first: str, second: str, min_chars: int, max_chars: int | None) -> int:
     least = min_chars + 1
     # A contained chunk, which adds nothing; ambiguous if it stands there twice.
     if len(second) >= least and len(second) <= len(first):

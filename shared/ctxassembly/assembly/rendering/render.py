@@ -22,6 +22,7 @@ from ctxassembly.data.pieces import GAP, Header, Label, Part, Piece
 from ctxassembly.errors import ConfigError
 from ctxassembly.settings.config import AssemblyConfig, Separator
 from ctxassembly.shown import as_text
+from ctxassembly.tokens.remembered import Remembered
 from ctxassembly.wording.clean import escaped, one_line, sendable
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, shows_labels
 from ctxassembly.wording.forms import RULE
@@ -33,6 +34,13 @@ from ctxassembly.wording.particulars import Particulars
 SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
 MARKER = f"\n{GAP}\n"
 """Between two passages of one block."""
+REMEMBERED_BYTES = 8 * 1024 * 1024
+"""Bytes of the texts that are remembered as harmless: some 4,000 of 1,500 characters."""
+MOST_WAYS = 4
+"""Most ways to read a text that are remembered: by format, and by whether it begins a line and goes on."""
+
+_HARMLESS = Remembered[tuple[tuple[str, str | None, bool, bool], ...]](REMEMBERED_BYTES)
+"""The ways to read each text in which nothing of it is replaced."""
 
 
 class Renderer:
@@ -189,7 +197,9 @@ class Renderer:
         continued: bool = False,
     ) -> list[Part]:
         """`text`, which begins at `start` in the candidate's, as verbatim parts with our replacements between."""
-        found = replacements(text, self._form, at_line=at_line, continued=continued, guard=self._guard)
+        found = self._replacements(text, at_line=at_line, continued=continued)
+        if not found:
+            return [Part(text, candidate, start, start + len(text))] if text else []
         parts: list[Part] = []
         done = 0
         for at in sorted(found):
@@ -201,6 +211,17 @@ class Renderer:
         if done < len(text):
             parts.append(Part(text[done:], candidate, start + done, start + len(text)))
         return parts
+
+    def _replacements(self, text: str, *, at_line: bool, continued: bool) -> Mapping[int, tuple[int, str]]:
+        """What is replaced in `text`. Mostly nothing, which is remembered from one assembly to the next."""
+        how = (self._form, self._config.supplement_separator, at_line, continued)
+        harmless = _HARMLESS.get(text)
+        if harmless is not None and how in harmless:
+            return {}
+        found = replacements(text, self._form, at_line=at_line, continued=continued, guard=self._guard)
+        if not found and len(harmless or ()) < MOST_WAYS:
+            _HARMLESS.put(text, (*(harmless or ()), how))
+        return found
 
     def _clean_line(self, text: str) -> str:
         line = one_line(text)

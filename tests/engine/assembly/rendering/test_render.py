@@ -11,9 +11,11 @@ import pytest
 from builders import candidate_of, count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.assembly.choosing.cut import excerpt, sentences
+from ctxassembly.assembly.rendering import render
 from ctxassembly.assembly.rendering.join import find_joint, join
 from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.data.pieces import Header, Label
+from ctxassembly.wording.neutral import replacements
 
 
 def chunk(text: str = "Text.", n: int = 0, document_id: str = "A", **metadata: Any) -> Chunk:
@@ -415,3 +417,31 @@ def test_what_the_model_is_not_to_read_stands_neither_there_nor_in_a_summary():
     whole = replace(chunk(**SAID, page_summary=SUMMARY), unread=frozenset({"author", "page_summary", "source"}))
     text = rendered(whole, header_keys=("author", "a.b")).text
     assert text == "[1] Source: x.pdf\na.b: 7\nText."
+
+
+def test_a_text_is_harmless_in_the_ways_in_which_it_was_read(monkeypatch: pytest.MonkeyPatch):
+    """Searched once, and anew for another format, another separator, or where another text goes on in its last line."""
+    text = "Less < more.\nFacts of ours: none. And so on, 7"
+    first, second = Chunk("A0", "A", text, 0), Chunk("A1", "A", "7 more of these. [2] At last.", 1)
+    searched = []
+
+    def searching(text: str, form: str, **options: Any) -> Any:
+        searched.append(text)
+        return replacements(text, form, **options)
+
+    monkeypatch.setattr(render, "replacements", searching)
+
+    def texts(*chunks: Chunk, **options: Any) -> str:
+        searched.clear()
+        return rendered(*chunks, **options).text
+
+    assert texts(first).endswith(text)
+    assert texts(replace(first, text="".join(["Less", text[4:]]))).endswith(text)
+    assert not searched
+    assert "Less &lt; more" in texts(first, format="xml")
+    assert "\\Facts of ours" in texts(first, supplement_separator="Facts of ours:")
+    assert searched == [text]
+    assert texts(first).endswith(text)
+    assert not searched
+    assert texts(first, second, min_overlap_chars=1)
+    assert searched
