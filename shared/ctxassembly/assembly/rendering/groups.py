@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.rendering.join import Stretch, join, trimmed
 from ctxassembly.assembly.rendering.order import Place
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.chunks import Chunk, Span
 from ctxassembly.data.pieces import GAP, Header, Joint, Label, Part, Piece
 from ctxassembly.tokens.counter import Measured
 
@@ -43,7 +43,7 @@ class Size(NamedTuple):
     loose: int = 0
     """Number of portions that can't be counted apart."""
     mixed: int = 0
-    """Number of stretches in which a candidate has no piece, or stands in part."""
+    """Number of stretches in which a candidate has no piece, since others have its text."""
 
     def plus(self, other: Size) -> Size:
         """The two together."""
@@ -240,14 +240,14 @@ def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: 
 
     They are a lower bound: what is hard to foresee is left out.
     """
-    if any(candidate.kept is not None for candidate in new):
-        return []
     if len(new) == 1:
         at = bisect(standing, in_reading_order(new[0]), key=in_reading_order)
         before = standing[at - 1] if at else None
         after = standing[at] if at < len(standing) else None
-        own = _own_text(before, new[0], after, joint)
-        return [] if own is None else [own]
+        own = _own_span(before, new[0], after, joint)
+        return [] if own is None else _kept_in(own, new[0])
+    if any(candidate.kept is not None for candidate in new):
+        return []
     merged = sorted([*standing, *new], key=in_reading_order)
     return _own_texts(merged, {candidate.key for candidate in new}, joint)
 
@@ -258,16 +258,25 @@ def _own_texts(merged: Sequence[Candidate], added: Container[int], joint: Joints
     before = None
     for candidate, after in zip(merged, [*merged[1:], None], strict=True):
         if candidate.key in added:
-            own = _own_text(before, candidate, None if after is None or after.key in added else after, joint)
+            own = _own_span(before, candidate, None if after is None or after.key in added else after, joint)
             if own is None:
                 continue
-            texts.append(own)
+            texts += _kept_in(own, candidate)
         before = candidate
     return texts
 
 
-def _own_text(before: Candidate | None, candidate: Candidate, after: Candidate | None, joint: Joints) -> str | None:
-    """The text of a candidate that neither of the two beside it has; None if the one before contains it."""
+def _kept_in(own: Span, candidate: Candidate) -> list[str]:
+    """The text of a candidate that stands in the span that is its own, slice by slice."""
+    begin, end = own
+    text = candidate.chunk.text
+    return [
+        text[max(start, begin) : min(stop, end)] for start, stop in candidate.slices if start < end and stop > begin
+    ]
+
+
+def _own_span(before: Candidate | None, candidate: Candidate, after: Candidate | None, joint: Joints) -> Span | None:
+    """The span of a candidate that neither of the two beside it has; None if the one before contains it."""
     text = candidate.chunk.text
     begin = _shared(before, candidate, joint) if before else 0
     if begin == len(text):  # what comes after it continues the one that contains it
@@ -276,7 +285,7 @@ def _own_text(before: Candidate | None, candidate: Candidate, after: Candidate |
     if after is not None:
         shared = _shared(candidate, after, joint)
         end = 0 if shared == len(after.chunk.text) else end - shared
-    return text[begin:end]
+    return begin, end
 
 
 def _shared(first: Candidate, second: Candidate, joint: Joints) -> int:

@@ -125,7 +125,9 @@ class Layout:
         """True if the whole context keeps within `max_tokens` and `max_characters` with `candidates` besides."""
         longest = self.max_tokens * LONGEST_TOKEN if self.typesetter.counter.additive else math.inf
         long = any(len(candidate.chunk.text) > longest or candidate.read_from is not None for candidate in candidates)
-        if (long or len(candidates) > MANY) and not self.may_fit(candidates):
+        # A part of a chunk is one of several tries: mostly the first words tell that it is too long.
+        is_part = len(candidates) == 1 and candidates[0].kept is not None and level is Header.FULL
+        if (long or is_part or len(candidates) > MANY) and not self.may_fit(candidates):
             return False
         tried = self._try(candidates, level, exact=False)
         return tried.tokens <= self.max_tokens and tried.characters <= self._max_characters

@@ -176,8 +176,7 @@ class Sizes:
                 size, separator = self._of_block(stretch.passage, lead, ends=ends)
             else:
                 size, separator = self._of_labels(stretch.passage, lead or "")
-            is_partial = any(candidate.kept for candidate in stretch.candidates)
-            if is_partial or len(stretch.passage) != len(stretch.candidates):
+            if len({piece.candidate.key for piece in stretch.passage}) != len(stretch.candidates):
                 size = size._replace(mixed=1)
             stretch.known[key] = size, separator
         known: tuple[Size, int] = stretch.known[key]

@@ -6,7 +6,9 @@ import pytest
 
 from builders import candidate_of, cited, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
+from ctxassembly.assembly.choosing.cut import beginning
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
+from ctxassembly.assembly.rendering.typesetter import Typesetter
 from ctxassembly.tokens.counter import counter_for
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABC" for n in range(10)}
@@ -196,3 +198,19 @@ def test_at_no_budget_is_left_out_what_would_fit(cite: str, order: str, seed: in
     monkeypatch.setattr(Layout, "may_fit", may_fit)
     assert texts() == expected
     assert foreseen.count(False) > 10, "and something is foreseen"
+
+
+def test_a_beginning_that_is_sure_to_be_too_long_is_not_laid_out(monkeypatch: pytest.MonkeyPatch):
+    """A hit that doesn't fit is tried sentence by sentence: most of that needs no rendering."""
+    said = (SHORT_WORDS, [word.title() for word in SHORT_WORDS])
+    texts = [" ".join(f"The word {word} is said." for word in words) for words in said]
+    first, second = (candidate_of(Chunk(f"A{n}", "A", text, n), n, position=n) for n, text in enumerate(texts))
+    layout = empty_layout(AssemblyConfig(max_tokens=80), counter_for("cl100k_base"), {})
+    layout = layout.plus([beginning(first, 100, "budget")])
+    laid_out = []
+    changed = Typesetter.changed
+    monkeypatch.setattr(Typesetter, "changed", lambda *args: laid_out.append(args) or changed(*args))
+    assert not layout.fits([beginning(second, 500, "budget")])
+    assert not laid_out
+    assert layout.fits([beginning(second, 100, "budget")])
+    assert laid_out
