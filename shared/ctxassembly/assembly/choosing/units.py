@@ -5,7 +5,7 @@ value is a sum of signals, each in parts of the best unit's. The retriever tells
 the distance from it, and how many good hits the document has. The words of the query tell at four widths: in the unit
 itself, in the units beside it, in its chunk, and in its section, since a heading holds for all that stands below it.
 Words weigh as BM25 has it, by chunks: among sentences even a word that every chunk has is rare. Function words of the
-query ("what", "explain") weigh half.
+query ("what", "explain") weigh half. In a dialogue the turns of whom the query names are worth more (`speakers.py`).
 
 Of the words, those of the chunk weigh most and those of the unit itself least. The weights were fitted on question sets
 with marked evidence, and are flat: half or twice of one moves the share of the evidence that is found by a hundredth,

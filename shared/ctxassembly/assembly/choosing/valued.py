@@ -12,6 +12,7 @@ import numpy as np
 
 from ctxassembly.assembly.choosing.asked import factors_of
 from ctxassembly.assembly.choosing.laid import Laid, lay
+from ctxassembly.assembly.choosing.speakers import NAMED, said_by_named
 from ctxassembly.assembly.choosing.units import Share, Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.text.bm25 import Bm25
@@ -56,6 +57,8 @@ def value_units(lines: Iterable[Line], query: str, weights: Weights, function_wo
     by_words += weights.section * _in_parts(_of_sections(laid, found, bm25))
     by_words += weights.sentence * _in_parts(matches)
     by_words += weights.surroundings * _in_parts(_smoothed(_smoothed(matches, laid), laid))
+    if said := said_by_named(laid.text, laid.edges.tolist(), laid.continues.tolist(), query):
+        by_words += NAMED * np.array(said)
     return Valued(_of_ranks(shares, weights, units) + by_words, by_words, matches, laid, shares)
 
 

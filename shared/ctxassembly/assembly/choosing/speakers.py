@@ -1,0 +1,87 @@
+"""The turns of a dialogue whose speaker a query names.
+
+"What did Sarah Jones say about the budget?" asks for her turns, of which only the first line has her name. A turn
+begins with a line that has a name and a colon, a time before or after the name, and goes on up to the next one:
+
+    Sarah Jones: It costs too much.     [00:12:07] Dr. Li: I see.     Speaker 2 (03:10): Yes.
+
+"Note:" or "Source:" begin a line just so. So texts are a dialogue only if some name comes again and another one is
+there as well, and a name counts only if the query has it: all of it, or one of its words with a capital.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+
+from ctxassembly.text.words import words
+from ctxassembly.wording.function_words import function_words
+
+NAMED = 1.0
+"""The value of standing in a turn of a speaker whom the query names, beside `Weights`: less than what stands in it."""
+_NAME_WORDS = 4
+"""Words of the longest name, titles and numbers included."""
+_TIME = r"\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?"
+# All repetitions are bounded, and a line is tried once: time is linear.
+_TURN = re.compile(
+    rf"\n[ \t>*_-]{{0,8}}(?:[\[(]?{_TIME}[\])]?[ \t*_-]{{0,8}})?"
+    r"(?P<name>[^\W\d_][^\n:\uff1a!?;|<>\"()\[\]{}]{0,39})"
+    rf"(?:[ \t]?[\[(]{_TIME}[\])])?[*_]{{0,2}}(?:\uff1a|:(?=[\s*_]))"
+)
+_CAPITALISED = re.compile(r"(?<=[^\w])\w+")
+
+
+def said_by_named(text: str, edges: Sequence[int], continues: Sequence[bool], query: str) -> list[float]:
+    r"""1 for each sentence in a turn of a speaker whom `query` names, else 0; empty if there is none.
+
+    `edges` and `continues` are those of `Units`.
+
+    >>> text = "Li Wei: Too dear.\nIt is.\nAnn: No.\nLi Wei: Yes."
+    >>> said_by_named(text, [0, 18, 25, 34, 46], [False, True, True, True], "What did Li Wei say?")
+    [1.0, 1.0, 0.0, 1.0]
+    """
+    turns = _turns(text, edges, continues)
+    names = [name for name, _ in turns if name]
+    if len(names) == len(set(names)) or len(set(names)) < 2:
+        return []
+    named = _named(set(names), query)
+    if not named:
+        return []
+    said = [0.0] * len(continues)
+    for (name, begin), (_, end) in pairwise([*turns, ("", len(continues))]):
+        if name in named:
+            said[begin:end] = [1.0] * (end - begin)
+    return said
+
+
+def _turns(text: str, edges: Sequence[int], continues: Sequence[bool]) -> list[tuple[str, int]]:
+    """The speaker of each turn, and the place of its first sentence; where a line begins nobody is known to speak."""
+    if ":" not in text and "\uff1a" not in text:
+        return []
+    turns: list[tuple[str, int]] = []
+    begins = [place for place, goes_on in enumerate(continues) if not goes_on]
+    for first, last in pairwise([*begins, len(continues)]):
+        turns.append(("", first))
+        base = edges[first]
+        turns += [(name, bisect_right(edges, base + at) - 1) for at, name in _starts(text[base : edges[last]])]
+    return turns
+
+
+def _starts(line: str) -> Iterator[tuple[int, str]]:
+    """The offsets at which turns begin, each with the words of the speaker's name."""
+    for match in _TURN.finditer(f"\n{line}"):
+        if len(match["name"].split()) <= _NAME_WORDS:
+            yield match.start(), " ".join(words(match["name"]))
+
+
+def _named(names: Collection[str], query: str) -> set[str]:
+    """Those of `names` that stand in `query`; of the others those that share a capitalised word with it."""
+    asked = words(query)
+    little = function_words(frozenset(asked))
+    text = f" {' '.join(asked)} "
+    whole = {name for name in names if f" {name} " in text and not little.issuperset(name.split())}
+    told = {word for name in whole for word in name.split()} | little
+    capitalised = {word for match in _CAPITALISED.finditer(query) if match[0][0].isupper() for word in words(match[0])}
+    return whole | {name for name in names if (capitalised - told).intersection(name.split())}
