@@ -53,8 +53,12 @@ _SIGN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 """Kana and Han."""
 _BLANK_OR_SIGN = re.compile(rf"\s(?=\S)|[{_SIGN}](?=[{_SIGN}])")
 _BLANKS = re.compile(r"\s+")
-# The number of an item stays with the item: alone it says nothing.
-_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z])[.)]\s*")
+# The number of an item stays with the item: alone it says nothing. So does one with a word and a letter ("ITEM 1A.").
+_ROMAN = "x{0,3}(?:ix|iv|v?i{1,3}|v|x)"
+_NUMBER = re.compile(
+    rf"\s*(?:\(?(?:\d{{1,3}}[A-Za-z]?(?:\.\d{{1,3}}[A-Za-z]?)*|[A-Za-z]|{_ROMAN}|{_ROMAN.upper()})[.)]\s*"
+    r"|[^\W\d_]{1,12} \d{1,3}[A-Za-z]\. *)"
+)
 NUMBER_CHARS = 24
 """Characters of the longest number of an item, with the blanks around it."""
 _ROW = re.compile(r"[ \t]*\|")

@@ -93,6 +93,23 @@ def test_a_sentence_goes_on_where_a_line_was_full(rule: str, text: str, expected
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1A. Risk factors. More.", ["1A. Risk factors. ", "More."]),
+        ("ITEM 1A. RISK FACTORS\nWe face risks.", ["ITEM 1A. RISK FACTORS\n", "We face risks."]),
+        ("Artikel 7a. Begriffe. Ende.", ["Artikel 7a. Begriffe. ", "Ende."]),
+        ("iv. Results. Next.", ["iv. Results. ", "Next."]),
+        ("(xii) Twelve. Next.", ["(xii) Twelve. ", "Next."]),
+        ("XIV. Louis. Next.", ["XIV. Louis. ", "Next."]),
+        ("mix. Then stir.", ["mix. ", "Then stir."]),
+        ("Item 1A.\nRisks", ["Item 1A.\n", "Risks"]),
+    ],
+)
+def test_the_number_of_an_item_stays_with_it(text: str, expected: list[str]):
+    assert [text[begin:end] for begin, end in tiles(text)] == expected
+
+
+@pytest.mark.parametrize(
     ("rule", "text", "expected"),
     [
         ("an initial ends none", "By J. R. Bach. He.", ["By J. R. Bach. ", "He."]),
