@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.choosing.units import MARGIN, WEIGHTS
+from ctxassembly.assembly.choosing.units import MARGIN
 from ctxassembly.data.pieces import GAP
 from quality.data import DataError, QuestionSet, read
 from quality.filling import Case
@@ -55,7 +55,7 @@ def _rule(margin: float | None) -> Iterator[None]:
         with patch("ctxassembly.assembly.choosing.weigh._all_fit", lambda *_: False):
             yield
     else:
-        with patch("ctxassembly.assembly.choosing.weigh.HELD", WEIGHTS._replace(neighbour=WEIGHTS.neighbour + margin)):
+        with patch("ctxassembly.assembly.choosing.weigh.MARGIN", margin):
             yield
 
 

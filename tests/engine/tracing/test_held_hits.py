@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.assembly.choosing import weigh
-from ctxassembly.assembly.choosing.units import WEIGHTS, Units
+from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.pieces import GAP
@@ -169,7 +169,7 @@ def test_a_neighbour_has_to_be_worth_more_by_a_margin(granularity: str, monkeypa
         return [each.outcome for each in context.trace.decisions if not each.distance]
 
     assert outcomes() == ["kept"] * 4
-    monkeypatch.setattr(weigh, "HELD", WEIGHTS)
+    monkeypatch.setattr(weigh, "MARGIN", 0.0)
     assert "cut" in outcomes()
 
 

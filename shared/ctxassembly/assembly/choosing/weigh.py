@@ -17,7 +17,7 @@ from ctxassembly.assembly.choosing.cut import last_fitting
 from ctxassembly.assembly.choosing.filled import Filled
 from ctxassembly.assembly.choosing.items import passages_of
 from ctxassembly.assembly.choosing.pack import Packed, pack, reduced
-from ctxassembly.assembly.choosing.units import HELD, LEAST_CHARS, WEIGHTS, Units, units_of
+from ctxassembly.assembly.choosing.units import FUSED, LEAST_CHARS, MARGIN, WEIGHTS, Units, units_of
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
@@ -60,7 +60,9 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
         if config.granularity == "auto" and grain == "sentence":
             grain = under_pressure([len(candidate.text) for candidate in candidates], room)
     held = bool(hits) and _all_fit(layout, hits, room)
-    weights = HELD if held else WEIGHTS
+    weights = FUSED if _found_by_words(candidates) else WEIGHTS
+    if held:
+        weights = weights._replace(neighbour=weights.neighbour + MARGIN)
     units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words)
     weighed = None
     if grain == "sentence":
@@ -210,6 +212,11 @@ def _filled(
 
 def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [candidate for candidate in candidates if candidate.is_hit]
+
+
+def _found_by_words(candidates: Sequence[Candidate]) -> bool:
+    """True if a hit says that a search for words found it, as those of our own retrieval do."""
+    return any(candidate.is_hit and "keyword_rank" in candidate.chunk.metadata for candidate in candidates)
 
 
 def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:

@@ -1,0 +1,70 @@
+"""Hits that a search for words found: their order has the words of the chunks, which then weigh less."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig, assemble, retrieve
+from ctxassembly.assembly.choosing import weigh
+from ctxassembly.assembly.choosing.units import FUSED, MARGIN, WEIGHTS, Weights, units_of
+
+QUERY = "Which deposit does a tenant pay?"
+TEXTS = [
+    "The sum is two months of rent. The tenant pays it in parts. It is kept apart.",
+    "A deposit is a deposit. The tenant who pays a deposit pays a deposit. Deposit, tenant, pay.",
+    "Cats sleep. Dogs bark. Birds sing.",
+]
+CHUNKS = [Chunk(f"c{number}", f"d{number}", text) for number, text in enumerate(TEXTS)]
+
+
+@pytest.fixture
+def weighed(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
+    """The weights of each assembly."""
+    seen: list[Weights] = []
+
+    def spy(lines: Any, query: str, stop_below: float | None, weights: Weights, words: Any) -> Any:
+        seen.append(weights)
+        return units_of(lines, query, stop_below, weights, words)
+
+    monkeypatch.setattr(weigh, "units_of", spy)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("strategy", "weights"), [("hybrid", FUSED), ("keyword", FUSED), ("vector", WEIGHTS), (None, WEIGHTS)]
+)
+def test_the_weights_are_those_of_how_hits_were_found(strategy: Any, weights: Weights, weighed: list[Weights]):
+    index = MemoryIndex(CHUNKS, [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
+    hits: Any = [Hit(chunk) for chunk in CHUNKS]
+    if strategy is not None:
+        hits = retrieve(QUERY, RetrievalConfig(strategy=strategy), index=index, embed=lambda _: [1.0, 0.0]).hits
+    assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY)
+    assert weighed == [weights]
+
+
+def test_the_margin_of_hits_is_added(weighed: list[Weights]):
+    hits = [Hit(Chunk(f"c{n}", "d", text, n, metadata={"keyword_rank": n})) for n, text in enumerate(TEXTS)]
+    beside = [Chunk(f"n{n}", "d", "Nothing is said here of it. " * 9, n + 3) for n in range(3)]
+    store = MemoryStore([*(hit.chunk for hit in hits), *beside])
+    fits = assemble(hits).token_count
+    assemble(hits, AssemblyConfig(max_tokens=fits // 2), query=QUERY, store=store)
+    assemble(hits, AssemblyConfig(max_tokens=fits + 30), query=QUERY, store=store)
+    assert weighed == [FUSED, FUSED._replace(neighbour=FUSED.neighbour + MARGIN)]
+
+
+def test_a_good_place_outweighs_the_words_of_a_chunk():
+    """One sentence of each answers alike. The last chunk has more of the words, the search preferred the first one."""
+    first = "Rooms are let. A tenant pays a deposit of two months. Doors are shut. Cellars are dry. Stairs are swept."
+    last = "A tenant pays a deposit of six weeks. A deposit is kept. A tenant is told. A deposit is given back."
+    texts = [first, *[TEXTS[2]] * 6, last]
+
+    def read(**metadata: int) -> str:
+        chunks = [Chunk(f"c{n}", f"d{n}", text, metadata=metadata) for n, text in enumerate(texts)]
+        return assemble(list(map(Hit, chunks)), AssemblyConfig(max_tokens=14, format="minimal"), query=QUERY).text
+
+    assert read() == read(page=1)
+    assert "six weeks" in read()
+    assert "two months" in read(keyword_rank=0)
