@@ -44,7 +44,7 @@ class Bytes(NamedTuple):
     begins: Sequence[int]
     """The place of each text's first character."""
     strange: frozenset[int]
-    """The numbers of the texts that have a character without a byte; a guard stands for it."""
+    """The numbers of the texts that have a guard, or a character without a byte, for which a guard stands."""
 
 
 def as_bytes(texts: Sequence[str]) -> Bytes:
@@ -56,8 +56,9 @@ def as_bytes(texts: Sequence[str]) -> Bytes:
         at += len(text) + 1
     guards = GUARD * PADDING
     joined = f"{guards}{GUARD.join(texts)}{guards}"
+    guarded = frozenset(number for number, text in enumerate(texts) if GUARD in text)
     if joined.isascii():
-        return Bytes(joined.encode("ascii"), begins, frozenset())
+        return Bytes(joined.encode("ascii"), begins, guarded)
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4")
     whole = codes.astype(np.uint8)
     beyond = np.flatnonzero((codes > 0xFF) | ((codes >= _CONTROL.start) & (codes < _CONTROL.stop)))
@@ -65,7 +66,7 @@ def as_bytes(texts: Sequence[str]) -> Bytes:
     is_mark = _CODES[mark] == codes[beyond]
     whole[beyond] = np.where(is_mark, _PLACES[mark], ord(GUARD))
     strange = np.searchsorted(begins, beyond[~is_mark], "right") - 1
-    return Bytes(whole.tobytes(), begins, frozenset(strange.tolist()))
+    return Bytes(whole.tobytes(), begins, guarded.union(strange.tolist()))
 
 
 def table(*classes: str) -> bytes:

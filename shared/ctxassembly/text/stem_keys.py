@@ -17,12 +17,14 @@ import numpy as np
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.latin import BYTES, PADDING
 from ctxassembly.text.terms import STEM_CHARS, stems
-from ctxassembly.text.words import is_spaced, plain
+from ctxassembly.text.words import is_spaced, placed, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _OTHER = 1 << 63
+_BEYOND = "\u0100"
+"""The first character beyond Latin-1."""
 _HARD = "ßµ"
 """Letters that have more than one letter, or one beyond Latin-1, in `plain` text."""
 _WORD = re.compile(r"\w+")
@@ -35,7 +37,7 @@ class Words(NamedTuple):
     """The words of a text, in order."""
 
     at: NDArray[np.uint32]
-    """Where each begins; in a script without spaces, where its sentence begins."""
+    """Where each begins, or in a script without spaces its sentence, if `plain` text has other places."""
     keys: NDArray[np.uint64]
     """The key of each one's stem."""
 
@@ -43,10 +45,9 @@ class Words(NamedTuple):
 @lru_cache(16_384)
 def key_of(stem: str) -> int:
     """The key of a stem as `stems` makes them."""
-    try:
+    if stem.isascii() or max(stem) < _BEYOND:
         return int.from_bytes(stem.encode("latin-1"), "little")
-    except UnicodeEncodeError:
-        return hash(stem) & (_OTHER - 1) | _OTHER
+    return hash(stem) & (_OTHER - 1) | _OTHER
 
 
 def _letter(char: str) -> str:
@@ -84,11 +85,12 @@ def _hard_key(word: bytes) -> int:
 def words_of(text: str, sentences: Sequence[Span]) -> Words:
     """The words of a text in any script, which has these `sentences`."""
     same = plain(text)
-    found = list(_spaced(text, same) if is_spaced(same) else _unspaced(text, sentences))
-    return Words(
-        np.array([at for at, _ in found], dtype=np.uint32),
-        np.array([key_of(stem) for _, stem in found], dtype=np.uint64),
-    )
+    found = list(_spaced(text, same) if is_spaced(same) else _unspaced(text, same, sentences))
+    own = [stem for _, stem in found]
+    keys = np.fromiter(map(hash, own), np.int64, len(own)).view(np.uint64) | np.uint64(_OTHER)
+    for number in [number for number, stem in enumerate(own) if stem < _BEYOND]:
+        keys[number] = key_of(own[number])
+    return Words(np.array([at for at, _ in found], dtype=np.uint32), keys)
 
 
 def _spaced(text: str, same: str) -> Iterator[tuple[int, str]]:
@@ -98,5 +100,7 @@ def _spaced(text: str, same: str) -> Iterator[tuple[int, str]]:
     return ((match.start(), stem) for match in _ACCENTED.finditer(text) for stem in stems(match[0]))
 
 
-def _unspaced(text: str, sentences: Sequence[Span]) -> Iterator[tuple[int, str]]:
+def _unspaced(text: str, same: str, sentences: Sequence[Span]) -> Iterator[tuple[int, str]]:
+    if len(same) == len(text):
+        return ((at, word[:STEM_CHARS]) for at, word in placed(same))
     return ((begin, stem) for begin, end in sentences for stem in stems(text[begin:end]))

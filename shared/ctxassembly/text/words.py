@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
@@ -112,6 +113,16 @@ def words(text: str) -> list[str]:
         else:
             found += [first + second for first, second in pairwise(run)]
     return found
+
+
+def placed(text: str) -> Iterator[tuple[int, str]]:
+    """The words of a `plain` text in a script without spaces, each with the place where it begins."""
+    for match in _patterns()[1].finditer(text):
+        at, run = match.start(), match[1] or ""
+        if len(run) < 2:
+            yield at, match[0]
+        for place in range(len(run) - 1):
+            yield at + place, run[place : place + 2]
 
 
 @cache

@@ -97,6 +97,10 @@ class Counter:
             known = self._measures.get(text)
         return self._measure(text) if known is None else known
 
+    def keep(self, text: str, measured: Measured) -> None:
+        """Remember the measure of `text`, which was found by adding up."""
+        self._measures.put(text, measured)
+
     def chain(self, pieces: Iterable[Measured]) -> Measured:
         """The measure of `pieces` put one after the other. Only the ends where two pieces meet are counted."""
         head, inner, rest, characters = None, 0, "", 0
@@ -180,14 +184,26 @@ class Counter:
         return self._measures.put(text, Measured(head, inner, tail, len(text))).inner
 
 
-def _parts(text: str) -> tuple[str, str, str | None]:
-    """`text` cut at its first and its last safe place; the third part is None if there is no safe place."""
+def is_safe(text: str, at: int) -> bool:
+    """True if no token crosses the place `at` in `text`, whatever stands around it."""
+    return _SAFE.match(text, at) is not None
+
+
+def ends_inside(text: str) -> tuple[int, int] | None:
+    """The first and the last safe place in `text`; None if there is none."""
     first = _SAFE.search(text)
     if first is None:
+        return None
+    last = _UP_TO_LAST_SAFE.match(text, first.end())
+    return first.end(), last.end() if last else first.end()
+
+
+def _parts(text: str) -> tuple[str, str, str | None]:
+    """`text` cut at its first and its last safe place; the third part is None if there is no safe place."""
+    inside = ends_inside(text)
+    if inside is None:
         return text, "", None
-    begin = first.end()
-    last = _UP_TO_LAST_SAFE.match(text, begin)
-    end = last.end() if last else begin
+    begin, end = inside
     return text[:begin], text[begin:end], text[end:]
 
 

@@ -19,9 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxassembly import AssemblyConfig, MemoryStore, assemble
+from ctxassembly.assembly.choosing.costs import Costs
 from ctxassembly.assembly.choosing.pack import greedy
 from ctxassembly.assembly.choosing.units import WEIGHTS, Units, Weights, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.assembly.rendering.layout import empty_layout
+from ctxassembly.tokens.counter import counter_for
 from quality.data import DataError, Question, QuestionSet, read
 from quality.filling import count
 from quality.stats import Values, difference
@@ -34,6 +37,8 @@ LEAST_GAIN = 0.0005
 SAMPLE = 100
 """Chunks of which the characters of a token are learned."""
 _FIXED = "chunk"
+_ESTIMATED = empty_layout(AssemblyConfig(), counter_for(lambda text: len(text) // 4), {})
+"""One in which nothing is counted."""
 
 
 class Case(NamedTuple):
@@ -62,7 +67,8 @@ class Cases(NamedTuple):
 
     def _recall(self, case: Case, weights: Sequence[float], budgets: Sequence[int]) -> float:
         order = np.argsort(-(np.array(weights) @ case.signals), kind="stable").tolist()
-        taken = (greedy(case.units, order, budget * self.chars_per_token).places for budget in budgets)
+        costs = Costs(_ESTIMATED, case.units, self.chars_per_token)
+        taken = (greedy(case.units, order, budget, costs).places for budget in budgets)
         return float(np.mean([case.evidence[list(places)].sum() / case.wanted for places in taken]))
 
 

@@ -88,6 +88,10 @@ class Layout:
         """The tokens of the candidate's text alone; estimated where even its beginning is too much."""
         return self.typesetter.counter.about(candidate.text, self.max_tokens)
 
+    def tokens_above(self, candidate: Candidate) -> int:
+        """The tokens of what is written above the text of `candidate`, if it stands below a label of its own."""
+        return self.typesetter.tokens_above(candidate)
+
     def lengths(self, candidates: Iterable[Candidate]) -> Iterator[int]:
         """About how many characters each of `candidates` adds beside those before it, without what it shares."""
         return self.typesetter.lengths(candidates)
@@ -130,7 +134,7 @@ class Layout:
         if (long or is_part or len(candidates) > MANY) and not self.may_fit(candidates):
             return False
         tried = self._try(candidates, level, exact=False)
-        return tried.tokens <= self.max_tokens and tried.characters <= self._max_characters
+        return tried.tokens <= self.max_tokens and tried.characters <= self.max_characters
 
     def weigh(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> int:
         """The tokens of the whole context with `candidates` besides."""
@@ -140,7 +144,7 @@ class Layout:
         """The share of the tokens that is written around `candidate` alone; of the characters if that is more."""
         whole, bare = self._try([candidate], level), self._try([candidate], Header.NONE)
         tokens, characters = whole.tokens - bare.tokens, whole.characters - bare.characters
-        return max(tokens / self.max_tokens, characters / self._max_characters)
+        return max(tokens / self.max_tokens, characters / self.max_characters)
 
     def plus(self, candidates: Sequence[Candidate]) -> Layout:
         """The layout with `candidates` selected besides, whether they fit or not."""
@@ -164,7 +168,8 @@ class Layout:
         return self.typesetter.arranged(self.groups.values())
 
     @property
-    def _max_characters(self) -> float:
+    def max_characters(self) -> float:
+        """The budget in characters; infinite if there is none."""
         return self.typesetter.config.max_characters or math.inf
 
     def _foreseen(self, group: Group | None, new: Sequence[Candidate]) -> tuple[int, list[str]]:

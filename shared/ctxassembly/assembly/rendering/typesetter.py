@@ -17,7 +17,7 @@ from ctxassembly.assembly.rendering.render import SEPARATORS, Renderer
 from ctxassembly.assembly.rendering.sizes import Sizes
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.pieces import Header, Joint, Label, Part
+from ctxassembly.data.pieces import Header, Joint, Label, Part, Piece
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tokens.counter import Counter, Measured
 
@@ -113,6 +113,13 @@ class Typesetter:
             if after and (met := self.joint(candidate.chunk, after.chunk, True)):
                 length -= met.shared
             yield max(length, 0)
+
+    def tokens_above(self, candidate: Candidate) -> int:
+        """The tokens of what is written above the text of `candidate`, if it stands below a label of its own."""
+        whole = Piece(candidate, 0, len(candidate.chunk.text), "")
+        label = Label([(whole,)], candidate, self._summaries.get(candidate.chunk.document_id, ""))
+        above = self.renderer.above(self.renderer.around(1, label)[0], label)
+        return sum(self.counter.count(part.text) for part in above)
 
     def sized(self, group: Group, *, exact: bool = True) -> Sized:
         """The size of `group`; if it needn't be `exact`, its header may lack a page that it gets."""

@@ -10,9 +10,12 @@ import pytest
 
 from builders import candidate_of, count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
+from ctxassembly.assembly.choosing.costs import Costs
 from ctxassembly.assembly.choosing.pack import greedy
 from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.assembly.rendering.layout import empty_layout
+from ctxassembly.tokens.counter import counter_for
 from stopwatch import grows_less
 from strategies import words
 
@@ -46,6 +49,10 @@ def sentences(texts: list[str]) -> Units:
     return units_of([Line(candidate_of(Chunk("A", "A", "\n".join(texts)), 0))], "")
 
 
+def costs(units: Units) -> Costs:
+    return Costs(empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {}), units, 4.0)
+
+
 def test_the_sentence_that_answers_stands_whatever_the_rank_of_its_chunk():
     chunks = [leaflet(document_id="A"), leaflet(document_id="B"), leaflet(20, document_id="C")]
     assert "Stop taking blood thinners" in packed(chunks, 60).text
@@ -76,7 +83,8 @@ def test_a_gap_of_one_sentence_is_closed():
     ],
 )
 def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
-    assert greedy(sentences(texts), order, 1_000).places == taken
+    units = sentences(texts)
+    assert greedy(units, order, 1_000, costs(units)).places == taken
 
 
 @pytest.mark.parametrize(
@@ -89,8 +97,9 @@ def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
     ],
 )
 def test_what_continues_another_one(rule: str, sooner: dict[int, float], taken: set[int]):
-    room = len(FILLER[0]) * 2 + 75
-    assert greedy(sentences(FILLER[:6]), [0, 5, 1, 3], room, sooner).places == taken
+    units = sentences(FILLER[:6])
+    room = 2 * count(FILLER[0]) + 20
+    assert greedy(units, [0, 5, 1, 3], room, costs(units), sooner).places == taken
 
 
 def test_each_piece_is_cited_and_flagged():

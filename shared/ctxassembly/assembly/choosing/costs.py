@@ -1,0 +1,95 @@
+"""The tokens of units, counted once: to choose by, and again for what is written of those that are chosen.
+
+A unit is counted from the blank before it to the blank after it. These are safe places (`tokens/counter.py`), so the
+counts of units in a row add up, and none of the text that they make together is encoded again: its tokens are the sum
+of the units', less those of the word that begins it and of the one that ends it, which may merge with what is written
+around. Where a place is not safe, as before an indented line, the sum is but a guess, and nothing is kept of it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from ctxassembly.assembly.choosing.units import Units
+from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.tokens.counter import Measured, ends_inside, is_safe
+
+AROUND, MARKER, END = 2.0, 2.8, 0.12
+"""Guesses at tokens: of what a document takes besides its header and of a marker, and how many more a unit takes where
+it meets what comes next."""
+LONG = 1.5
+"""How many times as many characters as usual the tokens of a unit may have: a longer one is not counted in vain."""
+
+
+class Costs:
+    """What units take of a layout; where counts don't add up, a guess by their characters."""
+
+    def __init__(self, layout: Layout, units: Units, chars_per_token: float) -> None:
+        self._layout, self._units, self._chars_per_token = layout, units, chars_per_token
+        self._counter = layout.typesetter.counter
+        self._tokens: dict[int, int] = {}
+        self._headers: dict[str, float] = {}
+        self._first = {share.candidate.chunk.document_id: share.candidate for share in reversed(units.shares)}
+
+    def may_fit(self, place: int, room: float) -> bool:
+        """False if the unit is much too long for so many tokens."""
+        edges = self._units.edges
+        return edges[place + 1] - edges[place] <= (room + 1) * self._chars_per_token * LONG
+
+    def of(self, place: int) -> float:
+        """The tokens of a unit beside others."""
+        if not self._counter.additive:
+            edges = self._units.edges
+            return (edges[place + 1] - edges[place]) / self._chars_per_token
+        return self._count(place) + END
+
+    def header(self, document_id: str) -> float:
+        """The tokens of a document's header and of what is around it."""
+        if document_id not in self._headers:
+            self._headers[document_id] = self._layout.tokens_above(self._first[document_id]) + AROUND
+        return self._headers[document_id]
+
+    def keep(self, candidates: Iterable[Candidate]) -> None:
+        """Keep the measures of what will be written of `candidates`, which have whole units."""
+        if not self._counter.additive:
+            return
+        shares = {share.candidate.key: share for share in self._units.shares}
+        reach = 0
+        for candidate in candidates:
+            begin = shares[candidate.key].begin
+            for start, end in candidate.slices:
+                # Text that two of them share is the first one's.
+                self._keep(max(begin + start, reach) if begin <= reach else begin + start, begin + end)
+                reach = begin + end
+
+    def _keep(self, start: int, end: int) -> None:
+        edges, text = self._units.edges, self._units.text
+        written = text[start:end].rstrip()
+        inside = ends_inside(written)
+        if inside is None:
+            return
+        head, tail = start + inside[0], start + inside[1]
+        first, last = bisect_right(edges, start) - 1, bisect_left(edges, start + len(written)) - 1
+        if not all(is_safe(text, self._cut(place)) for place in range(first + 1, last + 1)):
+            return
+        if head < self._cut(first) or tail > self._cut(last + 1):
+            return
+        count = self._counter.count
+        inner = sum(self._count(place) for place in range(first, last + 1))
+        inner -= count(text[self._cut(first) : head]) + count(text[tail : self._cut(last + 1)])
+        self._counter.keep(written, Measured(written[: inside[0]], inner, written[inside[1] :], len(written)))
+
+    def _count(self, place: int) -> int:
+        if place not in self._tokens:
+            text = self._units.text[self._cut(place) : self._cut(place + 1)]
+            self._tokens[place] = self._counter.count(text)
+        return self._tokens[place]
+
+    def _cut(self, place: int) -> int:
+        """Where the unit's tokens begin: at the blank before it, if it has one."""
+        edge, units = self._units.edges[place], self._units
+        if place < len(units.continues) and units.continues[place] and is_safe(units.text, edge - 1):
+            return edge - 1
+        return edge
