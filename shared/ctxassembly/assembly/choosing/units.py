@@ -67,8 +67,8 @@ FUSED = Weights(
 )
 """The weights where a search for words found some of the hits.
 
-Their order has the words of the chunks already, weighed by all texts that were searched, not by those at hand. So beside
-the others the chunk weighs a quarter of what it does else, and the document two thirds, for questions whose answer
+Their order has the words of the chunks already, weighed by all texts that were searched, not by those at hand. So the
+chunk weighs a quarter of what it does else beside the others, and the document two thirds, for questions whose answer
 stands in two. All are 1.64 times as great, so that the words make out as much (`tests/bench/README.md`, "Fused hits").
 """
 
