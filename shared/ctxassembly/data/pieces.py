@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ctxassembly.data.candidates import Candidate
 
 GAP = "[...]"
-"""Marks missing text of the same document: between two pieces, and at the end of shortened text."""
+"""Marks missing text of the same document: between two pieces, and where the end of a text was cut."""
 
 
 class Header(IntEnum):

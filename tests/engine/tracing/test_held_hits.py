@@ -81,7 +81,7 @@ def test_it_takes_what_a_hit_has_besides_its_best_sentence(granularity: str):
     assert SPEAKING in context.text
 
 
-@pytest.mark.parametrize("limit", [WHOLE + 20, 2 * WHOLE, 3 * WHOLE])
+@pytest.mark.parametrize("limit", [WHOLE + 80, WHOLE + 360, 3 * WHOLE])
 def test_the_room_that_whole_chunks_leave_is_for_the_best_sentences_of_others(
     limit: int, monkeypatch: pytest.MonkeyPatch
 ):

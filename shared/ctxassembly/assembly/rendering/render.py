@@ -104,9 +104,9 @@ class Renderer:
         return parts
 
     def below(self, footer: str, passage: Sequence[Piece], level: Header = Header.FULL) -> list[Part]:
-        """The parts after `passage`, the last one of a block: a marker if its text was cut, and the footer."""
+        """The parts after `passage`, the last one of a block: a marker if its end was cut, and the footer."""
         # Only the last passage needs a marker of its own: between two there is one anyway.
-        parts = [Part(f" {GAP}")] if level < Header.NONE and _ends_unmarked(passage) else []
+        parts = [Part(f" {GAP}")] if level < Header.NONE and _ends_cut(passage) else []
         return [*parts, Part("\n" + footer)] if footer else parts
 
     def supplement(self, text: str, *, cut: bool) -> list[Part]:
@@ -234,13 +234,11 @@ def _unindented(piece: Piece) -> Piece:
     return piece._replace(start=piece.start + len(text) - len(text.lstrip()))
 
 
-def _ends_unmarked(passage: Sequence[Piece]) -> bool:
-    """True if a chunk that stands in part has no marker after it, although its end may be missing."""
-    unmarked = False
-    # A marker in a later glue stands for all chunks before it.
-    for piece in passage:
-        unmarked = piece.candidate.kept is not None or (unmarked and GAP not in piece.glue)
-    return unmarked
+def _ends_cut(passage: Sequence[Piece]) -> bool:
+    """True if the chunk that `passage` ends with goes on, or may do so beyond what was read of it."""
+    candidate, end = passage[-1].candidate, passage[-1].end
+    is_read = candidate.read_from is None
+    return candidate.kept is not None and not (is_read and not candidate.chunk.text[end:].strip())
 
 
 def _says(passage: Sequence[Piece], summary: str) -> bool:

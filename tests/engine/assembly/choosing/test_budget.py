@@ -420,9 +420,9 @@ def texts_of(context: Context) -> list[str]:
         ("stop: the sentences that answer are the last", "stop", "extractive", 34, ["A0", "L0"], VISIT),
         ("truncate: its beginning", "truncate", "none", 34, ["A0", "L0"], "Parking is free here."),
         ("truncate: the sentences that answer instead", "truncate", "extractive", 34, ["A0", "L0"], VISIT),
-        ("with its mark it takes 8 words", "skip", "extractive", 21, ["A0", "L0"], VISIT),
-        ("not 7", "skip", "extractive", 20, ["A0"], None),
-        ("not 7", "truncate", "extractive", 20, ["A0"], None),
+        ("it takes 7 words", "skip", "extractive", 20, ["A0", "L0"], VISIT),
+        ("not 6", "skip", "extractive", 19, ["A0"], None),
+        ("not 6", "truncate", "extractive", 19, ["A0"], None),
         ("chunks that fit are never compressed", "skip", "extractive", 57, ["A0", "L0", "C0"], EDGE.text),
         ("while everything fits, nothing is", "stop", "extractive", 57, ["A0", "L0", "C0"], EDGE.text),
     ],
@@ -433,7 +433,7 @@ def test_the_edge_with_and_without_compression(
     context = compressed([SMALL, EDGE, LITTLE], limit, at_edge=at_edge, compress=compress)
     assert standing(context) == stands
     if edge is not None:
-        assert texts_of(context)[1] == edge + " [...]" * (edge != EDGE.text)
+        assert texts_of(context)[1] == edge + " [...]" * (not EDGE.text.endswith(edge))
 
 
 BOTH = f"{VISIT}\nDoors close at seven. [...]"
@@ -467,12 +467,12 @@ def test_of_the_best_document_the_best_chunk_is_compressed_before_a_lesser_one_s
 
 def test_an_excerpt_may_be_shorter_than_a_whole_chunk_may():
     """One sentence that answers is enough."""
-    assert texts_of(compressed([SMALL, EDGE], 34, min_chunk_tokens=9))[1] == f"{VISIT} [...]"
+    assert texts_of(compressed([SMALL, EDGE], 34, min_chunk_tokens=9))[1] == VISIT
 
 
 def test_a_sentence_that_does_not_fit_does_not_keep_shorter_ones_out():
     text = f"The visit is long, {numbered('L.', 30)}. A visit ends at ten."
-    assert texts_of(compressed([SMALL, Chunk("L0", "L", text)], 22))[1] == "A visit ends at ten. [...]"
+    assert texts_of(compressed([SMALL, Chunk("L0", "L", text)], 22))[1] == "A visit ends at ten."
 
 
 def test_no_higher_ranked_chunk_gives_way_to_a_lower_one():
@@ -503,13 +503,13 @@ ALL = len("[1] Source: unknown\n") * 3 + len(SMALL.text) + len(EDGE.text) + len(
         ("filling goes on", ALL - len(EDGE.text) - 22, {}, ["A0", "C0"]),
         ("stop", ALL - len(EDGE.text) - 22, {"at_edge": "stop"}, ["A0"]),
         ("whole documents are dropped from the tail", ALL - 1, {"granularity": "document"}, ["A0", "L0"]),
-        ("compressed into the room left", ALL - len(EDGE.text) + 27, {"compress": "extractive"}, ["A0", "L0", "C0"]),
-        ("one character less", ALL - len(EDGE.text) + 26, {"compress": "extractive"}, ["A0", "L0"]),
+        ("compressed into the room left", ALL - len(EDGE.text) + 21, {"compress": "extractive"}, ["A0", "L0", "C0"]),
+        ("one character less", ALL - len(EDGE.text) + 20, {"compress": "extractive"}, ["A0", "L0"]),
         ("whichever limit is reached first", ALL, {"max_tokens": 13, "encoding": words}, ["A0"]),
     ],
 )
 def test_a_character_budget(rule: str, limit: int, options: dict[str, Any], stands: list[str]):
-    assert len(f"{VISIT} [...]") == 27
+    assert len(VISIT) == 21
     assert standing(characters([SMALL, EDGE, LITTLE], limit, **options)) == stands
 
 

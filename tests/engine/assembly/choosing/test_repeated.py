@@ -42,8 +42,8 @@ def test_the_better_ranked_passage_keeps_what_another_one_has_too():
     context = once([own_and_shared("south"), own_and_shared("north"), own_and_shared("west")])
     south, north, west = (block.text for block in context.blocks)
     assert SHARED in south
-    assert north == f"[2] Source: north.txt\n{OWN['north']} {GAP} Come to the north wing. {GAP}"
-    assert west == f"[3] Source: west.txt\n{OWN['west']} {GAP} Come to the west wing. {GAP}"
+    assert north == f"[2] Source: north.txt\n{OWN['north']} {GAP} Come to the north wing."
+    assert west == f"[3] Source: west.txt\n{OWN['west']} {GAP} Come to the west wing."
 
 
 def test_the_trace_says_in_which_chunk_it_stands():
@@ -110,7 +110,7 @@ def test_headings_tell_what_went_and_go_where_nothing_else_is_left():
     section = f"## The archive\n\n{SHARED}\n\n"
     south = chunk("south", f"{OWN['south']}\n\n{section}")
     context = once([south, chunk("north", f"{section}{OWN['north']}"), chunk("copy", section)])
-    assert context.blocks[1].text == f"[2] Source: north.txt\n## The archive\n{GAP}\n{OWN['north']} {GAP}"
+    assert context.blocks[1].text == f"[2] Source: north.txt\n## The archive\n{GAP}\n{OWN['north']}"
     assert decision(context, "copy0").outcome == "duplicate"
     context = once([south, chunk("other", section.replace("archive", "reading room", 1))])
     assert context.blocks[1].text == f"[2] Source: other.txt\n## The reading room {GAP}"

@@ -250,7 +250,7 @@ FIRST, SECOND = overlapping(range(4), range(2, 6))
             [FIRST, SECOND],
             27,
             "six",
-            f"{' '.join(SAID[:4])} [...] {SAID[5]} [...]",
+            f"{' '.join(SAID[:4])} [...] {SAID[5]}",
             [("a", 0, 4), ("b", 5, 6)],
         ),
         (
@@ -274,7 +274,7 @@ def test_of_overlapping_chunks_each_character_has_one_owner(
 
 def test_both_shortened_share_a_sentence():
     context = shortened([FIRST, SECOND], 19, "three six", max_chunk_tokens=10)
-    assert context.text == f"{SAID[2]} [...] {SAID[5]} [...]"
+    assert context.text == f"{SAID[2]} [...] {SAID[5]}"
     assert [(each.chunk_id, each.chunk_span[0]) for each in context.provenance] == [("a", 46), ("b", 73)]
 
 
@@ -304,7 +304,7 @@ def test_a_label_of_a_chunk_marks_where_another_has_its_sentences():
     outer, inner = overlapping(range(6), range(1, 4))
     context = shortened([outer, inner], 29, "one three six", cite="chunk", max_chunk_tokens=15)
     assert [block.text for block in context.blocks] == [
-        f"{SAID[0]} [...] {SAID[2]} [...] {SAID[5]} [...]",
+        f"{SAID[0]} [...] {SAID[2]} [...] {SAID[5]}",
         f"{SAID[1]} [...] {SAID[3]}",
     ]
 

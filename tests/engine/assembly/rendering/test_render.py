@@ -347,17 +347,17 @@ def block(*parts: tuple[Chunk, tuple[int, ...] | None], level: Header = Header.F
     ("rule", "parts", "text"),
     [
         ("a shortened one ends in a mark", [(ONE, (0,))], "One is first. [...]"),
-        ("even if its end stands", [(ONE, (1,))], "Two is second. [...]"),
+        ("unless its end stands", [(ONE, (1,))], "Two is second."),
         ("a whole one doesn't", [(ONE, None)], ONE.text),
         ("the marker of a gap is its mark", [(ONE, (0,)), (NEXT, None)], f"One is first. [...]\n{NEXT.text}"),
-        ("without a gap it comes after the passage", [(ONE, (1,)), (NEXT, None)], f"Two is second.\n{NEXT.text} [...]"),
-        ("one for both", [(ONE, (1,)), (NEXT, (0,))], "Two is second.\nThree is third. [...]"),
-        ("each its own", [(ONE, None), (NEXT, (1,))], f"{ONE.text}\n[...] Four is fourth. [...]"),
+        ("nor does what goes on from its end", [(ONE, (1,)), (NEXT, None)], f"Two is second.\n{NEXT.text}"),
+        ("the end of the last one decides", [(ONE, (1,)), (NEXT, (0,))], "Two is second.\nThree is third. [...]"),
+        ("a gap inside is no cut end", [(ONE, None), (NEXT, (1,))], f"{ONE.text}\n[...] Four is fourth."),
         ("between passages stands a marker anyway", [(ONE, (0,)), (FAR, None)], f"One is first.\n[...]\n{FAR.text}"),
-        ("the last passage has its own", [(ONE, None), (FAR, (1,))], f"{ONE.text}\n[...]\nTen is last. [...]"),
+        ("the last passage has its own", [(ONE, None), (FAR, (0,))], f"{ONE.text}\n[...]\nNine is ninth. [...]"),
     ],
 )
-def test_what_was_shortened_ends_in_a_visible_mark(rule: str, parts: Any, text: str):
+def test_a_cut_end_has_a_visible_mark(rule: str, parts: Any, text: str):
     assert block(*parts, format="minimal") == text
     assert block(*parts) == f"[1] Source: unknown\n{text}"
     assert block(*parts, format="xml") == f'<chunk index="1">\n{text}\n</chunk>'
