@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from ctxassembly import AssemblyConfig, MemoryStore, assemble
 from ctxassembly.assembly.choosing.costs import Costs
 from ctxassembly.assembly.choosing.pack import greedy
-from ctxassembly.assembly.choosing.units import WEIGHTS, Units, Weights, units_of
+from ctxassembly.assembly.choosing.units import FUSED, WEIGHTS, Units, Weights, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.tokens.counter import counter_for
 from quality.data import DataError, Question, QuestionSet, read
 from quality.filling import count
+from quality.retrieval import GIVEN, WAYS, retrieved
 from quality.stats import Values, difference
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
@@ -115,9 +116,9 @@ def _evidence(question: Question, units: Units) -> NDArray[np.int64]:
     return evidence
 
 
-def search(score: Callable[[Weights], float]) -> Weights:
-    """The weights of the highest score, found from those in use, one weight at a time."""
-    best, most = WEIGHTS, score(WEIGHTS)
+def search(score: Callable[[Weights], float], today: Weights = WEIGHTS) -> Weights:
+    """The weights of the highest score, found from those in use `today`, one weight at a time."""
+    best, most = today, score(today)
     for _ in range(ROUNDS):
         before = best
         for name in Weights._fields:
@@ -130,7 +131,7 @@ def search(score: Callable[[Weights], float]) -> Weights:
     return best
 
 
-def table(sets: Sequence[Cases], budgets: Sequence[int]) -> str:
+def table(sets: Sequence[Cases], budgets: Sequence[int], today: Weights = WEIGHTS) -> str:
     """For each set the weights that the others teach, and what they are worth on it."""
 
     @cache
@@ -143,15 +144,15 @@ def table(sets: Sequence[Cases], budgets: Sequence[int]) -> str:
     lines = [
         f"| left out | {' | '.join(Weights._fields)} | recall with today's | with these | difference |",
         "|---|" + "---|" * (len(Weights._fields) + 3),
-        f"| today's | {_shown(WEIGHTS)} | | | |",
+        f"| today's | {_shown(today)} | | | |",
     ]
     for out, each in enumerate(sets):
         others = [place for place in range(len(sets)) if place != out]
-        learned = search(partial(mean, others))
-        today, theirs = recall(out, WEIGHTS), recall(out, learned)
-        found = difference([theirs], [today])
+        learned = search(partial(mean, others), today)
+        before, theirs = recall(out, today), recall(out, learned)
+        found = difference([theirs], [before])
         change = f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]{'*' if found.differs else ''}"
-        lines.append(f"| {each.name} | {_shown(learned)} | {today.mean():.3f} | {theirs.mean():.3f} | {change} |")
+        lines.append(f"| {each.name} | {_shown(learned)} | {before.mean():.3f} | {theirs.mean():.3f} | {change} |")
     return "\n".join(lines) + "\n"
 
 
@@ -165,16 +166,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help="question sets, as quality.data says")
     parser.add_argument("--every", type=int, default=1, help="one in so many questions (default: 1)")
     parser.add_argument("--hits", type=int, default=20, help="hits used a question, at most (default: 20)")
+    parser.add_argument("--retrieval", choices=WAYS, default=GIVEN, help=f"how hits are found (default: {GIVEN})")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="where vectors are kept")
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS, metavar="TOKENS")
     args = parser.parse_args(arguments)
     if len(args.folders) < 2:
         parser.error("weights are learned on some sets and tried on another: two folders at least")
     try:
-        sets = [cases(read(folder), args.every, args.hits) for folder in args.folders]
+        read_sets = (
+            retrieved(read(folder), args.retrieval, args.hits, args.out / "vectors") for folder in args.folders
+        )
+        sets = [cases(each, args.every, args.hits) for each in read_sets]
     except DataError as error:
         sys.stderr.write(f"quality.weights: {error}\n")
         return 2
-    sys.stdout.write(table(sets, args.budgets))
+    sys.stdout.write(table(sets, args.budgets, WEIGHTS if args.retrieval in (GIVEN, "vectors") else FUSED))
     return 0
 
 
