@@ -65,12 +65,14 @@ Without one the hard questions find less; between 0.5 and 0.9 no difference can 
 FUSED = Weights(
     rank=1.3, neighbour=1.3, distance=0.25, chunk=2.5, sentence=1.2, surroundings=3.3, section=3.3, document=1.6
 )
-"""The weights where a search for words found some of the hits.
+"""The weights where a search for words found some of more than `FEW_HITS` hits.
 
 Their order has the words of the chunks already, weighed by all texts that were searched, not by those at hand. So the
 chunk weighs a quarter of what it does else beside the others, and the document two thirds, for questions whose answer
 stands in two. All are 1.64 times as great, so that the words make out as much (`tests/bench/README.md`, "Fused hits").
 """
+FEW_HITS = 8
+"""Of up to so many hits the order tells no more than the words of their chunks: with 5 and 8 these find no more."""
 
 
 class Unit(NamedTuple):

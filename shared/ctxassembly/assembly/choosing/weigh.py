@@ -17,7 +17,7 @@ from ctxassembly.assembly.choosing.cut import last_fitting
 from ctxassembly.assembly.choosing.filled import Filled
 from ctxassembly.assembly.choosing.items import passages_of
 from ctxassembly.assembly.choosing.pack import Packed, pack, reduced
-from ctxassembly.assembly.choosing.units import FUSED, LEAST_CHARS, MARGIN, WEIGHTS, Units, units_of
+from ctxassembly.assembly.choosing.units import FEW_HITS, FUSED, LEAST_CHARS, MARGIN, WEIGHTS, Units, units_of
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
@@ -60,7 +60,7 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
         if config.granularity == "auto" and grain == "sentence":
             grain = under_pressure([len(candidate.text) for candidate in candidates], room)
     held = bool(hits) and _all_fit(layout, hits, room)
-    weights = FUSED if _found_by_words(candidates) else WEIGHTS
+    weights = FUSED if _are_fused(_hits(candidates)) else WEIGHTS
     if held:
         weights = weights._replace(neighbour=weights.neighbour + MARGIN)
     units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words)
@@ -214,9 +214,9 @@ def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [candidate for candidate in candidates if candidate.is_hit]
 
 
-def _found_by_words(candidates: Sequence[Candidate]) -> bool:
-    """True if a hit says that a search for words found it, as those of our own retrieval do."""
-    return any(candidate.is_hit and "keyword_rank" in candidate.chunk.metadata for candidate in candidates)
+def _are_fused(hits: Sequence[Candidate]) -> bool:
+    """True for more than a few `hits` of which some say that a search for words found them, as those of our own do."""
+    return len(hits) > FEW_HITS and any("keyword_rank" in hit.chunk.metadata for hit in hits)
 
 
 def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:

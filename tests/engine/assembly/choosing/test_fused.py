@@ -8,7 +8,7 @@ import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig, assemble, retrieve
 from ctxassembly.assembly.choosing import weigh
-from ctxassembly.assembly.choosing.units import FUSED, MARGIN, WEIGHTS, Weights, units_of
+from ctxassembly.assembly.choosing.units import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights, units_of
 
 QUERY = "Which deposit does a tenant pay?"
 TEXTS = [
@@ -16,7 +16,7 @@ TEXTS = [
     "A deposit is a deposit. The tenant who pays a deposit pays a deposit. Deposit, tenant, pay.",
     "Cats sleep. Dogs bark. Birds sing.",
 ]
-CHUNKS = [Chunk(f"c{number}", f"d{number}", text) for number, text in enumerate(TEXTS)]
+CHUNKS = [Chunk(f"c{number}", f"d{number}", f"{TEXTS[number % 3]} {number}.") for number in range(FEW_HITS + 1)]
 
 
 @pytest.fixture
@@ -33,20 +33,30 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "weights"), [("hybrid", FUSED), ("keyword", FUSED), ("vector", WEIGHTS), (None, WEIGHTS)]
+    ("strategy", "most", "weights"),
+    [
+        ("hybrid", 20, FUSED),
+        ("hybrid", FEW_HITS, WEIGHTS),
+        ("keyword", 20, WEIGHTS),  # six chunks have a word of the query
+        ("vector", 20, WEIGHTS),
+        (None, 20, WEIGHTS),
+    ],
 )
-def test_the_weights_are_those_of_how_hits_were_found(strategy: Any, weights: Weights, weighed: list[Weights]):
-    index = MemoryIndex(CHUNKS, [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
+def test_the_weights_are_those_of_how_hits_were_found(
+    strategy: Any, most: int, weights: Weights, weighed: list[Weights]
+):
+    index = MemoryIndex(CHUNKS, [[1.0, number / 9] for number in range(len(CHUNKS))])
     hits: Any = [Hit(chunk) for chunk in CHUNKS]
     if strategy is not None:
-        hits = retrieve(QUERY, RetrievalConfig(strategy=strategy), index=index, embed=lambda _: [1.0, 0.0]).hits
+        config = RetrievalConfig(strategy=strategy, limit=most)
+        hits = retrieve(QUERY, config, index=index, embed=lambda _: [1.0, 0.0]).hits
     assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY)
     assert weighed == [weights]
 
 
 def test_the_margin_of_hits_is_added(weighed: list[Weights]):
-    hits = [Hit(Chunk(f"c{n}", "d", text, n, metadata={"keyword_rank": n})) for n, text in enumerate(TEXTS)]
-    beside = [Chunk(f"n{n}", "d", "Nothing is said here of it. " * 9, n + 3) for n in range(3)]
+    hits = [Hit(Chunk(c.id, "d", c.text, n, metadata={"keyword_rank": n})) for n, c in enumerate(CHUNKS)]
+    beside = [Chunk(f"n{n}", "d", f"Nothing is said here of {n}. " * 9, n + len(hits)) for n in range(3)]
     store = MemoryStore([*(hit.chunk for hit in hits), *beside])
     fits = assemble(hits).token_count
     assemble(hits, AssemblyConfig(max_tokens=fits // 2), query=QUERY, store=store)
@@ -58,7 +68,7 @@ def test_a_good_place_outweighs_the_words_of_a_chunk():
     """One sentence of each answers alike. The last chunk has more of the words, the search preferred the first one."""
     first = "Rooms are let. A tenant pays a deposit of two months. Doors are shut. Cellars are dry. Stairs are swept."
     last = "A tenant pays a deposit of six weeks. A deposit is kept. A tenant is told. A deposit is given back."
-    texts = [first, *[TEXTS[2]] * 6, last]
+    texts = [first, *(f"{TEXTS[2]} {number}." for number in range(8)), last]
 
     def read(**metadata: int) -> str:
         chunks = [Chunk(f"c{n}", f"d{n}", text, metadata=metadata) for n, text in enumerate(texts)]
