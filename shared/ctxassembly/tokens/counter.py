@@ -176,7 +176,8 @@ class Counter:
         head, inside, tail = _parts(text)
         counted, start, step = 0, 0, max(SLICE, len(inside) // SLICES)
         while cut := _SAFE.search(inside, start + step):
-            counted += self._count(inside[start : cut.end()])
+            # Remembered: the next budget asks again, and so does the same text up to another end.
+            counted += self.count(inside[start : cut.end()])
             start = cut.end()
             if (floor := counted + at_least(inside[start:])) > most:
                 return self._floors.put(text, floor)

@@ -29,12 +29,17 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.reasons import REPEATED
 from ctxassembly.text.prose import Statement, statements
 from ctxassembly.text.sentences import FULL_STOPS
+from ctxassembly.tokens.remembered import Remembered
 
 LEAST_CHARS = 100
 """Of sentences in a row that are taken out: two of them, or a long one. A shorter one is rather said twice than that
 a reader is sent elsewhere for it."""
 GLANCED_CHARS = 25
 """Of what two texts share, from which it tells that they may share a sentence."""
+REMEMBERED_BYTES = 4 * 1024 * 1024
+"""Bytes of the lines whose pieces are remembered from one assembly to the next; the pieces take up to as many again."""
+
+_PIECES = Remembered[frozenset[int]](REMEMBERED_BYTES)
 _FULL_STOPS = [stop.encode() for stop in FULL_STOPS]
 _TO_STOPS = bytes.maketrans(b"!?", b"..")
 
@@ -107,19 +112,26 @@ def repeats(
 
 def _sharing(texts: Sequence[str]) -> list[int]:
     """The places of the texts that share what stands between two stops or paragraphs: no other has to be read."""
-    seen: set[bytes] = set()
-    common: set[bytes] = set()
-    pieces: list[set[bytes]] = []
+    seen: set[int] = set()
+    common: set[int] = set()
+    pieces: list[frozenset[int]] = []
     for text in texts:
-        # As bytes, since that is a fifth of the work, and most contexts share nothing.
-        whole = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b".")
-        for stop in _FULL_STOPS:
-            if stop[:1] in whole and stop in whole:
-                whole = whole.replace(stop, b".")
-        pieces.append(set(whole.translate(_TO_STOPS, b" \n\t\r\v\f").split(b".")))
-        common.update(piece for piece in seen & pieces[-1] if len(piece) > GLANCED_CHARS)
+        known = _PIECES.get(text)
+        pieces.append(_PIECES.put(text, _pieces(text)) if known is None else known)
+        common |= seen & pieces[-1]
         seen |= pieces[-1]
     return [at for at, own in enumerate(pieces) if not common.isdisjoint(own)]
+
+
+def _pieces(text: str) -> frozenset[int]:
+    """The hashes of what stands between two stops or paragraphs of `text`, long enough to tell something."""
+    # As bytes, since that is a fifth of the work, and most contexts share nothing.
+    whole = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b".")
+    for stop in _FULL_STOPS:
+        if stop[:1] in whole and stop in whole:
+            whole = whole.replace(stop, b".")
+    pieces = whole.translate(_TO_STOPS, b" \n\t\r\v\f").split(b".")
+    return frozenset([hash(piece) for piece in pieces if len(piece) > GLANCED_CHARS])
 
 
 def _cuts(texts: Sequence[Standing], fixed: Sequence[Collection[int]], late: Collection[int]) -> dict[int, list[_Cut]]:

@@ -94,9 +94,10 @@ class _Search:
 
     def next_refs(self) -> tuple[ChunkRef, ...]:
         """The references of the next round trip; none if nothing is left to ask for."""
-        wanted = index_refs(self._hits, self._around.reach, self._known.values())
-        if wanted and not self._asked:
-            wanted += own_places(self._hits)
+        wanted: tuple[ChunkRef, ...] = ()
+        if not self._asked:  # all around an index is known beforehand
+            wanted = index_refs(self._hits, self._around.reach, self._known.values())
+            wanted += own_places(self._hits) if wanted else ()
         if self._without_index:
             absent = {chunk_id for _, _, chunk_id, _ in self._answered if chunk_id} - self._known.keys()
             wanted += link_refs(
