@@ -11,9 +11,8 @@ from dataclasses import replace
 import pytest
 
 from ctxassembly import Context, aassemble
-from ctxassembly.tokens.counter import counter_for
-from scenario import ENCODING, scenario
-from speed.variants import MEASURED
+from scenario import scenario
+from speed.variants import MEASURED, forget
 
 CASES = [scenario(12, seed=seed) for seed in range(4)]
 BUDGET = 3_000
@@ -26,7 +25,7 @@ def alone() -> list[Context]:
     """The contexts one after the other; then what was remembered of them is forgotten."""
     found = [variant.run(case, BUDGET) for variant, case in TWICE]
     assert len({context.text for context in found}) >= len(TWICE) / 4
-    counter_for(ENCODING).forget()
+    forget()
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 from ctxassembly.tokens.counter import REMEMBERED_BYTES, counter_for
 from scenario import ENCODING, Scenario, scenario
 from speed.memory import KIB, allocated, memory_table
-from speed.variants import MEASURED, OURS
+from speed.variants import MEASURED, OURS, forget
 
 MOST = 1_024 * KIB
 """What an assembly of 20 hits may have allocated at any time, besides the counts that are kept for the next."""
@@ -69,7 +69,7 @@ def test_ever_new_texts_leave_nothing_but_counts(traced: Callable[[], int]) -> N
         for seed in seeds:
             for variant in MEASURED.values():
                 variant.run(scenario(4, seed=seed))
-        counter_for(ENCODING).forget()
+        forget()
         return traced()
 
     before = run(range(2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from ctxassembly.tokens import counter as tokens
-from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.remembered import Remembered
 from ctxassembly.tokens.vocabulary import load_encoding
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command
@@ -26,7 +27,7 @@ from speed.scaling import SKIPPED, Limits, Times, expected_ms, growth, growth_ta
 from speed.stages import GROUPS, stage_ms, stages_table
 from speed.threads import wall
 from speed.timing import shown
-from speed.variants import ASKED, BUDGETED, FEWER, OURS, REFERENCE, Run, Variant, anew, fewer
+from speed.variants import ASKED, BUDGETED, FEWER, OURS, REFERENCE, Run, Variant, anew, fewer, forget
 
 ONCE = Limits(repeats=1)
 
@@ -97,11 +98,25 @@ def test_warm_texts_are_known_by_what_they_say() -> None:
     assert len(fewer(case).hits) == 2
 
 
+def test_nothing_of_texts_is_remembered_once_it_is_forgotten() -> None:
+    def remembered() -> set[int]:
+        kept = [each for each in gc.get_objects() if isinstance(each, Remembered)]
+        return {id(each) for each in kept if each.young or each._old}
+
+    forget()
+    of_others = remembered()  # of other encodings, in other tests
+    for variant in OURS.values():
+        variant.run(scenario(4), 500)
+    assert len(remembered() - of_others) > 3
+    forget()
+    assert remembered() == of_others
+
+
 def test_all_do_their_work_each_time(encoded: list[str]) -> None:
     case = scenario(3)
     for name, contestant in contestants().items():
         run = contestant.prepare(case)
-        counter_for(ENCODING).forget()
+        forget()
         encoded.clear()
         answer = run(BUDGET)
         text = answer.text  # type: ignore[attr-defined]

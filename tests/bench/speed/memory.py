@@ -7,10 +7,9 @@ import tracemalloc
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctxassembly.tokens.counter import counter_for
-from scenario import ENCODING, Scenario, scenario
+from scenario import Scenario, scenario
 from speed.timing import table
-from speed.variants import MEASURED, Variant
+from speed.variants import MEASURED, Variant, forget
 
 KIB = 1_024
 
@@ -31,7 +30,7 @@ def allocated(variant: Variant, case: Scenario, *, cold: bool) -> Allocated:
     for _ in range(2):
         variant.run(case)
     if cold:
-        counter_for(ENCODING).forget()
+        forget()
     gc.collect()
     tracemalloc.start()
     try:

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.tokens.counter import counter_for
-from scenario import BUDGET, ENCODING
+from scenario import BUDGET
 from speed.timing import shown, table, timed
+from speed.variants import forget
 
 FEW, MANY = 100, 10_000
 ROWS_A_DOCUMENT = 20
@@ -69,7 +69,7 @@ def _microseconds(number: int, one: bool, told: str, query: str | None, repeats:
     best, config = math.inf, AssemblyConfig(max_tokens=BUDGET)
     for _ in range(max(3, repeats * FEW // number)):
         hits = hits_of(number, one, told)  # anew: what was seen of the same texts is remembered
-        counter_for(ENCODING).forget()
+        forget()
         gc.collect()
         gc.freeze()  # else the collector would look through all that is loaded
         best = min(best, timed(partial(assemble, hits, config, query=query))[0])

@@ -7,6 +7,7 @@ budget. They come as new objects, as a database returns them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
 from ctxassembly.protocols import Store
 from ctxassembly.tokens.counter import counter_for
+from ctxassembly.tokens.remembered import Remembered
 from scenario import BUDGET, ENCODING, PlaceStore, Scenario
 
 QUERY = "How does a with statement call __exit__ when an exception is raised?"
@@ -75,8 +77,13 @@ def fewer(case: Scenario) -> Scenario:
 
 
 def forget() -> None:
-    """Forget all that is remembered of texts from one assembly to the next."""
+    """Forget all that is remembered of texts from one assembly to the next: by the counter, and in any module."""
     counter_for(ENCODING).forget()
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("ctxassembly."):
+            for value in vars(module).values():
+                if isinstance(value, Remembered):
+                    value.clear()
 
 
 DEFAULT = AssemblyConfig(max_tokens=BUDGET, encoding=ENCODING)
