@@ -290,7 +290,7 @@ def test_the_command_prints_the_tables(capsys: pytest.CaptureFixture[str], monke
     assert shown.count(f"\n| default, {FEWER} | ") == 3
     assert shown.count(f"\n| default, {BUDGETED} | ") == 1
     assert "| hits, tokens | 2, 500 | 3, 2,000 |" in shown
-    assert "all of them by tiktoken (cl100k_base)" in shown
+    assert "All count tokens by tiktoken (cl100k_base)" in shown
     assert "| hits | 2 | 3 |" in shown
     assert "| tokens | 1 | 500 |" in shown
 

@@ -45,9 +45,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _usual(args: argparse.Namespace) -> Iterator[str]:
-    ours = "ours by toktok-rs, all others" if args.fast else "all of them"
-    yield f"Processor time in milliseconds; behind it, as fast as the reference. Tokens are counted {ours} by tiktoken "
-    yield f"({ENCODING}). Medians over {CASES} scenarios:\n\n"
+    counting = "Ours counts tokens by toktok-rs, the others by" if args.fast else "All count tokens by"
+    yield "Processor time in milliseconds; behind it, as fast as the reference. "
+    yield f"{counting} tiktoken ({ENCODING}). Medians over {CASES} scenarios:\n\n"
     with tqdm(total=len(SIZES), desc="usual", unit="size", disable=None) as bar:
         yield from usual_table(SIZES, Limits(args.repeats, args.limit * 1000), bar.update)
 
