@@ -104,4 +104,10 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    from ctxassembly.errors import is_installed
+
+    # `help` reads all of these: it has to work with any extra.
+    absent = set() if is_installed("langchain", "langgraph") else set(_OF_LANGGRAPH)
+    if not is_installed("langchain_postgres", "sqlalchemy"):
+        absent |= {home for home in _HOMES.values() if home.endswith(("postgres", "stored"))}
+    return sorted({*globals(), *__all__} - {name for name, home in _HOMES.items() if home in absent})

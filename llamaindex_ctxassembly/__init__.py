@@ -90,6 +90,8 @@ _HOMES = {
     "to_messages": "convert.messages",
     "token_budget": "convert.budget",
 }
+_NEEDED = {"stores.postgres": ("sqlalchemy",), "stores.stored": ("llama_index.vector_stores.postgres", "sqlalchemy")}
+"""What homes need beside LlamaIndex's core."""
 _BROUGHT = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
 """Import names of the packages that the extras bring."""
 
@@ -107,4 +109,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    from ctxassembly.errors import is_installed
+
+    # `help` reads all of these: it has to work with any extra.
+    absent = {home for home, modules in _NEEDED.items() if not is_installed(*modules)}
+    return sorted({*globals(), *__all__} - {name for name, home in _HOMES.items() if home in absent})

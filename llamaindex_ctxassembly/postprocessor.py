@@ -34,7 +34,7 @@ from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.convert.embeddings import as_embeddings
 from llamaindex_ctxassembly.convert.llm import async_model, model
 from llamaindex_ctxassembly.convert.media import noted
-from llamaindex_ctxassembly.convert.nodes import is_media, to_hits
+from llamaindex_ctxassembly.convert.nodes import is_media, listed, to_hits
 from llamaindex_ctxassembly.spans import on_stage
 from llamaindex_ctxassembly.splitting import Warned
 from llamaindex_ctxassembly.stores.neighbours import neighbours_of, under
@@ -199,13 +199,13 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def context(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """The context that `postprocess_nodes` would turn into nodes, for a look at its decisions."""
-        nodes = list(nodes)
+        nodes = listed(nodes)
         given = self._given(nodes, query_str)
         return noted(self._warned(assemble(**given, llm=model(self.llm), on_stage=on_stage())), nodes)
 
     async def acontext(self, nodes: Iterable[NodeWithScore], query_str: str | None = None) -> Context:
         """The same as `context`, awaited."""
-        nodes = list(nodes)
+        nodes = listed(nodes)
         return await self._aformed(partial(noted, nodes=nodes), self._given(nodes, query_str))
 
     def context_of(self, retrieved: Retrieved) -> Context:

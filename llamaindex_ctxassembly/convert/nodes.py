@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,20 @@ EXCLUDED_BY_READER = frozenset(
 _BY_DEFAULT = MetadataKeys().document_id
 _FACTS = "Here are some facts extracted from the provided text:"
 """The line that PropertyGraphIndex writes before triplets, which it puts before the text that they come from."""
+
+
+def listed(nodes: Any) -> list[NodeWithScore]:
+    """`nodes` as a list.
+
+    Raises:
+        InputError: they are something else, a response, say.
+    """
+    if not isinstance(nodes, Iterable):
+        raise InputError(
+            f"nodes must be a list of NodeWithScore, got {type(nodes).__name__}: write "
+            "context(retriever.retrieve(query), query)"
+        )
+    return list(nodes)
 
 
 def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:

@@ -329,4 +329,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__, *_HOMES]
+    from ctxassembly.errors import is_installed
+
+    # `help` reads all of these: it has to work without extras.
+    of_postgres = () if is_installed("sqlalchemy") else ("PostgresIndex",)
+    return sorted({*globals(), *__all__, *_HOMES}.difference(of_postgres))

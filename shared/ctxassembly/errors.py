@@ -201,6 +201,16 @@ def missing_extra(error: ModuleNotFoundError, feature: str, extra: str, modules:
     return MissingExtraError(feature, extra) if missing in modules else error
 
 
+def is_installed(*modules: str) -> bool:
+    """True if all of `modules` are here to be imported. None of them is."""
+    from importlib.util import find_spec
+
+    try:
+        return all(find_spec(module) for module in modules)
+    except ModuleNotFoundError:  # the package around one
+        return False
+
+
 class MissingExtraError(CtxAssemblyError, ImportError):
     """A feature needs an optional dependency; the message has the line that installs it.
 

@@ -154,5 +154,20 @@ def test_the_examples_run_with_the_extra_that_is_named(extra: str, fits: tuple[s
     assert "[1] Source: gastroscopy.pdf" in said
 
 
+@pytest.mark.parametrize(
+    ("package", "missing"),
+    [
+        ("ctxassembly", {"numpy", "sqlalchemy"}),
+        ("langchain_ctxassembly", {"langchain", "langgraph"}),
+        ("langchain_ctxassembly", {"langchain_postgres", "psycopg", "sqlalchemy"}),
+        ("llamaindex_ctxassembly", {"asyncpg", "psycopg", "pgvector"}),
+    ],
+)
+def test_help_works_with_any_extra(package: str, missing: set[str]):
+    """LlamaIndex's class for Postgres is a package of its own, below a name that others share."""
+    code = f"import pydoc, {package}\nsys.modules['llama_index.vector_stores.postgres'] = None\n"
+    assert run(f"{code}print(len(pydoc.render_doc({package})) > 1_000)", missing) == "True\n"
+
+
 def test_all_public_names_need_no_more_than_the_base_install():
     assert run("from ctxassembly import *", {"typing_extensions"}) == ""

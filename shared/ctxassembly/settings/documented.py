@@ -3,6 +3,8 @@
 A docstring under a field is what editors show where the field is written, and what the page of all settings is made of.
 Python itself forgets it. So `help(AssemblyConfig)`, and a notebook's `AssemblyConfig?`, read it from the source when
 they ask; importing costs nothing. Without a source file, as in some bundles, they show the class docstring alone.
+
+A setting that there isn't is an error that guesses which one was meant.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from textwrap import dedent, indent
+from typing import TYPE_CHECKING, Any
 
 
 class Documented(type):
@@ -37,6 +40,25 @@ class Documented(type):
         vars(type)["__doc__"].__set__(cls, text)
 
     __doc__ = property(_read, _write)
+
+    if not TYPE_CHECKING:  # an editor shows the parameters of the class itself
+
+        def __call__(cls, *args: Any, **settings: Any) -> Any:
+            """The settings.
+
+            Raises:
+                ConfigError: there is no setting of that name.
+            """
+            if not settings.keys() <= cls.__dataclass_fields__.keys():
+                from ctxassembly.settings.misuse import check_parameters
+
+                check_parameters(cls.__name__, settings, cls.__dataclass_fields__, "{}")
+            return super().__call__(*args, **settings)
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        own = inspect.signature(vars(cls)["__init__"])
+        return own.replace(parameters=[*own.parameters.values()][1:])
 
 
 @cache

@@ -4,11 +4,20 @@ import inspect
 import pydoc
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
-from ctxassembly import AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Intent, Mode, RetrievalConfig
+from ctxassembly import (
+    AnswerConfig,
+    AssemblyConfig,
+    Boost,
+    ConfigError,
+    EnrichmentConfig,
+    Intent,
+    Mode,
+    RetrievalConfig,
+)
 from ctxassembly.settings import documented
 from ctxassembly.settings.documented import described
 
@@ -60,3 +69,32 @@ def test_importing_reads_no_source(option: str):
     )
     done = subprocess.run([sys.executable, option, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True"
+
+
+@pytest.mark.parametrize(
+    ("settings", "given", "wanted"),
+    [
+        (
+            AssemblyConfig,
+            {"neighbors": "auto"},
+            "neighbors must be left out of AssemblyConfig(), got 'auto': write neighbours='auto'",
+        ),
+        (RetrievalConfig, {"limits": 3}, "limits must be left out of RetrievalConfig(), got 3: write limit=3"),
+        (
+            RetrievalConfig,
+            {"max_tokens": 9},
+            "max_tokens must be left out of RetrievalConfig(), got 9: write AssemblyConfig(max_tokens=9)",
+        ),
+    ],
+)
+def test_a_setting_that_there_is_not_is_an_error_that_guesses_the_one_that_was_meant(settings, given, wanted: str):
+    with pytest.raises(ConfigError) as caught:
+        settings(**given)
+    assert str(caught.value) == wanted
+    with pytest.raises(ConfigError):
+        replace(settings(), **given)
+
+
+@pytest.mark.parametrize("settings", CLASSES, ids=lambda one: one.__name__)
+def test_the_parameters_are_the_settings(settings: type):
+    assert list(inspect.signature(settings).parameters) == [field.name for field in fields(settings)]
