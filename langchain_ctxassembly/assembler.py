@@ -25,6 +25,7 @@ from ctxassembly.data.keys import keyed
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import asking, check_llm
 from ctxassembly.drivers.assemble import aassembled, assemble
+from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, NothingToJoinWarning
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.settings.config import AssemblyConfig, Neighbours
@@ -67,7 +68,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     Parameters: `config` has the settings; `store` the chunks beside a hit; `filter`, `neighbours` and `on_fetched` say
     which of those may be read; `labels` are those of a conversation; `embeddings` and `llm` are what `dedup="semantic"`
-    and `compress="llm"` work with.
+    and `compress="llm"` work with; `scorer` tells which sentences answer, where the words of the query don't.
 
     Output: one document per label, in order, as `documents_from` describes them; none for no documents. Inputs are
     never changed. Each run sends the custom event `context_assembled` with citations and trace as plain dicts.
@@ -108,6 +109,9 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """For `compress="llm"`, which needs it: a Runnable that takes a string, or a function from a prompt to an answer.
 
     A Runnable's runs stand below the assembler's, and get its config."""
+    scorer: Any = None
+    """What tells how well sentences answer the query, beside its words: an `Embeddings`, a cross-encoder, or a function
+    from the query and sentences to scores, called or awaited. `assemble` says when it is asked."""
     filter: Any = None
     """The retriever's filter (tenant, access group), in the form of the vector store of `store`. No neighbour that it
     excludes comes in. It may be configurable: `configurable_fields(filter=ConfigurableField(id="filter"))`."""
@@ -145,6 +149,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             # Documents carry no vectors, so it can't work with any documents.
             raise ConfigError("embeddings", "given where dedup is 'semantic'", None)
         check_llm(self.llm, self.config, Runnable, "a Runnable or a function from a prompt to an answer")
+        check_scorer(self.scorer)
         held(self.store, self.filter, None)
         check_labels(self.labels)
         if message := too_small(self.llm, self.config.token_limit):
@@ -201,6 +206,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             store=self.held(search),
             embeddings=self.embeddings,
             llm=model(self.llm, lambda: spans.config),
+            scorer=self.scorer,
             on_fetched=self.on_fetched,
             labels=labels_of_call(self.labels),
             on_stage=spans.on_stage,
@@ -222,6 +228,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             store=self.held(search),
             embeddings=self.embeddings,
             llm=async_model(self.llm, lambda: spans.config),
+            scorer=self.scorer,
             on_fetched=self.on_fetched,
             labels=labels_of_call(self.labels),
             on_stage=spans.aon_stage,

@@ -26,6 +26,7 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import check_llm
 from ctxassembly.drivers.assemble import aassembled, assemble
+from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.settings.config import AssemblyConfig
@@ -120,13 +121,16 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     context may be longer than the window of `llm`, or else of `Settings.llm`, a warning says so. An LLM that only the
     query engine has can't be seen: write `AssemblyConfig(max_tokens=token_budget(llm))`.
 
+    `scorer` tells how well sentences answer the query, beside its words: a LlamaIndex embedding model, a cross-encoder,
+    or a function from the query and sentences to scores, called or awaited. `assemble` says when it is asked.
+
     Each stage is a span below the postprocessor's, `ctxassembly.expand` or `ctxassembly.budget`; its result has counts.
 
     `to_dict` and `to_json` leave out stores, models, labels, the hook and the supplement: hand them to `from_dict`
     again. A function as `filter` can't be written as JSON.
 
     Raises:
-        ConfigError: more than one store is given; a store, hook, llm or embeddings have the wrong type;
+        ConfigError: more than one store is given; a store, hook, llm, scorer or embeddings have the wrong type;
             `compress="llm"` has no `llm`; a filter can't be translated; or, in a run, there is no filter although
             `neighbours` is "filtered".
     """
@@ -140,6 +144,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     store: SkipValidation[Store | AsyncStore | None] = Field(default=None, exclude=True, frozen=True)
     embeddings: Any = Field(default=None, exclude=True, frozen=True)
     llm: Any = Field(default=None, exclude=True, frozen=True)
+    scorer: Any = Field(default=None, exclude=True, frozen=True)
     supplement: Given = Field(default=None, exclude=True, frozen=True)
     on_fetched: Any = Field(default=None, exclude=True, frozen=True)
     labels: Any = Field(default=None, exclude=True, frozen=True)
@@ -164,6 +169,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         if is_async(self.filter):
             raise ConfigError("filter", "MetadataFilters or a function that needn't be awaited", self.filter)
         self._embeddings = as_embeddings(self.embeddings)
+        check_scorer(self.scorer)
         check_labels(self.labels)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
         if message := self._owed.no_room(self.llm, self.config.token_limit):
@@ -308,6 +314,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
             "store": self._store(query),
             "supplement": supplement_for(query, self.supplement),
             "embeddings": self._embeddings,
+            "scorer": self.scorer,
             "on_fetched": self.on_fetched,
             "labels": labels_of_call(self.labels),
         }

@@ -2,8 +2,8 @@
 
 CtxAssemblyError
 ├── ConfigError (ValueError)       a parameter is out of range; raised at construction
-├── InputError (TypeError)         hits, a store, embeddings or an llm have the wrong type
-├── StoreError                     a store or embeddings failed, and on_store_error="raise"
+├── InputError (TypeError)         hits, a store, embeddings, a scorer or an llm have the wrong type
+├── StoreError                     a store, embeddings or a scorer failed, and on_store_error="raise"
 ├── SearchError                    no channel of a retrieval answered, or one failed and on_search_error="raise"
 ├── AnswerError                    the model of an answer chain failed, or said nothing
 ├── VocabularyError                the tokenizer's vocabulary is neither here nor can it be downloaded
@@ -75,7 +75,7 @@ class InputError(CtxAssemblyError, TypeError):
 
 
 class StoreError(CtxAssemblyError):
-    """The store failed to fetch neighbours, or the embeddings failed; `__cause__` is their own error.
+    """The store failed to fetch neighbours, or the embeddings or the scorer failed; `__cause__` is their own error.
 
     Raised with `on_store_error="raise"` alone; by default the context does without, and `Trace.notes` has the message.
     `PostgresIndex.add` raises one where two runs write different chunks of a document at once.

@@ -99,6 +99,30 @@ Embeddings = EmbedDocuments | Callable[[list[str]], Sequence[Sequence[float]]]
 """An object with `embed_documents`, or a function from a list of texts to one vector for each."""
 AsyncEmbeddings = AsyncEmbedDocuments | Callable[[list[str]], Awaitable[Sequence[Sequence[float]]]]
 """The same, awaited."""
+
+
+class EmbedsQueryAndTexts(Protocol):
+    """A model that embeds a query and texts, as LangChain has it. LlamaIndex's and sentence-transformers' do, too."""
+
+    def embed_query(self, text: str) -> Sequence[float]:
+        """The vector of a query."""
+
+    def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
+        """One vector for each of `texts`, in their order."""
+
+
+class PredictsPairs(Protocol):
+    """A cross-encoder, as sentence-transformers has it. LangChain's have `score` instead, which does, too."""
+
+    def predict(self, pairs: list[tuple[str, str]]) -> Sequence[float]:
+        """A score for each pair of query and text, higher is better."""
+
+
+Scorer = EmbedsQueryAndTexts | PredictsPairs | Callable[[str, list[str]], Sequence[float]]
+"""An object that says how well sentences answer a query: a model that embeds, a cross-encoder, or a function from the
+query and the sentences to a score for each. Scores may have any scale; higher is better."""
+AsyncScorer = Callable[[str, list[str]], Awaitable[Sequence[float]]]
+"""The same, awaited. Of a model that embeds, `aembed_query` and `aembed_documents` are awaited where it has them."""
 OnFetched = Callable[[Sequence[Chunk]], Sequence[Chunk]]
 """A function over fetched chunks before anything else sees them, such as a mask or a second check of rights."""
 AsyncOnFetched = Callable[[Sequence[Chunk]], Awaitable[Sequence[Chunk]]]

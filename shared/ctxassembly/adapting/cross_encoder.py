@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.drivers.scorers import PAIRS
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import Ranked, Reranker
 
 Score = Callable[[list[tuple[str, str]]], Iterable[Any]]
 """A function from pairs of query and text to a number for each, higher is better."""
-_METHODS = ("score", "predict")
-"""The name in LangChain's cross-encoders, and in sentence-transformers'."""
 
 
 def cross_encoder(model: object) -> Reranker | None:
@@ -26,7 +25,7 @@ def cross_encoder(model: object) -> Reranker | None:
     >>> cross_encoder(Shorter())("short?", [Chunk("a", "a", "A long text."), Chunk("b", "b", "Short.")])
     [(1, -6.0), (0, -12.0)]
     """
-    score = next((getattr(model, name) for name in _METHODS if callable(getattr(model, name, None))), None)
+    score = next((getattr(model, name) for name in PAIRS if callable(getattr(model, name, None))), None)
     return None if score is None else partial(_reranked, score)
 
 

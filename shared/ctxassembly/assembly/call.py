@@ -43,6 +43,7 @@ class Services:
     """None if nobody fetches neighbours."""
     can_embed: bool = False
     can_compress: bool = False
+    can_score: bool = False
     is_watched: bool = False
     """True if somebody is told of the stages."""
 

@@ -1,8 +1,8 @@
 """The assembly itself: its stages in order, as a generator that asks for I/O instead of doing it.
 
 It yields a request and is sent the reply, or thrown the error of whoever was asked: `FetchChunks` for neighbours,
-`EmbedTexts` for vectors, `CompressTexts` for what a language model extracts. So sync and async callers share every
-line of it, and the meaning of a failure is decided here once.
+`EmbedTexts` for vectors, `ScoreTexts` for the scores of sentences, `CompressTexts` for what a language model extracts.
+So sync and async callers share every line of it, and the meaning of a failure is decided here once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from ctxassembly.assembly.call import Call, Services, checked
 from ctxassembly.assembly.choosing.choose import choose
 from ctxassembly.assembly.choosing.chosen import Chosen
+from ctxassembly.assembly.choosing.scorer import scores_for
 from ctxassembly.assembly.choosing.selection import Selector
 from ctxassembly.assembly.choosing.supplement import Supplemented, supplemented
 from ctxassembly.assembly.duplicates.collapse import Duplicates, check_vectors
@@ -73,12 +74,14 @@ def assemble_flow(call: Call, services: Services, clock: Callable[[], float]) ->
 
     hits = tuple(candidate for candidate in usable if candidate.is_hit)
     beside = supplemented(call.supplement, hits, query, config, counter)
+    selector = Selector(config, counter, query)
+    scores = (yield from scores_for(usable, selector, beside, log)) if services.can_score else {}
     second_chances = partial(duplicates.second_chances, seen)
     config, chosen = yield from _with_labels(
         call.labels,
         config,
         seen,
-        lambda config: choose(usable, Selector(config, counter, query), beside, second_chances, lineage, log),
+        lambda config: choose(usable, Selector(config, counter, query, scores), beside, second_chances, lineage, log),
     )
 
     yield from log.begin("render", len(chosen.taken))

@@ -11,7 +11,7 @@ from ctxassembly.comparing.slider import Slider
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
 from ctxassembly.inspect.evidence import Evidence
-from ctxassembly.protocols import Embeddings, LanguageModel, Store
+from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
 from ctxassembly.settings.config import AssemblyConfig
 
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
@@ -29,6 +29,7 @@ def compare_budgets(
     supplement: str | Supplement | None = None,
     embeddings: Embeddings | None = None,
     llm: LanguageModel | None = None,
+    scorer: Scorer | None = None,
 ) -> Slider:
     """The contexts of `hits` under each of `budgets`, the smallest first, as a slider for a notebook.
 
@@ -58,6 +59,7 @@ def compare_budgets(
         supplement=supplement,
         embeddings=embeddings,
         llm=llm,
+        scorer=scorer,
     )
     return compared.slider("token budget")
 

@@ -14,7 +14,7 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.drivers.assemble import assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.inspect.evidence import Evidence, Located, checked, located
-from ctxassembly.protocols import Embeddings, LanguageModel, Store
+from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import shown
 
@@ -97,6 +97,7 @@ def compare(
     supplement: str | Supplement | None = None,
     embeddings: Embeddings | None = None,
     llm: LanguageModel | None = None,
+    scorer: Scorer | None = None,
 ) -> Comparison:
     """Assemble `hits` under each of `configs`, and compare the contexts.
 
@@ -123,7 +124,14 @@ def compare(
     rows = []
     for name, config in zip(names or _differences(configs), configs, strict=True):
         context = assemble(
-            hits, config, query=query, store=store, supplement=supplement, embeddings=embeddings, llm=llm
+            hits,
+            config,
+            query=query,
+            store=store,
+            supplement=supplement,
+            embeddings=embeddings,
+            llm=llm,
+            scorer=scorer,
         )
         rows.append(_compared(name, context, wanted))
     return Comparison(tuple(rows))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
@@ -36,7 +36,27 @@ class CompressTexts:
     timeout_seconds: float
 
 
-Request = FetchChunks | EmbedTexts | CompressTexts | StageBegan | StageEnded
+@dataclass(frozen=True, slots=True)
+class ScoreTexts:
+    """A request for how well each of `texts` answers `query`. The reply is `TextScores`."""
+
+    query: str
+    texts: tuple[str, ...]
+    vectors: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
+    """The embeddings of those texts that have one already. A scorer that doesn't embed has no use for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextScores:
+    """The scores of texts, in their order. Higher is better, and nothing else is known of their scale."""
+
+    values: tuple[float, ...]
+    """A score that isn't finite is none."""
+    asked: int
+    """The number of texts that the scorer was asked for; the others were known."""
+
+
+Request = FetchChunks | EmbedTexts | CompressTexts | ScoreTexts | StageBegan | StageEnded
 """The requests of an assembly. Its stages are told among them, if somebody watches, and answered with None."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -93,6 +93,9 @@ class Stage:
     chunks_in: int
     chunks_out: int
     elapsed_ms: float = field(default=0.0, compare=False)
+    counts: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """What it counts besides chunks. "score" has the `sentences` that a scorer was to score and those that it was
+    `asked` for: the others were remembered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.understood import Understanding
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import arun, astream_run, run, stream_run
+from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.drivers.source import EvidenceSource, IndexSource
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.protocols import AnswerCache, ChatModel
+from ctxassembly.protocols import AnswerCache, AsyncScorer, ChatModel, Scorer
 from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.retrieval import RetrievalConfig
@@ -76,13 +77,17 @@ class AnswerChain:
         *,
         labels: Labels | None = None,
         cache: AnswerCache | None = None,
+        scorer: AsyncScorer | Scorer | None = None,
         **given: Any,
     ) -> AnswerChain:
         """The chain over `index`. `given` is what `retrieve` takes besides: `embed`, `taxonomy`, `rerankers` and so on.
 
-        `labels` are those of one conversation, so that no label of it means two sources.
+        `labels` are those of one conversation, so that no label of it means two sources. `scorer` is what `assemble`
+        takes.
         """
-        source = IndexSource(index, retrieval or RetrievalConfig(), assembly or AssemblyConfig(), labels, given)
+        check_scorer(scorer)
+        retrieval, assembly = retrieval or RetrievalConfig(), assembly or AssemblyConfig()
+        source = IndexSource(index, retrieval, assembly, labels, given, scorer)
         return cls(model, source, config or AnswerConfig(), cache)
 
     def answer(

@@ -1,4 +1,4 @@
-"""Answers to the requests of a flow: from a store, embeddings or a language model, each called or awaited.
+"""Answers to the requests of a flow: from a store, embeddings, a scorer or a language model, each called or awaited.
 
 An object of the wrong kind is refused here, before anything is asked.
 """
@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 from ctxassembly.calls import await_all, call_all, in_thread, is_async
-from ctxassembly.data.requests import CompressTexts, EmbedTexts, FetchChunks, Request
+from ctxassembly.data.requests import CompressTexts, EmbedTexts, FetchChunks, Request, ScoreTexts
+from ctxassembly.drivers.scorers import scorer_of
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import Store
 from ctxassembly.settings.config import AssemblyConfig
@@ -23,26 +24,29 @@ AwaitableAsk = Callable[[Any], Awaitable[Any]]
 AnyAsk = TypeVar("AnyAsk", Ask, AwaitableAsk)
 
 
-def asking(store: object, embeddings: object, llm: object, on_fetched: object = None) -> Callable[[Request], Any]:
+def asking(
+    store: object, embeddings: object, llm: object, on_fetched: object = None, scorer: object = None
+) -> Callable[[Request], Any]:
     """A function from a request to its reply.
 
     Raises:
-        InputError: one of the four can't be called, or can only be awaited.
+        InputError: one of the five can't be called, or can only be awaited.
     """
-    return _question(_hooked(_fetcher(store), on_fetched), _embedder(embeddings), _model(llm))
+    fetch = _hooked(_fetcher(store), on_fetched)
+    return _question(fetch, _embedder(embeddings), _model(llm), _scoring(scorer))
 
 
 def awaitable_asking(
-    store: object, embeddings: object, llm: object, on_fetched: object = None
+    store: object, embeddings: object, llm: object, on_fetched: object = None, scorer: object = None
 ) -> Callable[[Request], Awaitable[Any]]:
     """A function from a request to its reply, awaited. Objects that can only be called are called in a thread.
 
     Raises:
-        InputError: one of the four can be neither called nor awaited.
+        InputError: one of the five can be neither called nor awaited.
     """
-    return _question(
-        _awaitably_hooked(_awaitable_fetcher(store), on_fetched), _awaitable_embedder(embeddings), _awaitable_model(llm)
-    )
+    fetch, scoring = _awaitably_hooked(_awaitable_fetcher(store), on_fetched), scorer_of(scorer)
+    ascore = None if scoring is None else scoring.ascore
+    return _question(fetch, _awaitable_embedder(embeddings), _awaitable_model(llm), ascore)
 
 
 def reading(llm: Callable[[str], Any], read: Callable[[Any], Any]) -> Callable[[str], Any]:
@@ -68,15 +72,17 @@ def check_llm(llm: object, config: AssemblyConfig, kind: type, allowed: str) -> 
         raise ConfigError("llm", allowed, llm)
 
 
-def _question(fetch: AnyAsk | None, embed: AnyAsk | None, compress: AnyAsk | None) -> AnyAsk:
-    """A function that hands each request to the one of the three that answers it."""
+def _question(fetch: AnyAsk | None, embed: AnyAsk | None, compress: AnyAsk | None, score: AnyAsk | None) -> AnyAsk:
+    """A function that hands each request to the one of the four that answers it."""
 
     def ask(request: Request) -> Any:
-        # A flow never asks for what it was told is missing, so none of the three is None here.
+        # A flow never asks for what it was told is missing, so none of the four is None here.
         if isinstance(request, FetchChunks):
             return cast(Ask, fetch)(request.refs)
         if isinstance(request, EmbedTexts):
             return cast(Ask, embed)(list(request.texts))
+        if isinstance(request, ScoreTexts):
+            return cast(Ask, score)(request)
         return cast(Ask, compress)(request)
 
     return ask
@@ -187,6 +193,13 @@ def _function(llm: object) -> Ask:
     if not callable(llm):
         raise InputError(f"llm must be a function from a prompt to an answer, got {type(llm).__name__}")
     return llm
+
+
+def _scoring(scorer: object) -> Ask | None:
+    scoring = scorer_of(scorer)
+    if scoring is not None and not scoring.called:
+        raise InputError("scorer can only be awaited: it needs aassemble(), or the adapter's async methods")
+    return None if scoring is None else scoring.score
 
 
 def _texts(answers: list[Any]) -> list[str | Exception]:

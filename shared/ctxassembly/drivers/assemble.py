@@ -21,11 +21,13 @@ from ctxassembly.protocols import (
     AsyncLanguageModel,
     AsyncOnFetched,
     AsyncOnStage,
+    AsyncScorer,
     AsyncStore,
     Embeddings,
     LanguageModel,
     OnFetched,
     OnStage,
+    Scorer,
     Store,
 )
 from ctxassembly.settings.config import AssemblyConfig
@@ -41,6 +43,7 @@ class _Answerers(NamedTuple):
     embeddings: object = None
     llm: object = None
     on_fetched: object = None
+    scorer: object = None
 
 
 def assemble(
@@ -52,6 +55,7 @@ def assemble(
     supplement: str | Supplement | None = None,
     embeddings: Embeddings | None = None,
     llm: LanguageModel | None = None,
+    scorer: Scorer | None = None,
     on_fetched: OnFetched | None = None,
     labels: Labels | None = None,
     on_stage: OnStage | None = None,
@@ -79,6 +83,10 @@ def assemble(
         llm: for `compress="llm"`, a function from a prompt to an answer. It is called in up to 8 threads at once, each
             for at most `llm_timeout_seconds`. A late call can't be stopped: it goes on in a daemon thread, and its
             answer is lost.
+        scorer: what tells how well sentences answer the query, beside its words: a model that embeds (LangChain's,
+            LlamaIndex's or sentence-transformers'), a cross-encoder, or a function from a query and sentences to a
+            score for each, higher is better. Where not everything fits, it is asked once, for the best 200 sentences by
+            words; what it said is remembered as long as it lives. Scores may have any scale.
         on_fetched: a function over fetched chunks, called before anything else sees them. Neighbours come fresh from
             the store: a step that masks or removes text of the hits has to do the same to them.
         labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.
@@ -86,14 +94,14 @@ def assemble(
             (`StageFailed`), while it happens: for spans, or progress.
 
     Raises:
-        InputError: an argument has the wrong type, or `store`, `embeddings`, `llm`, `on_fetched` or `on_stage` can only
-            be awaited.
+        InputError: an argument has the wrong type, or `store`, `embeddings`, `llm`, `scorer`, `on_fetched` or
+            `on_stage` can only be awaited.
         ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
             `llm`, or `neighbours="filtered"` with a store that doesn't hold the caller's filter.
-        StoreError: `store` or `embeddings` failed and `on_store_error="raise"`.
+        StoreError: `store`, `embeddings` or `scorer` failed and `on_store_error="raise"`.
         VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
     """
-    answerers = _Answerers(store, embeddings, llm, on_fetched)
+    answerers = _Answerers(store, embeddings, llm, on_fetched, scorer)
     flow = _flow(Call(hits, config, query, supplement, labels), answerers, is_watched=on_stage is not None)
     return run_watched(flow, asking(*answerers), on_stage)
 
@@ -107,6 +115,7 @@ async def aassemble(
     supplement: str | Supplement | None = None,
     embeddings: AsyncEmbeddings | Embeddings | None = None,
     llm: AsyncLanguageModel | LanguageModel | None = None,
+    scorer: AsyncScorer | Scorer | None = None,
     on_fetched: AsyncOnFetched | OnFetched | None = None,
     labels: Labels | None = None,
     on_stage: AsyncOnStage | OnStage | None = None,
@@ -128,7 +137,7 @@ async def aassemble(
     free. Functions in the config (`format`, `encoding`) are called in that thread, too; `on_stage` is called on the
     loop. An async `llm` runs at most 8 calls at once, and late ones are cancelled.
     """
-    given = _Answerers(store, embeddings, llm, on_fetched)._asdict()
+    given = _Answerers(store, embeddings, llm, on_fetched, scorer)._asdict()
     return await aassembled(
         _itself, hits, config, query=query, supplement=supplement, labels=labels, on_stage=on_stage, **given
     )
@@ -171,8 +180,13 @@ def _flow(call: Call, answerers: _Answerers, *, is_watched: bool) -> Flow:
         getattr(store, "finds_offsets", False) is True,
         getattr(store, "remedies", None),
     )
-    can_embed, can_compress = answerers.embeddings is not None, answerers.llm is not None
-    services = Services(None if store is None else traits, can_embed, can_compress, is_watched)
+    services = Services(
+        None if store is None else traits,
+        can_embed=answerers.embeddings is not None,
+        can_compress=answerers.llm is not None,
+        can_score=answerers.scorer is not None,
+        is_watched=is_watched,
+    )
     context = yield from assemble_flow(call, services, time.perf_counter)
     log(context)
     return context

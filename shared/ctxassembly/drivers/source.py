@@ -41,6 +41,8 @@ class IndexSource:
     labels: Labels | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     """The other arguments of `retrieve`."""
+    scorer: Any = None
+    """The scorer of the assembly."""
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search. It is a stage of its own: several may be under way at once."""
@@ -79,7 +81,7 @@ class IndexSource:
         return self.index.under(request.filter) if hasattr(self.index, "under") else self.index
 
     def _assembled(self, request: Assemble) -> dict[str, Any]:
-        return {"query": request.query, "supplement": request.supplement, "labels": self.labels}
+        return {"query": request.query, "supplement": request.supplement, "labels": self.labels, "scorer": self.scorer}
 
 
 def _stage(request: Search) -> Generator[Search | StageBegan | StageEnded, Any, Retrieved]:

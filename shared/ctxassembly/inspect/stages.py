@@ -14,6 +14,7 @@ DOES = {
     "expand": "fetches neighbours",
     "near dedup": "removes what is nearly the same",
     "semantic dedup": "removes what means the same",
+    "score": "asks a scorer about sentences",
     "budget": "keeps what has room",
     "repeats": "says once what passages share",
     "render": "joins, labels, writes",

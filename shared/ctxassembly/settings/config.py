@@ -93,8 +93,8 @@ class AssemblyConfig(metaclass=Documented):
     """Your own metadata keys in which chunks of one document differ, such as a line number. Neighbours may differ from
     their hit there. Whole keys, dotted paths or their last parts. Never name a key that you filter by."""
     on_store_error: OnStoreError = "degrade"
-    """The step when a store or embeddings fail: "degrade" goes on without what they would have given, and says so in
-    the trace; "raise" raises StoreError."""
+    """The step when a store, embeddings or a scorer fail: "degrade" goes on without what they would have given, and
+    says so in the trace; "raise" raises StoreError."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     """The metadata keys that name a document, its source, page, section and so on."""
     page_base: int | None = None

@@ -1,4 +1,4 @@
-"""Embeddings by sentence-transformers, for semantic deduplication of chunks without vectors."""
+"""Embeddings by sentence-transformers: for semantic deduplication of chunks without vectors, and as a scorer."""
 
 from __future__ import annotations
 
@@ -37,6 +37,10 @@ class SentenceTransformerEmbeddings:
             list(texts), batch_size=self._batch_size, show_progress_bar=False
         ).tolist()
         return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a query, which this kind of model embeds as any other text."""
+        return self.embed_documents([text])[0]
 
 
 def _loaded(name: str) -> Any:

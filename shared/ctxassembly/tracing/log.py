@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
 from ctxassembly.data.stages import StageEnded
@@ -26,9 +26,17 @@ class Log(Stages):
         self.notes += [missing] if missing else []
 
     def end(
-        self, chunks_out: int, outputs: Outputs | None = None, *, is_noted: bool = True
+        self,
+        chunks_out: int,
+        outputs: Outputs | None = None,
+        *,
+        is_noted: bool = True,
+        counts: Mapping[str, int] | None = None,
     ) -> Generator[StageEnded, None, None]:
-        """End the stage under way. One that isn't noted changed nothing: the trace doesn't have it."""
+        """End the stage under way. One that isn't noted changed nothing: the trace doesn't have it.
+
+        `counts` are for the trace and whoever watches, `outputs` for the latter alone.
+        """
         if is_noted:
-            self.stages.append(Stage(self.name, self.chunks_in, chunks_out, self.lap()))
-        yield from self._ended(chunks_out, outputs)
+            self.stages.append(Stage(self.name, self.chunks_in, chunks_out, self.lap(), dict(counts or {})))
+        yield from self._ended(chunks_out, outputs or (lambda: counts or {}))

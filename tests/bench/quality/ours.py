@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ctxassembly import AssemblyConfig, Context, MemoryStore, assemble, presets
+from ctxassembly import AssemblyConfig, Context, MemoryStore, Scorer, assemble, presets
+from quality import minilm
 from quality.data import QuestionSet, Span
 from quality.filling import ENCODING, Case, Fill, Strategy
 from quality.metrics import Answer
@@ -25,7 +26,18 @@ CONFIGS = {
 }
 
 
-def ours(config: AssemblyConfig) -> Callable[[QuestionSet], Strategy]:
+class MiniLM:
+    """The scorer of `auto-scored`: cosines of all-MiniLM-L6-v2."""
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = minilm.embed(texts).tolist()
+        return vectors
+
+
+def ours(config: AssemblyConfig, scorer: Scorer | None = None) -> Callable[[QuestionSet], Strategy]:
     """The strategy of a configuration, with a store over all chunks of the set."""
 
     def make(questions: QuestionSet) -> Strategy:
@@ -39,6 +51,7 @@ def ours(config: AssemblyConfig) -> Callable[[QuestionSet], Strategy]:
                     replace(config, max_tokens=budget, encoding=ENCODING),
                     query=case.question.text,
                     store=store,
+                    scorer=scorer,
                 )
                 return answer(context, questions)
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from quality import baselines, dsrag, haystack_peers, langchain_peers, llamaindex_peers, minilm, onyx, oracle
 from quality.data import QuestionSet
 from quality.filling import Strategy
-from quality.ours import CONFIGS, ours
+from quality.ours import CONFIGS, MiniLM, ours
 
 Kind = Literal["baseline", "ours", "peer", "re-implemented", "oracle"]
 
@@ -30,6 +30,7 @@ STRATEGIES: dict[str, Entry] = {
     "concatenation": Entry("baseline", baselines.concatenation),
     "bm25-rerank": Entry("baseline", baselines.bm25_rerank, ("bm25s",)),
     **{name: Entry("ours", ours(config)) for name, config in CONFIGS.items()},
+    "auto-scored": Entry("ours", ours(CONFIGS["auto"], MiniLM()), (minilm.NEEDS,)),
     "langchain-reorder": Entry("peer", langchain_peers.reorder, (langchain_peers.NEEDS,)),
     "langchain-redundant": Entry("peer", langchain_peers.redundant_filter, (langchain_peers.NEEDS, minilm.NEEDS)),
     "llamaindex-prev-next": Entry("peer", llamaindex_peers.prev_next, (llamaindex_peers.NEEDS,)),

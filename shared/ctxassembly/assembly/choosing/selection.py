@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from ctxassembly.assembly.choosing.compress import Extracted
@@ -19,7 +19,7 @@ from ctxassembly.assembly.choosing.pressure import relieve
 from ctxassembly.assembly.choosing.ranking import best_sentences
 from ctxassembly.assembly.choosing.shortened import Edge
 from ctxassembly.assembly.choosing.supplement import Supplemented
-from ctxassembly.assembly.choosing.units import units_of
+from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.choosing.weigh import Weighed, hold, weigh
 from ctxassembly.assembly.choosing.whole import take_whole
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
@@ -42,6 +42,8 @@ class Selector:
     config: AssemblyConfig
     counter: Counter
     query: str | None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """What a scorer says of sentences, by their text."""
 
     @property
     def grain(self) -> Granularity:
@@ -62,6 +64,15 @@ class Selector:
     def has_to_be_whole(self, candidate: Candidate) -> bool:
         """True if nothing may be taken from `candidate`: its metadata say so."""
         return self.config.enabled and is_marked(candidate.chunk, "keep_whole", self.config.keys)
+
+    def sentences(self, candidates: Sequence[Candidate], beside: Supplemented) -> Units | None:
+        """The sentences that the query chooses from; None if rank alone decides, or all fits beside a supplement."""
+        if not (self._by_query and candidates):
+            return None
+        layout = self._empty(candidates, beside)
+        if self.config.stop_below is None and layout.may_fit(candidates) and layout.fits(candidates):
+            return None
+        return self._units(layout, candidates)
 
     def select(self, candidates: Sequence[Candidate], beside: Supplemented) -> Selection:
         """Select of `candidates`, best first, beside a supplement.
@@ -147,8 +158,7 @@ class Selector:
         beyond = {candidate.key for candidate in candidates if candidate.distance > config.window}
         if not beyond:
             return Filled(layout, {}, {})
-        units = units_of(layout.lines(candidates), self.query or "", function_words=config.function_words)
-        better = units.beyond(candidates, config.window)
+        better = self._units(layout, candidates).beyond(candidates, config.window)
         edge = Edge(at_edge=config.at_edge, min_chunk_tokens=config.min_chunk_tokens)
         filled = fill(layout, better, "chunk", edge)
         poor = dict.fromkeys(beyond - {candidate.key for candidate in better}, LeftOut(BEYOND, 0))
@@ -185,7 +195,7 @@ class Selector:
 
     def _weighed(self, layout: Layout, candidates: Sequence[Candidate]) -> Weighed:
         if self._by_query and candidates:
-            return weigh(layout, candidates, self.query or "", self.config)
+            return weigh(layout, candidates, self.query or "", self.config, self.scores)
         return Weighed(None, candidates)
 
     def _fill(
@@ -238,10 +248,11 @@ class Selector:
         return None if self.config.compress == "none" else self._ranking(layout, candidates)
 
     def _ranking(self, layout: Layout, candidates: Sequence[Candidate]) -> BestSentences:
-        function_words = self.config.function_words
-        return best_sentences(
-            lambda: units_of(layout.lines(candidates), self.query or "", function_words=function_words), self.query
-        )
+        return best_sentences(lambda: self._units(layout, candidates), self.query)
+
+    def _units(self, layout: Layout, candidates: Sequence[Candidate]) -> Units:
+        lines, function_words = layout.lines(candidates), self.config.function_words
+        return units_of(lines, self.query or "", function_words=function_words, scores=self.scores)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,13 @@ and weights learned on all sets but one find no more on that one than these do (
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctxassembly.assembly.choosing.scaled import WEIGHT
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate
 
@@ -118,14 +120,14 @@ class Units:
     values: Values
     """Only the distances between them mean something."""
     words: Values
-    """The part of each value that the words of the query make."""
+    """The part of each value that the words of the query make, and a scorer."""
     matches: Values
     """The weights of the query's words in each unit itself."""
     shares: Sequence[Share]
     least: float = -math.inf
     """The value below which a unit is not worth its room."""
     scale: float = 1.0
-    """The most that the words of the query can make out."""
+    """The most that the words of the query, and a scorer, can make out."""
 
     @cached_property
     def units(self) -> Sequence[Unit]:
@@ -218,15 +220,18 @@ def units_of(
     stop_below: float | None = None,
     weights: Weights = WEIGHTS,
     function_words: Collection[str] | None = None,
+    scores: Mapping[str, float] = MappingProxyType({}),
 ) -> Units:
     """Divide all lines into units and value them for `query`, of which `function_words` say little, as in the config.
 
-    A unit is not worth its room if it falls below the best by more than (1 - `stop_below`) x `weights.words`.
+    `scores` are a scorer's, by the text of a unit. A unit is not worth its room if it falls below the best by more than
+    (1 - `stop_below`) x all that the words of the query and the scores can make out.
     """
     from ctxassembly.assembly.choosing.valued import value_units  # with numpy, which nothing without a query needs
 
-    values, words, matches, laid, shares = value_units(lines, query, weights, function_words)
-    least = -math.inf if stop_below is None else max(values.tolist(), default=0.0) - (1 - stop_below) * weights.words
+    values, words, matches, laid, shares = value_units(lines, query, weights, function_words, scores)
+    scale = weights.words + (WEIGHT if scores else 0.0)
+    least = -math.inf if stop_below is None else max(values.tolist(), default=0.0) - (1 - stop_below) * scale
     return Units(
         laid.text,
         laid.edges.tolist(),
@@ -237,5 +242,5 @@ def units_of(
         matches,
         shares,
         least,
-        weights.words,
+        scale,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ctxassembly.assembly.choosing.asked import factors_of
 from ctxassembly.assembly.choosing.laid import Laid, lay
+from ctxassembly.assembly.choosing.scaled import WEIGHT, scaled
 from ctxassembly.assembly.choosing.speakers import NAMED, said_by_named
 from ctxassembly.assembly.choosing.units import Share, Weights
 from ctxassembly.assembly.rendering.excerpt import Line
@@ -40,8 +41,14 @@ class Valued(NamedTuple):
     shares: Sequence[Share]
 
 
-def value_units(lines: Iterable[Line], query: str, weights: Weights, function_words: Collection[str] | None) -> Valued:
-    """The units of all `lines`, valued for `query`."""
+def value_units(
+    lines: Iterable[Line],
+    query: str,
+    weights: Weights,
+    function_words: Collection[str] | None,
+    scores: Mapping[str, float],
+) -> Valued:
+    """The units of all `lines`, valued for `query`: see `units_of`."""
     sought = Sought(query)
     laid = lay(lines, sought)
     shares = _shares(laid)
@@ -59,6 +66,9 @@ def value_units(lines: Iterable[Line], query: str, weights: Weights, function_wo
     by_words += weights.surroundings * _in_parts(_smoothed(_smoothed(matches, laid), laid))
     if said := said_by_named(laid.text, laid.edges.tolist(), laid.continues.tolist(), query):
         by_words += NAMED * np.array(said)
+    if scores:
+        sentences = [laid.text[begin:end].strip() for begin, end in pairwise(laid.edges.tolist())]
+        by_words += WEIGHT * _in_parts(np.array(scaled(sentences, scores)))
     return Valued(_of_ranks(shares, weights, units) + by_words, by_words, matches, laid, shares)
 
 

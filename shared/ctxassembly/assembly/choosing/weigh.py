@@ -49,8 +49,17 @@ class Weighed(NamedTuple):
     """What each is worth for the query, by key; none if no query weighs them."""
 
 
-def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: AssemblyConfig) -> Weighed:
-    """Weigh `candidates` by the words of `query`. Sentences are packed at once: nothing else knows their worth."""
+def weigh(
+    layout: Layout,
+    candidates: Sequence[Candidate],
+    query: str,
+    config: AssemblyConfig,
+    scores: Mapping[str, float] = MappingProxyType({}),
+) -> Weighed:
+    """Weigh `candidates` by the words of `query`, and by the `scores` of sentences if there are any.
+
+    Sentences are packed at once: nothing else knows their worth.
+    """
     chars_per_token = _chars_per_token(layout, candidates)
     room = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
     grain = config.grain(query)
@@ -63,7 +72,7 @@ def weigh(layout: Layout, candidates: Sequence[Candidate], query: str, config: A
     weights = FUSED if _are_fused(_hits(candidates)) else WEIGHTS
     if held:
         weights = weights._replace(neighbour=weights.neighbour + MARGIN)
-    units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words)
+    units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words, scores)
     weighed = None
     if grain == "sentence":
         weighed = _by_sentences(layout, candidates, units, hits if held else ())

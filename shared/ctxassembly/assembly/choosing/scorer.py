@@ -1,0 +1,57 @@
+"""The request to a scorer: asked once, before anything is selected, where a query chooses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+from ctxassembly.assembly.choosing.scaled import best_texts
+from ctxassembly.assembly.choosing.selection import Selector
+from ctxassembly.assembly.choosing.supplement import Supplemented
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.requests import Request, ScoreTexts, TextScores
+from ctxassembly.errors import StoreError
+from ctxassembly.shown import counted, failure
+from ctxassembly.tracing.log import Log
+
+
+def scores_for(
+    usable: Sequence[Candidate], selector: Selector, beside: Supplemented, log: Log
+) -> Generator[Request, Any, Mapping[str, float]]:
+    """The scores of the best sentences of `usable`, by their text; none where there is nothing to choose by them.
+
+    Raises:
+        StoreError: the scorer failed and `on_store_error="raise"`.
+    """
+    units = selector.sentences(usable, beside)
+    if units is None:
+        return {}
+    yield from log.begin("score", len(usable))
+    texts = best_texts(units)
+    request = ScoreTexts(selector.query or "", texts, _vectors(usable, frozenset(texts)))
+    scores: dict[str, float] = {}
+    counts = {"sentences": len(texts), "asked": 0}
+    try:
+        reply: TextScores = yield request
+    except Exception as error:
+        if selector.config.on_store_error == "raise":
+            raise StoreError(f"sentences could not be scored: {failure(error)}") from error
+        log.notes.append(f"scorer: no scores ({failure(error)}), chosen by words alone")
+    else:
+        counts["asked"] = reply.asked
+        scores = {text: score for text, score in zip(texts, reply.values, strict=True) if math.isfinite(score)}
+        if missing := len(texts) - len(scores):
+            which = counted(missing, "sentence has", "sentences have")
+            log.notes.append(f"scorer: {which} no finite score, left to its words" if scores else _NO_SCORES)
+    yield from log.end(len(usable), counts=counts)
+    return scores
+
+
+_NO_SCORES = "scorer: no score is finite, chosen by words alone"
+
+
+def _vectors(candidates: Iterable[Candidate], texts: frozenset[str]) -> dict[str, Sequence[float]]:
+    """The vectors of those `texts` that are whole chunks with one."""
+    found = ((candidate.chunk.text.strip(), candidate.chunk.vector) for candidate in candidates)
+    return {text: vector for text, vector in found if vector is not None and text in texts}

@@ -1,0 +1,332 @@
+"""`scorer=`: sentences that answer in other words, what is asked for, what a failure costs, and what is told of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import candidate_of, count
+from chain_parts import KEYWORDS, Scripted
+from ctxassembly import (
+    AnswerChain,
+    AssemblyConfig,
+    Chunk,
+    ConfigError,
+    Context,
+    Hit,
+    InputError,
+    Labels,
+    MemoryIndex,
+    StageBegan,
+    StageEnded,
+    StoreError,
+    aassemble,
+    assemble,
+    compare,
+    compare_budgets,
+)
+from ctxassembly.assembly.choosing.scaled import ASKED, BEST, best_texts, scaled
+from ctxassembly.assembly.choosing.units import units_of
+from ctxassembly.assembly.rendering.layout import empty_layout
+from ctxassembly.tokens.counter import counter_for
+
+QUERY = "May I drink before my examination?"
+ANSWER = "Fluids are allowed until two hours ahead."
+LEAFLET = (
+    "Before the examination you get a letter. The letter names the room of the examination. "
+    f"Parking is free. {ANSWER} The cafeteria closes at six. Towels are in your room."
+)
+PARTS = ("heart", "liver", "stomach", "knee", "ear")
+HITS = [
+    Hit(Chunk("leaflet", "leaflet", LEAFLET)),
+    *(Hit(Chunk(part, part, f"The {part} ward is on floor {part}. Lunch is in hall {part}.")) for part in PARTS),
+]
+CONFIG = AssemblyConfig(max_tokens=24, format="minimal", granularity="sentence")
+
+
+class Fluids:
+    """A scorer that knows what the question is about, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def __call__(self, query: str, sentences: list[str]) -> list[float]:
+        assert query == QUERY
+        self.asked.append(sentences)
+        return [1.0 if "Fluids" in each else 0.0 for each in sentences]
+
+
+def context(scorer: Any, config: AssemblyConfig = CONFIG, hits: list[Hit] = HITS, **options: Any) -> Context:
+    return assemble(hits, config, query=QUERY, scorer=scorer, **options)
+
+
+def test_a_sentence_without_a_word_of_the_query_gets_in_because_of_the_scorer():
+    assert ANSWER not in context(None).text
+    assert ANSWER in context(Fluids()).text
+
+
+@pytest.mark.parametrize("granularity", ["auto", "sentence", "chunk", "passage"])
+@pytest.mark.parametrize("most", [16, 20, 30])
+def test_whole_chunks_and_passages_are_chosen_by_it_too_and_the_budget_holds(granularity: Any, most: int):
+    config = AssemblyConfig(max_tokens=most, format="minimal", granularity=granularity)
+    hits = [*HITS[1:], Hit(Chunk("last", "last", f"{ANSWER} Then rest."))]  # none has a word of the query
+    found = context(Fluids(), config, hits)
+    assert count(found.text) == found.token_count <= most
+    assert ANSWER in found.text
+    assert ANSWER not in context(None, config, hits).text
+
+
+def test_excerpts_of_compression_are_chosen_by_it():
+    text = "Letters before an examination are sent. Towels lie there. Fluids before an examination are fine."
+    config = AssemblyConfig(max_tokens=14, format="minimal", granularity="chunk", compress="extractive")
+    hits = [Hit(Chunk("a", "a", text))]
+    assert context(None, config, hits).text.startswith("Letters")
+    assert context(Fluids(), config, hits).text.startswith("Fluids")
+
+
+async def test_sync_and_async_give_the_same():
+    async def asynchronous(query: str, sentences: list[str]) -> list[float]:
+        return Fluids()(query, sentences)
+
+    one = context(Fluids())
+    for scorer in (Fluids(), asynchronous):
+        assert await aassemble(HITS, CONFIG, query=QUERY, scorer=scorer) == one
+    with pytest.raises(InputError, match=r"scorer can only be awaited: it needs aassemble\(\)"):
+        context(asynchronous)
+
+
+def test_it_is_asked_once_and_again_only_for_what_is_new():
+    scorer = Fluids()
+    first = context(scorer)
+    assert len(scorer.asked) == 1
+    assert len(scorer.asked[0]) == len(set(scorer.asked[0])) == 16
+    assert context(scorer) == first
+    assert len(scorer.asked) == 1
+    more = [*HITS, Hit(Chunk("new", "new", "The examination is on Monday."))]
+    context(scorer, hits=more)
+    assert scorer.asked[1:] == [["The examination is on Monday."]]
+
+
+@pytest.mark.parametrize(
+    ("config", "query"),
+    [
+        (AssemblyConfig(max_tokens=8_000), QUERY),  # everything fits
+        (CONFIG, None),
+        (CONFIG, "  "),
+        (AssemblyConfig(max_tokens=24, granularity="chunk", choose_by="rank"), QUERY),
+        (AssemblyConfig(max_tokens=24, granularity="document"), QUERY),
+        (AssemblyConfig(max_tokens=24, enabled=False), QUERY),
+    ],
+)
+def test_it_is_not_asked_where_no_query_chooses(config: AssemblyConfig, query: str | None):
+    scorer = Fluids()
+    with_it = assemble(HITS, config, query=query, scorer=scorer)
+    assert with_it == assemble(HITS, config, query=query)
+    assert not scorer.asked
+    assert "score" not in {stage.name for stage in with_it.trace.stages}
+    assert not assemble([], config, query=query, scorer=scorer).text
+
+
+def test_a_worth_that_stops_is_asked_for_though_everything_fits():
+    config = AssemblyConfig(format="minimal", granularity="sentence", stop_below=0.3)
+    hits = [Hit(Chunk("letter", "letter", "Before your examination you get a letter.")), Hit(Chunk("b", "b", ANSWER))]
+    assert ANSWER not in context(None, config, hits).text
+    assert ANSWER in context(Fluids(), config, hits).text
+
+
+def test_the_best_are_asked_for_and_no_more_than_so_many():
+    scorer = Fluids()
+    long = " ".join(f"Wing {n} is closed." for n in range(400))
+    text = f"{long} The examination takes an hour. {long.replace('Wing', 'Hall')}"
+    context(scorer, hits=[Hit(Chunk("long", "long", text)), *HITS])
+    (asked,) = scorer.asked
+    assert len(asked) == len(set(asked)) == ASKED
+    assert "The examination takes an hour." in asked
+
+
+def test_a_hits_own_vector_is_used_where_it_is_a_sentence():
+    class Model:
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        def embed_query(self, text: str) -> list[float]:
+            return [1.0, 0.0]
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            self.asked += texts
+            return [[0.0, 1.0] for _ in texts]
+
+    whole = [Hit(Chunk("own", "own", f" {ANSWER}\n", vector=[2.0, 0.0])), *HITS[1:]]
+    model = Model()
+    found = context(model, hits=whole)
+    assert ANSWER in found.text
+    assert ANSWER not in model.asked
+    (stage,) = [each for each in found.trace.stages if each.name == "score"]
+    assert stage.counts == {"sentences": 11, "asked": 10}
+
+
+def raising(query: str, sentences: list[str]) -> list[float]:
+    raise ConnectionError("no route")
+
+
+FAULTS: list[tuple[Callable[..., Any], str]] = [
+    (raising, "ConnectionError: no route"),
+    (lambda query, sentences: [1.0], "InputError: the scorer must return one score for each of 16 texts, got [1.0]"),
+    (lambda query, sentences: ["high" for _ in sentences], "InputError: the scorer must return numbers, got 'high'"),
+    (lambda query, sentences: None, "InputError: the scorer must return one score for each of 16 texts, got None"),
+]
+
+
+@pytest.mark.parametrize(("scorer", "why"), FAULTS)
+async def test_a_scorer_that_fails_costs_nothing_but_its_scores(scorer: Callable[..., Any], why: str):
+    without = context(None)
+    for found in (context(scorer), await aassemble(HITS, CONFIG, query=QUERY, scorer=scorer)):
+        assert found.text == without.text
+        assert found.trace.decisions == without.trace.decisions
+        assert found.trace.notes == (f"scorer: no scores ({why}), chosen by words alone",)
+    strict = AssemblyConfig(max_tokens=24, granularity="sentence", on_store_error="raise")
+    with pytest.raises(StoreError, match="sentences could not be scored: ") as raised:
+        context(scorer, strict)
+    assert raised.value.__cause__ is not None
+
+
+def test_scores_that_are_not_finite_are_none():
+    def some(query: str, sentences: list[str]) -> list[float]:
+        return [1.0 if "Fluids" in each else math.nan if "six" in each else 0.0 for each in sentences]
+
+    found = context(some)
+    assert ANSWER in found.text
+    assert found.trace.notes == ("scorer: 1 sentence has no finite score, left to its words",)
+    none = context(lambda query, sentences: [math.nan for _ in sentences])
+    assert none.text == context(None).text
+    assert none.trace.notes == ("scorer: no score is finite, chosen by words alone",)
+
+
+def test_an_assembly_that_is_cancelled_is_cancelled():
+    def stop(query: str, sentences: list[str]) -> list[float]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        context(stop)
+
+
+def test_the_trace_tells_what_was_asked_and_so_do_spans():
+    events: list[Any] = []
+    scorer = Fluids()
+    found = context(scorer, on_stage=events.append)
+    (stage,) = [each for each in found.trace.stages if each.name == "score"]
+    assert (stage.chunks_in, stage.chunks_out, stage.counts) == (6, 6, {"sentences": 16, "asked": 16})
+    assert stage.elapsed_ms > 0
+    assert StageBegan("score", {"chunks": 6}) in events
+    assert StageEnded("score", {"chunks": 6, "sentences": 16, "asked": 16}) in events
+    (again,) = [each for each in context(scorer).trace.stages if each.name == "score"]
+    assert again.counts == {"sentences": 16, "asked": 0}
+    assert Context.from_dict(found.to_dict()).trace == found.trace
+    assert stage.counts in [each.counts for each in Context.from_dict(found.to_dict()).trace.stages]
+    assert "asks a scorer about sentences" in found.to_html()
+
+
+def test_a_failure_is_a_note_of_its_stage():
+    events: list[Any] = []
+    context(raising, on_stage=events.append)
+    (ended,) = [each for each in events if isinstance(each, StageEnded) and each.name == "score"]
+    assert ended.outputs["notes"] == ["scorer: no scores (ConnectionError: no route), chosen by words alone"]
+    assert ended.outputs["asked"] == 0
+
+
+def test_labels_of_a_conversation_are_not_held_while_it_is_asked():
+    labels = Labels()
+
+    def beside(query: str, sentences: list[str]) -> list[float]:
+        assert labels.take(1) == 1
+        labels.give_back(1, 2)
+        return Fluids()(query, sentences)
+
+    found = context(beside, AssemblyConfig(max_tokens=24, granularity="sentence"), labels=labels)
+    assert not found.trace.notes
+    assert found.citations[0].label == "1"
+
+
+def test_what_is_no_scorer_is_an_error_before_anything_is_asked():
+    with pytest.raises(InputError, match="scorer must be a model with embed_query"):
+        context("all-MiniLM-L6-v2")
+
+
+def test_comparisons_take_one():
+    with_it = compare(HITS, [CONFIG, AssemblyConfig(max_tokens=20)], query=QUERY, scorer=Fluids(), evidence=[ANSWER])
+    assert [row.evidence for row in with_it.rows] == [1.0, 1.0]
+    assert [row.evidence for row in compare(HITS, [CONFIG], query=QUERY, evidence=[ANSWER]).rows] == [0.0]
+    slider = compare_budgets(HITS, [20, 24], CONFIG, query=QUERY, scorer=Fluids(), evidence=[ANSWER])
+    assert [stop.evidence for stop in slider.stops] == [1.0, 1.0]
+
+
+async def test_an_answer_chain_takes_one():
+    index = MemoryIndex([hit.chunk for hit in HITS])
+    every = {"retrieval": KEYWORDS, "assembly": CONFIG}
+
+    def chain(**options: Any) -> AnswerChain:
+        return AnswerChain.over(index, Scripted("Yes [1]."), **every, **options)
+
+    question = "May I drink before the examination? Keep the leaflet."
+
+    def fluids(query: str, sentences: list[str]) -> list[float]:
+        return [1.0 if "Fluids" in each else 0.0 for each in sentences]
+
+    for answer in (chain(scorer=fluids).answer(question), await chain(scorer=fluids).aanswer(question)):
+        assert answer.context is not None
+        assert ANSWER in answer.context.text
+    without = chain().answer(question).context
+    assert without is not None
+    assert ANSWER not in without.text
+    with pytest.raises(ConfigError, match="scorer must be a model"):
+        chain(scorer="all-MiniLM-L6-v2")
+
+
+def test_the_best_scores_count_by_their_distances_and_all_others_not_at_all():
+    scores = {f"{n}.": float(n) for n in range(30)}
+    found = scaled([*scores, "Not asked."], scores)
+    assert found[29] == 1.0
+    assert found[: 30 - BEST] == [0.0] * (30 - BEST)
+    assert found[30 - BEST : 30] == pytest.approx([n / BEST for n in range(1, BEST + 1)])
+    assert found[30] == 0.0
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("offset", [-1e3, 0.0, 1e3])
+def test_the_scale_of_scores_makes_no_difference(factor: float, offset: float):
+    scores = {"a.": 1.0, "b.": 2.0, "c.": 4.0}
+    moved = {text: (score + offset) * factor for text, score in scores.items()}
+    assert scaled([*scores], moved) == pytest.approx([0.0, 1 / 3, 1.0])
+
+
+def test_equal_scores_count_as_one():
+    yes = {f"{n}.": 1.0 for n in range(3 * BEST)}
+    assert scaled([*yes, "no."], {**yes, "no.": 0.0}) == [1.0] * len(yes) + [0.0]
+    assert scaled([*yes], yes) == [0.0] * len(yes)
+
+
+@given(st.dictionaries(st.text(min_size=1), st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_every_signal_is_from_0_to_1(scores: dict[str, float]):
+    assert all(0.0 <= each <= 1.0 for each in scaled([*scores], scores))
+
+
+@given(st.lists(st.one_of(st.floats(), st.just("x"), st.none()), max_size=16), st.integers(1, 80))
+def test_whatever_it_says_the_budget_holds_and_every_hit_is_told_of(said: list[Any], most: int):
+    config = AssemblyConfig(max_tokens=most)
+    found = context(lambda query, sentences: [*said, *[0.0] * 16][: len(sentences)], config)
+    assert count(found.text) <= most
+    assert {decision.chunk_id for decision in found.trace.decisions} == {hit.chunk.id for hit in HITS}
+
+
+def test_sentences_are_asked_for_by_their_worth_each_once():
+    layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
+    candidates = [
+        candidate_of(Chunk("a", "a", "Nothing here. Drink water. Drink water."), 0),
+        candidate_of(Chunk("b", "b", "Drink water.\n\n \n\nOr tea."), 1),
+    ]
+    assert best_texts(units_of(layout.lines(candidates), "drink?")) == ("Drink water.", "Nothing here.", "Or tea.")

@@ -1,0 +1,174 @@
+"""`scorer=` through LangChain's own chains: an answer in other words than the question's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_classic.retrievers import ContextualCompressionRetriever
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.runnables import Runnable, RunnablePassthrough
+from langchain_core.tracers.base import BaseTracer
+from langchain_core.tracers.schemas import Run
+from langchain_core.vectorstores import InMemoryVectorStore
+from pydantic import ValidationError
+
+from ctxassembly import AssemblyConfig, InputError, MemoryIndex, RetrievalConfig
+from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
+from langchain_samples import chunks
+
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
+
+QUERY = "May I drink before my examination?"
+ANSWER = "Fluids are allowed until two hours ahead."
+LEAFLET = (
+    "Before the examination you get a letter. The letter names the room of the examination. "
+    f"Parking is free. {ANSWER} The cafeteria closes at six. Towels are in your room."
+)
+WARDS = [f"The {part} ward is on floor {part}. Lunch is in hall {part}." for part in ("heart", "liver", "knee", "ear")]
+CONFIG = AssemblyConfig(max_tokens=24, format="minimal")
+
+
+class Meaning(Embeddings):
+    """Knows that fluids are drunk, and keeps what it was asked to embed."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0, 0.0] if "drink" in text or "Fluids" in text else [0.0, 1.0]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.asked.append(texts)
+        return [self.embed_query(text) for text in texts]
+
+
+class Tracer(BaseTracer):
+    """Keeps the trees of runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.roots: list[Run] = []
+
+    def _persist_run(self, run: Run) -> None:
+        self.roots.append(run)
+
+
+def documents() -> list[Document]:
+    return [
+        Document(text, id=f"doc{at}#0", metadata={"document_id": f"doc{at}", "chunk_index": 0})
+        for at, text in enumerate((LEAFLET, *WARDS))
+    ]
+
+
+def store() -> InMemoryVectorStore:
+    made = InMemoryVectorStore(Meaning())
+    made.add_documents(documents())
+    return made
+
+
+def piped(scorer: Any) -> Runnable[Any, Any]:
+    assembler = ContextAssembler(config=CONFIG, scorer=scorer)
+    return {"documents": store().as_retriever(search_kwargs={"k": 5}), "query": RunnablePassthrough()} | assembler
+
+
+def from_vectorstore(scorer: Any) -> Runnable[Any, Any]:
+    return ContextAssemblyRetriever.from_vectorstore(store(), assembler=ContextAssembler(config=CONFIG, scorer=scorer))
+
+
+def compressed(scorer: Any) -> Runnable[Any, Any]:
+    return ContextualCompressionRetriever(
+        base_retriever=store().as_retriever(search_kwargs={"k": 5}),
+        base_compressor=ContextAssembler(config=CONFIG, scorer=scorer),
+    )
+
+
+def retrieved(scorer: Any) -> Runnable[Any, Any]:
+    index = MemoryIndex(chunks(documents()), Meaning().embed_documents([each.page_content for each in documents()]))
+    assembler = ContextAssembler(config=CONFIG, scorer=scorer)
+    return ContextRetriever(index, Meaning(), config=RetrievalConfig(min_similarity=0.0), assembler=assembler)
+
+
+CHAINS = [piped, from_vectorstore, compressed, retrieved]
+
+
+def text(found: list[Document]) -> str:
+    return "\n\n".join(document.page_content for document in found)
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+async def test_every_chain_finds_the_answer_with_a_scorer_alone_however_it_is_run(chain: Any) -> None:
+    assert ANSWER not in text(chain(None).invoke(QUERY))
+    with_it = chain(Meaning())
+    found = with_it.invoke(QUERY)
+    assert ANSWER in text(found)
+    assert text(await with_it.ainvoke(QUERY)) == text(found)
+    assert [text(each) for each in with_it.batch([QUERY, QUERY])] == [text(found)] * 2
+    assert [text(each) for each in with_it.stream(QUERY)] == [text(found)]
+
+
+def test_embeddings_are_asked_once_for_a_sentence() -> None:
+    scorer = Meaning()
+    chain = piped(scorer)
+    for query in (QUERY, QUERY, "Where do I drink?"):
+        chain.invoke(query)
+    asked = [each for batch in scorer.asked for each in batch]
+    assert len(asked) == len(set(asked)) == 14
+    piped(scorer).invoke(QUERY)  # another chain with the same embeddings
+    assert len(scorer.asked) == 1
+
+
+async def test_functions_and_cross_encoders_score_too() -> None:
+    def fluids(query: str, sentences: list[str]) -> list[float]:
+        return [float("Fluids" in each) for each in sentences]
+
+    async def afluids(query: str, sentences: list[str]) -> list[float]:
+        return fluids(query, sentences)
+
+    class CrossEncoder:
+        def score(self, pairs: list[tuple[str, str]]) -> list[float]:
+            return [float("Fluids" in each) for _, each in pairs]
+
+    for scorer in (fluids, CrossEncoder()):
+        assert ANSWER in text(piped(scorer).invoke(QUERY))
+    assert ANSWER in text(await piped(afluids).ainvoke(QUERY))
+    with pytest.raises(InputError, match="scorer can only be awaited"):
+        piped(afluids).invoke(QUERY)
+
+
+def test_a_scorer_that_is_down_does_not_cost_the_answer() -> None:
+    class Down(Meaning):
+        def embed_query(self, text: str) -> list[float]:
+            raise ConnectionError("no route")
+
+    found = piped(Down()).invoke(QUERY)
+    assert text(found) == text(piped(None).invoke(QUERY))
+    notes = found[0].metadata["trace"]["notes"]
+    assert "scorer: no scores (ConnectionError: no route), chosen by words alone" in notes
+
+
+def test_it_is_a_run_below_the_assemblers_and_in_the_trace() -> None:
+    tracer = Tracer()
+    found = piped(Meaning()).invoke(QUERY, {"callbacks": [tracer]})
+    (assembler,) = [run for run in tracer.roots[0].child_runs if run.name == "ContextAssembler"]
+    names = [run.name for run in assembler.child_runs]
+    assert names.index("ctxassembly.score") == names.index("ctxassembly.budget") - 1
+    (score,) = [run for run in assembler.child_runs if run.name == "ctxassembly.score"]
+    assert score.outputs == {"chunks": 5, "sentences": 14, "asked": 14}
+    (stage,) = [each for each in found[0].metadata["trace"]["stages"] if each["name"] == "score"]
+    assert stage["counts"] == {"sentences": 14, "asked": 14}
+
+
+async def test_an_answer_chain_reads_what_it_found() -> None:
+    chain = answer_chain(FakeListChatModel(responses=["Until two hours ahead [1]."]), retrieved(Meaning()))
+    for output in (chain.invoke({"input": QUERY}), await chain.ainvoke({"input": QUERY})):
+        assert ANSWER in text(output["context"])
+
+
+def test_what_is_no_scorer_is_an_error_at_construction() -> None:
+    with pytest.raises(ValidationError, match=r"scorer must be a model with embed_query .* SentenceTransformer\("):
+        ContextAssembler(scorer="all-MiniLM-L6-v2")
+    with pytest.raises(ValidationError, match=r"give an object of it, Meaning\(\.\.\.\)"):
+        ContextAssembler(scorer=Meaning)

@@ -1,0 +1,138 @@
+"""`scorer=` through LlamaIndex's own engines: an answer in other words than the question's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import NodeWithScore, TextNode
+from pydantic import PrivateAttr
+
+from ctxassembly import AssemblyConfig, Chunk, ConfigError, InputError, MemoryIndex, RetrievalConfig
+from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ctxassembly.errors.FilterNotSeenWarning", "ignore::ctxassembly.errors.NothingToJoinWarning"
+)
+
+QUERY = "May I drink before my examination?"
+ANSWER = "Fluids are allowed until two hours ahead."
+LEAFLET = (
+    "Before the examination you get a letter. The letter names the room of the examination. "
+    f"Parking is free. {ANSWER} The cafeteria closes at six. Towels are in your room."
+)
+WARDS = [f"The {part} ward is on floor {part}. Lunch is in hall {part}." for part in ("heart", "liver", "knee", "ear")]
+CONFIG = AssemblyConfig(max_tokens=24, format="minimal")
+
+
+class Meaning(BaseEmbedding):
+    """Knows that fluids are drunk, and keeps what it was asked to embed."""
+
+    _asked: list[str] = PrivateAttr(default_factory=list)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        self._asked.append(text)
+        return self._get_query_embedding(text)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return [1.0, 0.0] if "drink" in query or "Fluids" in query else [0.0, 1.0]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+
+def nodes() -> list[TextNode]:
+    return [TextNode(id_=f"node{at}", text=text) for at, text in enumerate((LEAFLET, *WARDS))]
+
+
+def engine(scorer: Any) -> RetrieverQueryEngine:
+    context = StorageContext.from_defaults()
+    index = VectorStoreIndex(nodes(), embed_model=Meaning(), storage_context=context)
+    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, docstore=index.docstore, scorer=scorer)
+    return RetrieverQueryEngine.from_args(
+        index.as_retriever(similarity_top_k=5), llm=MockLLM(), node_postprocessors=[postprocessor]
+    )
+
+
+def text(found: list[NodeWithScore]) -> str:
+    return "\n\n".join(node.text for node in found)
+
+
+async def test_a_query_engine_finds_the_answer_with_a_scorer_alone_sync_and_async() -> None:
+    assert ANSWER not in text(engine(None).query(QUERY).source_nodes)
+    with_it = engine(Meaning())
+    found = text(with_it.query(QUERY).source_nodes)
+    assert ANSWER in found
+    assert text((await with_it.aquery(QUERY)).source_nodes) == found
+
+
+def test_a_model_is_asked_once_for_a_sentence() -> None:
+    scorer = Meaning()
+    for query in (QUERY, QUERY, "Where do I drink?"):
+        engine(scorer).query(query)
+    assert len(scorer._asked) == len(set(scorer._asked)) == 14
+
+
+async def test_functions_and_cross_encoders_score_too() -> None:
+    async def afluids(query: str, sentences: list[str]) -> list[float]:
+        return [float("Fluids" in each) for each in sentences]
+
+    class CrossEncoder:
+        def predict(self, pairs: list[tuple[str, str]]) -> list[float]:
+            return [float("Fluids" in each) for _, each in pairs]
+
+    assert ANSWER in text(engine(CrossEncoder()).query(QUERY).source_nodes)
+    assert ANSWER in text((await engine(afluids).aquery(QUERY)).source_nodes)
+    with pytest.raises(InputError, match="scorer can only be awaited"):
+        engine(afluids).query(QUERY)
+
+
+def test_a_node_that_has_an_embedding_is_not_embedded_for_its_one_sentence() -> None:
+    scorer = Meaning()
+    own = TextNode(id_="own", text=ANSWER, embedding=[2.0, 0.0])
+    found = [NodeWithScore(node=node) for node in (own, *nodes()[1:])]
+    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, scorer=scorer)
+    assert ANSWER in text(postprocessor.postprocess_nodes(found, query_str=QUERY))
+    assert scorer._asked
+    assert ANSWER not in scorer._asked
+
+
+def test_a_scorer_that_is_down_does_not_cost_the_answer() -> None:
+    def down(query: str, sentences: list[str]) -> list[float]:
+        raise ConnectionError("no route")
+
+    found = engine(down).query(QUERY).source_nodes
+    assert text(found) == text(engine(None).query(QUERY).source_nodes)
+    notes = found[0].node.metadata["trace"]["notes"]
+    assert "scorer: no scores (ConnectionError: no route), chosen by words alone" in notes
+
+
+async def test_our_retriever_and_our_answers_read_what_it_found() -> None:
+    chunks = [Chunk(f"c{at}", f"c{at}", text, 0) for at, text in enumerate((LEAFLET, *WARDS))]
+    index = MemoryIndex(chunks, [[1.0, 0.0], *[[0.0, 1.0]] * 4])
+
+    def retriever(scorer: Any) -> ContextRetriever:
+        postprocessor = ContextAssemblyPostprocessor(config=CONFIG, scorer=scorer)
+        config = RetrievalConfig(min_similarity=0.0)
+        return ContextRetriever(index, Meaning(), config=config, postprocessor=postprocessor)
+
+    assert ANSWER not in text(retriever(None).retrieve(QUERY))
+    assert ANSWER in text(retriever(Meaning()).retrieve(QUERY))
+    assert ANSWER in text(await retriever(Meaning()).aretrieve(QUERY))
+    answers = AnswerQueryEngine(MockLLM(), retriever(Meaning()))
+    assert ANSWER in text(answers.query(QUERY).source_nodes)
+    assert ANSWER in text((await answers.aquery(QUERY)).source_nodes)
+
+
+def test_it_is_not_written_and_handed_in_again() -> None:
+    postprocessor = ContextAssemblyPostprocessor(config=CONFIG, scorer=Meaning())
+    assert "scorer" not in postprocessor.to_dict()
+
+
+def test_what_is_no_scorer_is_an_error_at_construction() -> None:
+    with pytest.raises(ConfigError, match=r"scorer must be a model with embed_query .* SentenceTransformer\("):
+        ContextAssemblyPostprocessor(scorer="all-MiniLM-L6-v2")
