@@ -16,6 +16,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import mul
 from sys import getsizeof
 from typing import Any, NamedTuple
@@ -73,11 +74,7 @@ class Scorer:
         Raises:
             InputError: the scorer returned something else than a number, or a vector, for each text.
         """
-
-        def ask(asked: _Asked) -> Any:
-            return self.called[asked.what](*asked.arguments)
-
-        return run(self._scoring(request), ask)
+        return run(self._scoring(request), lambda asked: _called(self.called[asked.what], asked.arguments))
 
     async def ascore(self, request: ScoreTexts) -> TextScores:
         """The same, awaited. What can only be called is called in a thread."""
@@ -85,7 +82,7 @@ class Scorer:
         async def ask(asked: _Asked) -> Any:
             if awaited := self.awaited.get(asked.what):
                 return await awaited(*asked.arguments)
-            return await in_thread(lambda arguments: self.called[asked.what](*arguments))(asked.arguments)
+            return await in_thread(partial(_called, self.called[asked.what]))(asked.arguments)
 
         return await arun(self._scoring(request), ask)
 
@@ -94,6 +91,10 @@ class Scorer:
         if "query" in kinds:
             return _by_vectors(request, self.memory)
         return _by_scores(request, self.memory, in_pairs="pairs" in kinds)
+
+
+def _called(function: Call, arguments: Sequence[Any]) -> Any:
+    return function(*arguments)
 
 
 def scorer_of(given: object) -> Scorer | None:
