@@ -6,19 +6,21 @@ import json
 from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ctxassembly import Chunk, Hit
-from quality import kept, stats
+from quality import kept, minilm, stats
 from quality.baselines import concatenation
 from quality.data import DataError, Document, Question, QuestionSet, Span, read
 from quality.dense import Dense, overlap, union
 from quality.filling import SEPARATOR, Case, count, cut, whole
 from quality.metrics import Answer, Meter, Score, StrategyError
 from quality.oracle import oracle_chunks, oracle_sentences
-from quality.ours import CONFIGS, ours
+from quality.ours import CONFIGS, MiniLM, ours
+from quality.strategies import STRATEGIES
 from quality.words_shared import lowest_third
 
 BIRDS = "The lark sings at dawn. The owl sings at night. The wren sings all day."
@@ -202,6 +204,26 @@ def test_our_own_contexts_keep_the_budget_and_tell_where_all_comes_from(name: st
         answer = fill(budget)
         assert Meter(asked.questions).score(asked.question, answer, count(answer.text), budget).violation == 0
     assert Meter(asked.questions).score(asked.question, fill(1_000), 0, 0).recall == 1
+
+
+def test_a_strategy_with_a_scorer_asks_its_model_for_the_question_and_its_sentences(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    embedded: list[list[str]] = []
+
+    def embed(texts: list[str]) -> Any:
+        embedded.append(texts)
+        return np.array([[1.0, 0.0] if "owl" in text.lower() else [0.0, 1.0] for text in texts])
+
+    monkeypatch.setattr(minilm, "embed", embed)
+    asked = case(OWL)
+    fill = ours(CONFIGS["auto"], MiniLM())(asked.questions)(asked)
+    for budget in (30, 40):
+        answer = fill(budget)
+        assert Meter(asked.questions).score(asked.question, answer, count(answer.text), budget).violation == 0
+    assert embedded[0] == [asked.question.text]
+    assert len(embedded) == 2  # the other budget needs nothing new
+    assert STRATEGIES["auto-scored"].needs == (minilm.NEEDS,)
 
 
 def test_the_oracle_of_sentences_takes_the_evidence_and_nothing_else() -> None:
