@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager
 from itertools import cycle, islice
 from statistics import median, quantiles
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 from ctxassembly import AssemblyConfig
@@ -39,6 +39,8 @@ class Load(NamedTuple):
     p95_ms: float
     lag_p95_ms: float
     """How much later than asked for a task on the same loop gets its turn."""
+    cpu_ms: float
+    """Processor time of this process for a question: on a busy machine its ratios stand, those of the others don't."""
 
 
 async def load(ask: Ask, requests: int, at_once: int) -> Load:
@@ -61,12 +63,12 @@ async def load(ask: Ask, requests: int, at_once: int) -> Load:
 
     probing = asyncio.create_task(probe())
     await asyncio.sleep(0)
-    began = perf_counter()
+    began, before = perf_counter(), process_time()
     await asyncio.gather(*(work() for _ in range(at_once)))
-    passed = perf_counter() - began
+    passed, cpu = perf_counter() - began, process_time() - before
     await asyncio.sleep(2 * PROBE_SECONDS)  # a lag at the end is one, too
     probing.cancel()
-    return Load(requests / passed, _p95(took), _p95(lags))
+    return Load(requests / passed, _p95(took), _p95(lags), cpu / requests * 1000)
 
 
 def _p95(seconds: Sequence[float]) -> float:
@@ -121,11 +123,11 @@ def load_table(case: Scenario, at_once: Sequence[int], requests: int, repeats: i
             rows += [
                 [
                     f"{number}", name, f"{each.a_second:,.0f}", f"{each.a_second / alone.a_second:.2f}",
+                    f"{shown(each.cpu_ms)} ms", f"{each.cpu_ms / alone.cpu_ms:.1f}",
                     f"{shown(each.p95_ms)} ms", f"{each.p95_ms / alone.p95_ms:.1f}",
                     f"{shown(each.lag_p95_ms)} ms", f"{each.lag_p95_ms - alone.lag_p95_ms:+.0f} ms",
                 ]
                 for name, each in found.items()
             ]  # fmt: skip
-    yield from table(
-        ["at once", "", "a second", "of retrieval's", "p95", "of retrieval's", "lag p95", "beside retrieval's"], rows
-    )
+    of = "of retrieval's"
+    yield from table(["at once", "", "a second", of, "processor", of, "p95", of, "lag p95", "beside retrieval's"], rows)
