@@ -37,7 +37,7 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
     [
         ("hybrid", 20, FUSED),
         ("hybrid", FEW_HITS, WEIGHTS),
-        ("keyword", 20, WEIGHTS),  # six chunks have a word of the query
+        ("keyword", 20, WEIGHTS),  # too few chunks have a word of the query
         ("vector", 20, WEIGHTS),
         (None, 20, WEIGHTS),
     ],
@@ -68,7 +68,7 @@ def test_a_good_place_outweighs_the_words_of_a_chunk():
     """One sentence of each answers alike. The last chunk has more of the words, the search preferred the first one."""
     first = "Rooms are let. A tenant pays a deposit of two months. Doors are shut. Cellars are dry. Stairs are swept."
     last = "A tenant pays a deposit of six weeks. A deposit is kept. A tenant is told. A deposit is given back."
-    texts = [first, *(f"{TEXTS[2]} {number}." for number in range(8)), last]
+    texts = [first, *(f"{TEXTS[2]} {number}." for number in range(10)), last]
 
     def read(**metadata: int) -> str:
         chunks = [Chunk(f"c{n}", f"d{n}", text, metadata=metadata) for n, text in enumerate(texts)]
