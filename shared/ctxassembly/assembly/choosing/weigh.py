@@ -69,7 +69,8 @@ def weigh(
         if config.granularity == "auto" and grain == "sentence":
             grain = under_pressure([len(candidate.text) for candidate in candidates], room)
     held = bool(hits) and _all_fit(layout, hits, room)
-    weights = FUSED if _are_fused(_hits(candidates)) else WEIGHTS
+    # Where the budget is only a cap, the order of the hits would stop it sooner: `stop_below` keeps its scale.
+    weights = FUSED if _are_fused(hits) else WEIGHTS
     if held:
         weights = weights._replace(neighbour=weights.neighbour + MARGIN)
     units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words, scores)

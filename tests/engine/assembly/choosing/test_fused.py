@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,6 +53,13 @@ def test_the_weights_are_those_of_how_hits_were_found(
         hits = retrieve(QUERY, config, index=index, embed=lambda _: [1.0, 0.0]).hits
     assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY)
     assert weighed == [weights]
+
+
+def test_a_cap_on_worth_keeps_its_scale(weighed: list[Weights]):
+    hits = [Hit(replace(chunk, metadata={"keyword_rank": rank})) for rank, chunk in enumerate(CHUNKS)]
+    assemble(hits, AssemblyConfig(max_tokens=25, stop_below=0.5), query=QUERY)
+    assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY)
+    assert weighed == [WEIGHTS, FUSED]
 
 
 def test_the_margin_of_hits_is_added(weighed: list[Weights]):
