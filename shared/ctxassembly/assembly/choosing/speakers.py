@@ -12,7 +12,7 @@ there as well, and a name counts only if the query has it: all of it, or one of 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
@@ -21,12 +21,15 @@ from ctxassembly.wording.function_words import function_words
 
 NAMED = 1.0
 """The value of standing in a turn of a speaker whom the query names, beside `Weights`: less than what stands in it."""
+_TURN_CHARS = 100
+"""Characters before the colon of a turn, at most: a time, a name, another time."""
+_COLON = re.compile("[:\uff1a]")
 _NAME_WORDS = 4
 """Words of the longest name, titles and numbers included."""
 _TIME = r"\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,3})?"
 # All repetitions are bounded, and a line is tried once: time is linear.
 _TURN = re.compile(
-    rf"\n[ \t>*_-]{{0,8}}(?:[\[(]?{_TIME}[\])]?[ \t*_-]{{0,8}})?"
+    rf"[ \t>*_-]{{0,8}}(?:[\[(]?{_TIME}[\])]?[ \t*_-]{{0,8}})?"
     r"(?P<name>[^\W\d_][^\n:\uff1a!?;|<>\"()\[\]{}]{0,39})"
     rf"(?:[ \t]?[\[(]{_TIME}[\])])?[*_]{{0,2}}(?:\uff1a|:(?=[\s*_]))"
 )
@@ -56,10 +59,31 @@ def said_by_named(text: str, edges: Sequence[int], continues: Sequence[bool], qu
     return said
 
 
+def may_name(text: str, found: Sequence[int]) -> bool:
+    """False if surely no turn begins with one of the words `found`, which are places in `text`, ascending.
+
+    Hardly any text has a word of the query at the beginning of a line and before a colon, and this is soon seen.
+    """
+    for begin, colon in _beginnings(text):
+        at = bisect_left(found, begin)
+        if at < len(found) and found[at] < colon:
+            return True
+    return False
+
+
+def _beginnings(text: str) -> Iterator[tuple[int, int]]:
+    """Where lines begin that have a colon near their beginning, and where it is."""
+    last = -1
+    for match in _COLON.finditer(text):
+        colon = match.start()
+        begin = text.rfind("\n", max(colon - _TURN_CHARS, 0), colon) + 1
+        if begin != last and (begin or colon < _TURN_CHARS):
+            yield begin, colon
+        last = begin
+
+
 def _turns(text: str, edges: Sequence[int], continues: Sequence[bool]) -> list[tuple[str, int]]:
     """The speaker of each turn, and the place of its first sentence; where a line begins nobody is known to speak."""
-    if ":" not in text and "\uff1a" not in text:
-        return []
     turns: list[tuple[str, int]] = []
     begins = [place for place, goes_on in enumerate(continues) if not goes_on]
     for first, last in pairwise([*begins, len(continues)]):
@@ -71,9 +95,10 @@ def _turns(text: str, edges: Sequence[int], continues: Sequence[bool]) -> list[t
 
 def _starts(line: str) -> Iterator[tuple[int, str]]:
     """The offsets at which turns begin, each with the words of the speaker's name."""
-    for match in _TURN.finditer(f"\n{line}"):
-        if len(match["name"].split()) <= _NAME_WORDS:
-            yield match.start(), " ".join(words(match["name"]))
+    for begin, _ in _beginnings(line):
+        match = _TURN.match(line, begin)
+        if match and len(match["name"].split()) <= _NAME_WORDS:
+            yield begin, " ".join(words(match["name"]))
 
 
 def _named(names: Collection[str], query: str) -> set[str]:

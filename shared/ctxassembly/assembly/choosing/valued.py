@@ -13,7 +13,7 @@ import numpy as np
 from ctxassembly.assembly.choosing.asked import factors_of
 from ctxassembly.assembly.choosing.laid import Laid, lay
 from ctxassembly.assembly.choosing.scaled import WEIGHT, scaled
-from ctxassembly.assembly.choosing.speakers import NAMED, said_by_named
+from ctxassembly.assembly.choosing.speakers import NAMED, may_name, said_by_named
 from ctxassembly.assembly.choosing.units import Share, Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.text.bm25 import Bm25
@@ -64,8 +64,9 @@ def value_units(
     by_words += weights.section * _in_parts(_of_sections(laid, found, bm25))
     by_words += weights.sentence * _in_parts(matches)
     by_words += weights.surroundings * _in_parts(_smoothed(_smoothed(matches, laid), laid))
-    if said := said_by_named(laid.text, laid.edges.tolist(), laid.continues.tolist(), query):
-        by_words += NAMED * np.array(said)
+    if may_name(laid.text, np.sort(laid.found.at).tolist()):
+        said = said_by_named(laid.text, laid.edges.tolist(), laid.continues.tolist(), query)
+        by_words += NAMED * np.array(said or 0.0)
     if scores:
         sentences = [laid.text[begin:end].strip() for begin, end in pairwise(laid.edges.tolist())]
         by_words += WEIGHT * _in_parts(np.array(scaled(sentences, scores)))
