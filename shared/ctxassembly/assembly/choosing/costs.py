@@ -48,7 +48,8 @@ class Costs:
     def header(self, document_id: str) -> float:
         """The tokens of a document's header and of what is around it."""
         if document_id not in self._headers:
-            self._headers[document_id] = self._layout.tokens_above(self._first[document_id]) + AROUND
+            above = self._layout.tokens_above(self._first[document_id])
+            self._headers[document_id] = above + AROUND if above else 0.0
         return self._headers[document_id]
 
     def keep(self, candidates: Iterable[Candidate]) -> None:

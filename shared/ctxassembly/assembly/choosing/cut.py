@@ -41,18 +41,22 @@ def sentences(candidate: Candidate) -> list[Sentence]:
     return found
 
 
-def last_fitting(ends: Sequence[int], fits: Callable[[int], bool]) -> int:
+def last_fitting(ends: Sequence[int], fits: Callable[[int], bool], guess: int | None = None) -> int:
     """The last of the ascending `ends` that fits, by halving; 0 if none.
 
+    With a `guess` at how many fit it begins there, and goes away from it by steps that double, until it has gone past.
     Where a tokenizer counts a longer text lower than a shorter one, a later end may be missed; what comes back fits.
     """
-    low, high = 0, len(ends)
+    low, high, step, before = 0, len(ends), 1, None
+    middle = high // 2 if guess is None else max(min(guess, high) - 1, 0)
     while low < high:
-        middle = (low + high) // 2
-        if fits(ends[middle]):
-            low = middle + 1
+        fitting = fits(ends[middle])
+        low, high = (middle + 1, high) if fitting else (low, middle)
+        if guess is None or before not in (None, fitting):
+            guess, middle = None, (low + high) // 2
         else:
-            high = middle
+            middle = min(low + step - 1, high - 1) if fitting else max(high - step, low)
+            before, step = fitting, 2 * step
     return ends[low - 1] if low else 0
 
 

@@ -32,8 +32,8 @@ LEAST = 2.0
 """Tokens of the shortest sentence that is sought: with less room the search is over."""
 TRIES = 6
 """Times that the whole is counted at most; the second or third try mostly hits."""
-AIM = 0.99
-CLOSE_ENOUGH = 0.97
+AIM = 0.995
+CLOSE_ENOUGH = 0.98
 """Parts of the budget: where a try aims, so that it is not just over, and where another would gain next to nothing."""
 
 

@@ -172,10 +172,12 @@ class Selector:
         without_room = self._unwhole(offered)
         candidates = [candidate for candidate in offered.undecided if candidate.key not in without_room]
         weighed = self._weighed(layout, candidates)
-        filled = self._fill(layout, weighed, best, forms)
         hits = [candidate for candidate in candidates if candidate.is_hit]
-        if weighed.held and any(hit.key in filled.left_out for hit in hits) and layout.fits(hits):
-            filled = hold(layout, candidates, weighed.held, self.grain)
+        filled = None if weighed.loses_hits else self._fill(layout, weighed, best, forms)
+        if filled is None or (weighed.held and any(hit.key in filled.left_out for hit in hits)):
+            if weighed.held and layout.fits(hits):
+                filled = hold(layout, candidates, weighed.held, self.grain)
+            filled = filled or self._fill(layout, weighed, best, forms)
         left_out = self._with_reasons(offered.candidates, offered.left_out | without_room | filled.left_out)
         return replace(
             offered, layout=filled.layout, left_out=left_out, shortened=filled.shortened, worth=weighed.worth

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -45,6 +46,8 @@ class Weighed(NamedTuple):
     """Those that are not worth their room, by key."""
     held: Units | None = None
     """Their sentences, if all hits fit whole, so that none is to be lost."""
+    loses_hits: bool = False
+    """True if so many come before the last hit that it would surely be lost: then none of them is tried one by one."""
     worth: Mapping[int, float] = MappingProxyType({})
     """What each is worth for the query, by key; none if no query weighs them."""
 
@@ -77,9 +80,9 @@ def weigh(
     weighed = None
     if grain == "sentence":
         weighed = _by_sentences(layout, candidates, units, hits if held else ())
-    return (weighed or _ranked(layout, candidates, units, grain))._replace(
-        held=units if held else None, worth=units.worth()
-    )
+    weighed = weighed or _ranked(layout, candidates, units, grain)
+    loses_hits = held and _loses_hits(layout, weighed.ranked, room)
+    return weighed._replace(held=units if held else None, loses_hits=loses_hits, worth=units.worth())
 
 
 def under_pressure(lengths: Sequence[int], room: float) -> Granularity:
@@ -110,7 +113,8 @@ def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: G
         if packed and short.keys() <= packed.forms.keys():
             return _packed(layout, packed, units, candidates)
     # Where markers take more than what they stand for, the hits fit whole though not in part.
-    whole, rest = _most_whole(layout, ranked, short) or (hits, {})
+    room = (layout.max_tokens - layout.token_count) * _chars_per_token(layout, candidates)
+    whole, rest = _most_whole(layout, ranked, short, room) or (hits, {})
     return _with_sentences(layout, candidates, units, whole, rest)
 
 
@@ -154,12 +158,18 @@ def _ranked(layout: Layout, candidates: Sequence[Candidate], units: Units, grain
     return Weighed(None, ranked, stopped)
 
 
+def _loses_hits(layout: Layout, ranked: Sequence[Candidate], room: float) -> bool:
+    """True if those of `ranked` up to the last hit surely take more than the `room`, which is in characters."""
+    last = max((number for number, candidate in enumerate(ranked, 1) if candidate.is_hit), default=0)
+    return sum(layout.lengths(ranked[:last])) * SURELY > room
+
+
 def _most_whole(
-    layout: Layout, ranked: Sequence[Candidate], short: Mapping[int, Candidate]
+    layout: Layout, ranked: Sequence[Candidate], short: Mapping[int, Candidate], room: float
 ) -> tuple[Sequence[Candidate], dict[int, Candidate]] | None:
     """The first of `ranked`, as many as fit whole beside the `short` forms of the others, and these by key.
 
-    None if not even all the short forms fit.
+    None if not even all the short forms fit. The `room` in characters tells about how many fit.
     """
 
     def after(number: int) -> dict[int, Candidate]:
@@ -168,7 +178,9 @@ def _most_whole(
     def fits(number: int) -> bool:
         return layout.fits([*ranked[:number], *after(number).values()])
 
-    number = last_fitting(range(1, len(ranked) + 1), fits)
+    upto = accumulate(layout.lengths(ranked))
+    guess = sum(1 for length in upto if length <= room)
+    number = last_fitting(range(1, len(ranked) + 1), fits, guess)
     return (ranked[:number], after(number)) if number or fits(0) else None
 
 

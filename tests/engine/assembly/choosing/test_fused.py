@@ -80,7 +80,7 @@ def test_a_good_place_outweighs_the_words_of_a_chunk():
 
     def read(**metadata: int) -> str:
         chunks = [Chunk(f"c{n}", f"d{n}", text, metadata=metadata) for n, text in enumerate(texts)]
-        return assemble(list(map(Hit, chunks)), AssemblyConfig(max_tokens=14, format="minimal"), query=QUERY).text
+        return assemble(list(map(Hit, chunks)), AssemblyConfig(max_tokens=18, format="minimal"), query=QUERY).text
 
     assert read() == read(page=1)
     assert "two months" not in read()

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ctxassembly.assembly.choosing import remembered_readings
+from ctxassembly.assembly.choosing.remembered_readings import forget, read
+from ctxassembly.text import reading
+from ctxassembly.text.reading import Reading
+from ctxassembly.tokens.remembered import Remembered
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are really read."""
+    forget()
+    texts: list[str] = []
+    really = reading.read
+
+    def spy(some: list[str]) -> list[Reading]:
+        texts.extend(some)
+        return really(some)
+
+    monkeypatch.setattr(reading, "read", spy)
+    return texts
+
+
+def test_a_text_is_read_once_whatever_stands_beside_it(asked: list[str]):
+    first = read(["One. Two.", "Three.", "One. Two."])
+    again = read(["Four.", "Three.", "One. Two."])
+    assert asked == ["One. Two.", "Three.", "Four."]
+    assert again[1:] == [first[1], first[0]]
+    forget()
+    read(["Three."])
+    assert asked[-1] == "Three."
+
+
+def test_what_is_remembered_stays_bounded(asked: list[str], monkeypatch: pytest.MonkeyPatch):
+    few = Remembered[Reading](100_000, remembered_readings._readings._bytes_of)
+    monkeypatch.setattr(remembered_readings, "_readings", few)
+    texts = [f"Text {number}. " + "Drink water. " * 20 for number in range(1_000)]
+    for text in texts:
+        read([text])
+    kept = [*few.young.values(), *few._old.values()]
+    assert 10 < len(kept) < 100
+    assert sum(one.nbytes for one in kept) <= 100_000
+    read(texts[-1:])
+    assert asked == texts
+
+
+def test_threads_that_read_at_once_read_the_same(asked: list[str]):
+    texts = [[f"Text {number % 7}. One. Two."] * 3 for number in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        found = [[one.sentences.tolist() for one in own] for own in pool.map(read, texts)]
+    assert found == [[[13]] * 3] * 200  # "0. One" may be an ordinal
