@@ -101,7 +101,7 @@ EXTRACTIVE = {"compress": "extractive"}
         ("cut to max_chunk_tokens", 11, {"max_chunk_tokens": 5}, "cut", "max_chunk_tokens", 4),
         ("to its best sentences, too", 11, {"max_chunk_tokens": 5, **EXTRACTIVE}, "cut", "max_chunk_tokens", 4),
         ("compressed", 11, EXTRACTIVE, "compressed", "extractive", 8),
-        ("cut and then compressed", 8, {"max_chunk_tokens": 9, **EXTRACTIVE}, "compressed", "extractive", 4),
+        ("cut and then compressed", 7, {"max_chunk_tokens": 9, **EXTRACTIVE}, "compressed", "extractive", 4),
     ],
 )
 def test_what_stands_in_part(rule: str, limit: int, options: Any, outcome: str, reason: str, after: int | None):
