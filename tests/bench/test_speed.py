@@ -84,7 +84,7 @@ def test_cold_counts_all_and_warm_little(name: str, encoded: list[str]) -> None:
     cold, known = counted[::2], counted[1::2]
     assert min(cold) == max(cold) >= len(texts[0]) * 0.9
     # Of another question sentences are counted that no one has counted before.
-    assert max(known) <= cold[0] * (0.25 if variant.query is None else 0.6)
+    assert max(known) <= cold[0] * (0.25 if variant.query is None else 0.9)
     assert all(seen != again for seen, again in zip(texts[::2], texts[1::2], strict=True)), "never the identical one"
 
 
