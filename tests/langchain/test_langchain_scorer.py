@@ -13,6 +13,7 @@ from langchain_core.runnables import Runnable, RunnablePassthrough
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
 from langchain_core.vectorstores import InMemoryVectorStore
+from leaflet import ANSWER, LEAFLET, QUERY, WARDS
 from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, InputError, MemoryIndex, RetrievalConfig
@@ -21,13 +22,6 @@ from langchain_samples import chunks
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
 
-QUERY = "May I drink before my examination?"
-ANSWER = "Fluids are allowed until two hours ahead."
-LEAFLET = (
-    "Before the examination you get a letter. The letter names the room of the examination. "
-    f"Parking is free. {ANSWER} The cafeteria closes at six. Towels are in your room."
-)
-WARDS = [f"The {part} ward is on floor {part}. Lunch is in hall {part}." for part in ("heart", "liver", "knee", "ear")]
 CONFIG = AssemblyConfig(max_tokens=24, format="minimal")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from leaflet import ANSWER, LEAFLET, QUERY, WARDS
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.llms import MockLLM
@@ -19,13 +20,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ctxassembly.errors.FilterNotSeenWarning", "ignore::ctxassembly.errors.NothingToJoinWarning"
 )
 
-QUERY = "May I drink before my examination?"
-ANSWER = "Fluids are allowed until two hours ahead."
-LEAFLET = (
-    "Before the examination you get a letter. The letter names the room of the examination. "
-    f"Parking is free. {ANSWER} The cafeteria closes at six. Towels are in your room."
-)
-WARDS = [f"The {part} ward is on floor {part}. Lunch is in hall {part}." for part in ("heart", "liver", "knee", "ear")]
 CONFIG = AssemblyConfig(max_tokens=24, format="minimal")
 
 

@@ -13,7 +13,10 @@ pytestmark = pytest.mark.semantic
 
 QUERY = "How much does parking cost?"
 ANSWER = "Leaving your car in the garage is two euros an hour."
-LEAFLET = f"We ask how much pain you have. Bring your card. Towels are in your room. Lunch is in the hall. {ANSWER}"
+LEAFLET = (
+    "Tell the nurse how much you weigh and how much you smoke. We ask how much pain you have. "
+    f"{ANSWER} Bring your card. Towels are in your room. Lunch is in the hall."
+)
 WARDS = [f"The {part} ward is on floor {part}. Lunch is in hall {part}." for part in ("heart", "liver", "knee", "ear")]
 HITS = [Hit(Chunk(f"c{at}", f"c{at}", text)) for at, text in enumerate((LEAFLET, *WARDS))]
 CONFIG = AssemblyConfig(max_tokens=24, format="minimal")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from leaflet import ANSWER, LEAFLET, QUERY
 
 from builders import candidate_of, count
 from chain_parts import KEYWORDS, Scripted
@@ -35,12 +36,6 @@ from ctxassembly.assembly.choosing.units import units_of
 from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.tokens.counter import counter_for
 
-QUERY = "May I drink before my examination?"
-ANSWER = "Fluids are allowed until two hours ahead."
-LEAFLET = (
-    "Before the examination you get a letter. The letter names the room of the examination. "
-    f"Parking is free. {ANSWER} The cafeteria closes at six. Towels are in your room."
-)
 PARTS = ("heart", "liver", "stomach", "knee", "ear")
 HITS = [
     Hit(Chunk("leaflet", "leaflet", LEAFLET)),
@@ -74,7 +69,7 @@ def test_a_sentence_without_a_word_of_the_query_gets_in_because_of_the_scorer():
 @pytest.mark.parametrize("most", [16, 20, 30])
 def test_whole_chunks_and_passages_are_chosen_by_it_too_and_the_budget_holds(granularity: Any, most: int):
     config = AssemblyConfig(max_tokens=most, format="minimal", granularity=granularity)
-    hits = [*HITS[1:], Hit(Chunk("last", "last", f"{ANSWER} Then rest."))]  # none has a word of the query
+    hits = [*HITS[1:3], Hit(Chunk("last", "last", ANSWER))]  # none has a word of the query
     found = context(Fluids(), config, hits)
     assert count(found.text) == found.token_count <= most
     assert ANSWER in found.text
@@ -133,7 +128,7 @@ def test_it_is_not_asked_where_no_query_chooses(config: AssemblyConfig, query: s
 
 
 def test_a_worth_that_stops_is_asked_for_though_everything_fits():
-    config = AssemblyConfig(format="minimal", granularity="sentence", stop_below=0.3)
+    config = AssemblyConfig(format="minimal", granularity="sentence", stop_below=0.1)
     hits = [Hit(Chunk("letter", "letter", "Before your examination you get a letter.")), Hit(Chunk("b", "b", ANSWER))]
     assert ANSWER not in context(None, config, hits).text
     assert ANSWER in context(Fluids(), config, hits).text
