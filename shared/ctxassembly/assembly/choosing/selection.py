@@ -20,7 +20,7 @@ from ctxassembly.assembly.choosing.ranking import best_sentences
 from ctxassembly.assembly.choosing.shortened import Edge
 from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.assembly.choosing.units import Units, units_of
-from ctxassembly.assembly.choosing.weigh import Weighed, hold, weigh
+from ctxassembly.assembly.choosing.weigh import Weighed, hold, weigh, weights_for
 from ctxassembly.assembly.choosing.whole import take_whole
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.data.candidates import Candidate, LeftOut
@@ -253,8 +253,9 @@ class Selector:
         return best_sentences(lambda: self._units(layout, candidates), self.query)
 
     def _units(self, layout: Layout, candidates: Sequence[Candidate]) -> Units:
-        lines, function_words = layout.lines(candidates), self.config.function_words
-        return units_of(lines, self.query or "", function_words=function_words, scores=self.scores)
+        weights, function_words = weights_for(candidates, self.config), self.config.function_words
+        lines, query = layout.lines(candidates), self.query or ""
+        return units_of(lines, query, weights=weights, function_words=function_words, scores=self.scores)
 
 
 @dataclass(frozen=True)

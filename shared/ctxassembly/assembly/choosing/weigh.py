@@ -18,7 +18,7 @@ from ctxassembly.assembly.choosing.cut import last_fitting
 from ctxassembly.assembly.choosing.filled import Filled
 from ctxassembly.assembly.choosing.items import passages_of
 from ctxassembly.assembly.choosing.pack import Packed, pack, reduced
-from ctxassembly.assembly.choosing.units import FEW_HITS, FUSED, LEAST_CHARS, MARGIN, WEIGHTS, Units, units_of
+from ctxassembly.assembly.choosing.units import FEW_HITS, FUSED, LEAST_CHARS, MARGIN, WEIGHTS, Units, Weights, units_of
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
@@ -72,8 +72,7 @@ def weigh(
         if config.granularity == "auto" and grain == "sentence":
             grain = under_pressure([len(candidate.text) for candidate in candidates], room)
     held = bool(hits) and _all_fit(layout, hits, room)
-    # Where the budget is only a cap, the order of the hits would stop it sooner: `stop_below` keeps its scale.
-    weights = FUSED if _are_fused(hits) else WEIGHTS
+    weights = weights_for(candidates, config)
     if held:
         weights = weights._replace(neighbour=weights.neighbour + MARGIN)
     units = units_of(layout.lines(candidates), query, config.stop_below, weights, config.function_words, scores)
@@ -83,6 +82,17 @@ def weigh(
     weighed = weighed or _ranked(layout, candidates, units, grain)
     loses_hits = held and _loses_hits(layout, weighed.ranked, room)
     return weighed._replace(held=units if held else None, loses_hits=loses_hits, worth=units.worth())
+
+
+def weights_for(candidates: Sequence[Candidate], config: AssemblyConfig) -> Weights:
+    """The weights of sentences for how the hits among `candidates` were found, without a margin.
+
+    They are `FUSED` for more than `FEW_HITS` hits of which some say that a search for words found them, as those of our
+    own do. Where the budget is only a cap, their order would stop it sooner: `stop_below` keeps its scale.
+    """
+    hits = _hits(candidates)
+    fused = len(hits) > FEW_HITS and any("keyword_rank" in hit.chunk.metadata for hit in hits)
+    return FUSED if fused and config.stop_below is None else WEIGHTS
 
 
 def under_pressure(lengths: Sequence[int], room: float) -> Granularity:
@@ -234,11 +244,6 @@ def _filled(
 
 def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [candidate for candidate in candidates if candidate.is_hit]
-
-
-def _are_fused(hits: Sequence[Candidate]) -> bool:
-    """True for more than a few `hits` of which some say that a search for words found them, as those of our own do."""
-    return len(hits) > FEW_HITS and any("keyword_rank" in hit.chunk.metadata for hit in hits)
 
 
 def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:

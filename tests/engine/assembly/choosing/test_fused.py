@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig, assemble, retrieve
-from ctxassembly.assembly.choosing import weigh
+from ctxassembly.assembly.choosing import selection, weigh
 from ctxassembly.assembly.choosing.units import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights, units_of
 
 QUERY = "Which deposit does a tenant pay?"
@@ -22,14 +22,17 @@ CHUNKS = [Chunk(f"c{number}", f"d{number}", f"{TEXTS[number % 3]} {number}.") fo
 
 @pytest.fixture
 def weighed(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
-    """The weights of each assembly."""
+    """The weights by which sentences are valued, time after time."""
     seen: list[Weights] = []
 
-    def spy(lines: Any, query: str, stop_below: float | None, weights: Weights, *others: Any) -> Any:
+    def spy(
+        lines: Any, query: str, stop_below: float | None = None, weights: Weights = WEIGHTS, *others: Any, **more: Any
+    ) -> Any:
         seen.append(weights)
-        return units_of(lines, query, stop_below, weights, *others)
+        return units_of(lines, query, stop_below, weights, *others, **more)
 
-    monkeypatch.setattr(weigh, "units_of", spy)
+    for module in (weigh, selection):
+        monkeypatch.setattr(module, "units_of", spy)
     return seen
 
 
@@ -70,6 +73,27 @@ def test_the_margin_of_hits_is_added(weighed: list[Weights]):
     assemble(hits, AssemblyConfig(max_tokens=fits // 2), query=QUERY, store=store)
     assemble(hits, AssemblyConfig(max_tokens=fits + 30), query=QUERY, store=store)
     assert weighed == [FUSED, FUSED._replace(neighbour=FUSED.neighbour + MARGIN)]
+
+
+def test_what_a_scorer_is_asked_about_is_weighed_alike(weighed: list[Weights]):
+    hits = [Hit(replace(chunk, metadata={"keyword_rank": rank})) for rank, chunk in enumerate(CHUNKS)]
+
+    def scorer(query: str, sentences: list[str]) -> list[float]:
+        return [float("tenant" in each) for each in sentences]
+
+    assemble(hits, AssemblyConfig(max_tokens=25), query=QUERY, scorer=scorer)
+    assemble(hits, AssemblyConfig(max_tokens=25, stop_below=0.5), query=QUERY, scorer=scorer)
+    assert weighed == [FUSED, FUSED, WEIGHTS, WEIGHTS]
+
+
+def test_what_may_stand_beyond_the_window_is_weighed_alike(weighed: list[Weights]):
+    hits = [Hit(Chunk(c.id, "d", c.text, 9 * n, metadata={"keyword_rank": n})) for n, c in enumerate(CHUNKS)]
+    beside = [Chunk(f"n{n}", "d", f"Nothing is said here of {n}. " * 9, n) for n in range(100) if n % 9]
+    store = MemoryStore([*(hit.chunk for hit in hits), *beside])
+    fits = assemble(hits).token_count
+    config = AssemblyConfig(max_tokens=fits + 30, window=0, pool_window=2)
+    assemble(hits, config, query=QUERY, store=store)
+    assert weighed == [FUSED]
 
 
 def test_a_good_place_outweighs_the_words_of_a_chunk():
