@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.assembly.choosing import weigh
+from ctxassembly.assembly.choosing import selection, weigh
 from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate
@@ -92,7 +92,9 @@ def test_the_room_that_whole_chunks_leave_is_for_the_best_sentences_of_others(
 
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 def test_without_that_rule_hits_are_lost(granularity: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Units, "best_of", lambda units, hits: frozenset())
+    monkeypatch.setattr(Units, "best_of", lambda *_: frozenset())
+    for module in (weigh, selection):
+        monkeypatch.setattr(module, "loses", lambda *_: False)
     assert lost(read(HITS, STORED, 2 * WHOLE, QUERY, granularity=granularity))
 
 
@@ -133,10 +135,22 @@ kinds = st.lists(st.lists(st.booleans(), min_size=1, max_size=4), min_size=1, ma
     overlapping=st.booleans(),
     granularity=st.sampled_from(GRANULARITIES),
     extra=st.integers(0, 200),
-    pick=st.randoms(use_true_random=False),
+    order=st.permutations(range(20)),
+    hit_count=st.integers(1, 20),
 )
+# The best sentence of a hit overlaps a neighbour: one that stands beside it, in full, or with nothing else.
+@example([[[True], [False]]], True, "passage", 0, [1], 1)
+@example([[[False, False], [True], [False], [False]]], True, "chunk", 0, [1, 2], 2)
+@example([[[False, True], [False], [False]]], True, "sentence", 2, [2], 1)
+# It stands in a neighbour that fits whole, and then no other sentence of the hit has room.
+@example([[[False, False], [True], [False]], [[False], [False, True]]], True, "chunk", 0, [4, 2, 0], 3)
 def test_whatever_the_documents(
-    documents: list[list[list[bool]]], overlapping: bool, granularity: str, extra: int, pick: Any
+    documents: list[list[list[bool]]],
+    overlapping: bool,
+    granularity: str,
+    extra: int,
+    order: Sequence[int],
+    hit_count: int,
 ):
     stored = [chunk for n, each in enumerate(documents) for chunk in document("ABCD"[n], each)]
     if overlapping:
@@ -150,7 +164,7 @@ def test_whatever_the_documents(
             )
             for each in stored
         ]
-    hits = pick.sample(stored, pick.randint(1, len(stored)))
+    hits = [stored[place] for place in order if place < len(stored)][:hit_count]
     limit = read(hits, (), 10_000, None).token_count + extra
     context = read(hits, stored, limit, QUERY, granularity=granularity)
     assert lost(context) == []

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from ctxassembly.assembly.choosing.costs import MARKER, Costs
 from ctxassembly.assembly.choosing.cut import merged
 from ctxassembly.assembly.choosing.units import Share, Units
+from ctxassembly.assembly.rendering.excerpt import without
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
@@ -81,7 +82,7 @@ def pack(
     low, high = 0.0, math.inf
     for _ in range(TRIES):
         chosen = greedy(units, order, room, costs, sooner)
-        forms = reduced(units, chosen.places)
+        forms = reduced(units, chosen.places, first)
         if not forms:
             break
         candidates = list(forms.values())
@@ -182,23 +183,47 @@ def _is_scrap(units: Units, place: int) -> bool:
     return bool(beside) and min(len(units.sentence(at)) for at in beside) > SCRAP_CHARS
 
 
-def reduced(units: Units, chosen: Collection[int]) -> dict[int, Candidate]:
+def reduced(units: Units, chosen: Collection[int], held: Collection[int] = frozenset()) -> dict[int, Candidate]:
     """The candidates that have the chosen units, by key, each reduced to its share of them.
 
-    Text that two chunks share is the first one's, but for a hit that has nothing else.
+    Text that two chunks share is the first one's, but for a hit that has nothing else: what is `held` of it, no other
+    one has.
     """
     kept: dict[int, Candidate] = {}
     upto: dict[int, int] = {}
+    sharing: list[Share] = []
     for share in units.shares:
         taken = [place for place in share.places if place in chosen]
         if taken and len(taken) == len(share.places):
             kept[share.candidate.key] = share.candidate
             upto |= dict.fromkeys(taken, share.end)
-        elif spans := _spans(share, taken, units.edges, upto) or (
-            share.candidate.is_hit and _spans(share, taken, units.edges, {})
-        ):
-            kept[share.candidate.key] = share.candidate._replace(kept=spans, shortened_by="sentence")
+        elif spans := _spans(share, taken, units.edges, upto):
+            kept[share.candidate.key] = _part(share, spans)
+        elif share.candidate.is_hit and (spans := _spans(share, taken, units.edges, {})):
+            kept[share.candidate.key] = _part(share, spans)
+            sharing += [share] if any(place in held for place in taken) else []
+    for share in sharing:
+        _take_back(share, units.shares, kept)
     return kept
+
+
+def _take_back(hit: Share, shares: Sequence[Share], kept: dict[int, Candidate]) -> None:
+    """Leave what the `hit` has in `kept` to it alone, but for hits that have nothing else themselves."""
+    own = [(hit.begin + start, hit.begin + end) for start, end in kept[hit.candidate.key].slices]
+    for share in shares:
+        form = kept.get(share.candidate.key)
+        if form is None or share is hit or share.end <= own[0][0] or own[-1][1] <= share.begin:
+            continue
+        spans = [(share.begin + start, share.begin + end) for start, end in form.slices]
+        rest = [(start - share.begin, end - share.begin) for span in spans for start, end in without(span, own)]
+        if any(share.candidate.chunk.text[start:end].strip() for start, end in rest):
+            kept[share.candidate.key] = _part(share, tuple(rest))
+        elif not share.candidate.is_hit:
+            del kept[share.candidate.key]
+
+
+def _part(share: Share, spans: tuple[Span, ...]) -> Candidate:
+    return share.candidate._replace(kept=spans, shortened_by="sentence")
 
 
 def _spans(share: Share, places: Sequence[int], edges: Sequence[int], upto: dict[int, int]) -> tuple[Span, ...]:

@@ -20,7 +20,7 @@ from ctxassembly.assembly.choosing.ranking import best_sentences
 from ctxassembly.assembly.choosing.shortened import Edge
 from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.assembly.choosing.units import Units, units_of
-from ctxassembly.assembly.choosing.weigh import Weighed, hold, weigh, weights_for
+from ctxassembly.assembly.choosing.weigh import Weighed, hold, loses, weigh, weights_for
 from ctxassembly.assembly.choosing.whole import take_whole
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.data.candidates import Candidate, LeftOut
@@ -174,7 +174,7 @@ class Selector:
         weighed = self._weighed(layout, candidates)
         hits = [candidate for candidate in candidates if candidate.is_hit]
         filled = None if weighed.loses_hits else self._fill(layout, weighed, best, forms)
-        if filled is None or (weighed.held and any(hit.key in filled.left_out for hit in hits)):
+        if filled is None or (weighed.held and loses(filled, hits)):
             if weighed.held and layout.fits(hits):
                 filled = hold(layout, candidates, weighed.held, self.grain)
             filled = filled or self._fill(layout, weighed, best, forms)

@@ -168,14 +168,22 @@ class Units:
             candidate for candidate in ranked[:last] if candidate.distance > window and words[candidate.key] > least
         ]
 
-    def best_of(self, hits: Iterable[Candidate]) -> frozenset[int]:
-        """The place of the best sentence of each of `hits`: of the next best where another hit has the same."""
+    def best_of(self, hits: Iterable[Candidate], standing: Iterable[int] = ()) -> frozenset[int]:
+        """The place of the best sentence of each of `hits`.
+
+        Of the next best where another hit has the same, or one of the units that are `standing` already.
+        """
         places = {share.candidate.key: share.places for share in self.shares}
+        said = {self.sentence(place) for place in standing}
         found: dict[str, int] = {}
         for hit in hits:
             ranked = sorted(places[hit.key], key=lambda place: -self.values[place])
             texts = {place: self.sentence(place) for place in ranked}
-            best = (place for place in ranked if len(texts[place]) >= LEAST_CHARS and texts[place] not in found)
+            best = (
+                place
+                for place in ranked
+                if len(text := texts[place]) >= LEAST_CHARS and text not in found and text not in said
+            )
             if (place := next(best, ranked[0] if ranked else None)) is not None:
                 found.setdefault(texts[place], place)
         return frozenset(found.values())

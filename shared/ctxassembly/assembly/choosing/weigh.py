@@ -9,7 +9,7 @@ Where all hits would fit whole, none of them is lost to a neighbour: see `hold`.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
@@ -121,11 +121,24 @@ def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: G
     if grain == "sentence":
         packed = pack(layout, units, _chars_per_token(layout, candidates), best, linked=LINKED)
         if packed and short.keys() <= packed.forms.keys():
-            return _packed(layout, packed, units, candidates)
-    # Where markers take more than what they stand for, the hits fit whole though not in part.
+            filled = _packed(layout, packed, units, candidates)
+            if not loses(filled, hits):
+                return filled
     room = (layout.max_tokens - layout.token_count) * _chars_per_token(layout, candidates)
-    whole, rest = _most_whole(layout, ranked, short, room) or (hits, {})
-    return _with_sentences(layout, candidates, units, whole, rest)
+    if most := _most_whole(layout, ranked, short, room):
+        filled = _with_sentences(layout, candidates, units, *most)
+        if not loses(filled, hits):
+            return filled
+    # Where markers take more than what they stand for, or others have the short form of a hit, the hits stand whole.
+    return _with_sentences(layout, candidates, units, hits, {})
+
+
+def loses(filled: Filled, hits: Sequence[Candidate]) -> bool:
+    """True if nothing stands of one of `hits`: it is left out, or others have all of the part that is taken of it."""
+    if any(hit.key in filled.left_out for hit in hits):
+        return True
+    parts = {hit.key for hit in hits if hit.key in filled.shortened}
+    return bool(parts) and not parts <= filled.layout.written
 
 
 def _by_sentences(
@@ -205,10 +218,9 @@ def _with_sentences(
     chars_per_token = _chars_per_token(layout, candidates)
     layout = layout.plus(whole)
     forms = {candidate.key: candidate for candidate in whole}
-    best = units.best_of(
-        candidate for candidate in units.by_value(candidates) if candidate.is_hit and candidate.key not in forms
-    )
     taken = {place for share in units.shares if share.candidate.key in forms for place in share.places}
+    others = (candidate for candidate in units.by_value(candidates) if candidate.key not in forms)
+    best = units.best_of(_hits(others), taken)
     packed = pack(layout, units, chars_per_token, best, taken - best, LINKED)
     if packed and rest.keys() <= packed.forms.keys():
         rest = {key: form for key, form in packed.forms.items() if key not in forms}
@@ -242,7 +254,7 @@ def _filled(
     return Filled(layout, left_out, shortened)
 
 
-def _hits(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _hits(candidates: Iterable[Candidate]) -> list[Candidate]:
     return [candidate for candidate in candidates if candidate.is_hit]
 
 

@@ -104,6 +104,12 @@ class Layout:
         """The labels, from the first one on."""
         return [label for arranged in self._arranged for label in arranged.labelled]
 
+    @cached_property
+    def written(self) -> frozenset[int]:
+        """The keys of the candidates with text of their own; the text of all others is a part of theirs."""
+        pieces = (piece for label in self.labels() for passage in label.passages for piece in passage)
+        return frozenset(piece.candidate.key for piece in pieces)
+
     def blocks(self, level: Header = Header.FULL) -> list[list[Part]]:
         """The parts of each label's block."""
         return [block for arranged in self._arranged for block in self.typesetter.blocks(arranged, level)]
