@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from sys import getsizeof
 from typing import NamedTuple
 
 from ctxassembly.errors import ConfigError
@@ -62,6 +63,11 @@ class Measured(NamedTuple):
     """Length of the whole text."""
 
 
+def _bytes_of_ends(measured: Measured) -> int:
+    """The bytes of the ends: a text without a safe place is an end as a whole."""
+    return getsizeof(measured.head) + getsizeof(measured.tail or "")
+
+
 class Counter:
     """Exact counts of texts, and measures of pieces that add up to the count of what they make together.
 
@@ -74,7 +80,7 @@ class Counter:
     def __init__(self, count: Callable[[str], int], *, additive: bool) -> None:
         self._count = count
         self._counts = Remembered[int](REMEMBERED_BYTES)
-        self._measures = Remembered[Measured](REMEMBERED_BYTES)
+        self._measures = Remembered[Measured](REMEMBERED_BYTES, _bytes_of_ends)
         self._floors = Remembered[int](REMEMBERED_BYTES)
         self.additive = additive
         """True if counts add up at safe places."""
