@@ -59,16 +59,19 @@ def said_by_named(text: str, edges: Sequence[int], continues: Sequence[bool], qu
     return said
 
 
-def may_name(text: str, found: Sequence[int]) -> bool:
-    """False if surely no turn begins with one of the words `found`, which are places in `text`, ascending.
+def may_name(text: str, begins: Sequence[int], found: Sequence[int], query: str) -> bool:
+    """False if surely no turn is of a speaker whom `query` names.
 
-    Hardly any text has a word of the query at the beginning of a line and before a colon, and this is soon seen.
+    `begins` are where the lines of candidates begin in `text`, and `found` the places of the query's words in it, both
+    ascending. Hardly any text has a word of the query at the beginning of a line and before a colon, and where code has
+    ("class Circle:"), it is no name of the query.
     """
+    names: set[str] = set()
     for begin, colon in _beginnings(text):
         at = bisect_left(found, begin)
         if at < len(found) and found[at] < colon:
-            return True
-    return False
+            names.update(_name_at(text, max(begin, begins[bisect_left(begins, colon) - 1])))
+    return bool(names) and bool(_named(names, query))
 
 
 def _beginnings(text: str) -> Iterator[tuple[int, int]]:
@@ -96,9 +99,14 @@ def _turns(text: str, edges: Sequence[int], continues: Sequence[bool]) -> list[t
 def _starts(line: str) -> Iterator[tuple[int, str]]:
     """The offsets at which turns begin, each with the words of the speaker's name."""
     for begin, _ in _beginnings(line):
-        match = _TURN.match(line, begin)
-        if match and len(match["name"].split()) <= _NAME_WORDS:
-            yield begin, " ".join(words(match["name"]))
+        for name in _name_at(line, begin):
+            yield begin, name
+
+
+def _name_at(line: str, begin: int) -> list[str]:
+    """The words of the name in the turn that begins at `begin`; none if none does."""
+    match = _TURN.match(line, begin)
+    return [" ".join(words(match["name"]))] if match and len(match["name"].split()) <= _NAME_WORDS else []
 
 
 def _named(names: Collection[str], query: str) -> set[str]:

@@ -64,7 +64,7 @@ def value_units(
     by_words += weights.section * _in_parts(_of_sections(laid, found, bm25))
     by_words += weights.sentence * _in_parts(matches)
     by_words += weights.surroundings * _in_parts(_smoothed(_smoothed(matches, laid), laid))
-    if may_name(laid.text, np.sort(laid.found.at).tolist()):
+    if may_name(laid.text, laid.edges[:-1][~laid.continues].tolist(), np.sort(laid.found.at).tolist(), query):
         said = said_by_named(laid.text, laid.edges.tolist(), laid.continues.tolist(), query)
         by_words += NAMED * np.array(said or 0.0)
     if scores:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.assembly.choosing.speakers import said_by_named
+from ctxassembly.assembly.choosing.speakers import may_name, said_by_named
 from ctxassembly.assembly.choosing.units import units_of
 from ctxassembly.text.sentences import tiles
 from stopwatch import grows_less
@@ -139,3 +139,18 @@ def test_time_is_linear(piece: str):
         return lambda: said_by_named(text, edges, continues, "What did Ann say to A. B about it?")
 
     assert grows_less(looking, 10_000, 320_000, 300)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "begins", "word", "named"),
+    [
+        ("a speaker whom the query names", "Yes.\nSarah Jones: No.", [0], "Sarah", True),
+        ("the first words of a line behind another one", "It ends Sarah Jones: No.", [0, 8], "Sarah", True),
+        ("code that has a word of the query", "class Budget:\n    pass", [0], "Budget", False),
+        ("a word of the query behind the colon", "Note: Sarah says no", [0], "Sarah", False),
+    ],
+)
+def test_turns_are_looked_for_only_where_one_may_be_of_whom_the_query_names(
+    rule: str, text: str, begins: list[int], word: str, named: bool
+):
+    assert may_name(text, begins, [text.index(word)], "What did Sarah Jones say of the budget?") is named, rule
