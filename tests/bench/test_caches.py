@@ -8,16 +8,24 @@ from pathlib import Path
 import pytest
 
 import ctxassembly
+from ctxassembly.assembly.adjacency import overlap
+from ctxassembly.assembly.choosing import remembered_readings, repeated
 from ctxassembly.assembly.gathering.varying import LONGEST, NAMES, kind_of, plain_name
+from ctxassembly.assembly.rendering import render
 from ctxassembly.tokens.counter import Counter, counter_for
-from ctxassembly.tokens.remembered import Remembered
 from scenario import ENCODING
 from speed.caches import MIB, caches_table, grown, held, looks
 
 SMALL = 256 * 1024
-"""Bytes of each cache of the counter, in the place of 16 MB: they fill up in a hundred assemblies."""
+"""Bytes of each cache of texts, in the place of 8 to 32 MB: they fill up in a hundred assemblies."""
 BOUNDS = {
+    "ctxassembly.assembly.adjacency.overlap._COMPARED": 2 * SMALL,
+    "ctxassembly.assembly.choosing.remembered_readings._readings": 2 * SMALL,
+    "ctxassembly.assembly.choosing.repeated._PIECES": 2 * SMALL,
+    "ctxassembly.assembly.rendering.render._HARMLESS": 2 * SMALL,
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
+    "ctxassembly.text.stem_keys.key_of": 4 * MIB,
+    "ctxassembly.text.stem_keys._hard_key": MIB,
     "ctxassembly.assembly.gathering.varying.kind_of": 2 * MIB,
     "ctxassembly.assembly.gathering.varying.plain_name": 2 * MIB,
     "ctxassembly.assembly.gathering.parts._is_named": 2 * MIB,
@@ -30,8 +38,10 @@ LIMITS = Path(__file__).parents[2] / "docs" / "limits.md"
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Counter:
     counter = counter_for(ENCODING)
-    for name in ("_counts", "_measures", "_floors"):
-        monkeypatch.setattr(counter, name, Remembered(SMALL))
+    caches = [overlap._COMPARED, remembered_readings._readings, repeated._PIECES, render._HARMLESS]
+    for cache in (*caches, counter._counts, counter._measures, counter._floors):
+        cache.clear()
+        monkeypatch.setattr(cache, "_most", SMALL // 2)
     return counter
 
 

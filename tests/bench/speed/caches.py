@@ -50,8 +50,10 @@ def held() -> dict[str, int]:
 
 
 def _is_of(value: object, module: str) -> bool:
-    """True unless `value` was imported from another module."""
-    return not isinstance(value, ModuleType) and getattr(value, "__module__", module) == module
+    """True unless `value` was imported from another module, as far as one can tell."""
+    if isinstance(value, ModuleType):
+        return False
+    return not callable(value) or getattr(value, "__module__", module) == module  # an object has that of its class
 
 
 def _size(root: object, seen: set[int]) -> int:

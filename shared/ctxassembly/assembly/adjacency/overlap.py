@@ -16,14 +16,15 @@ would become quadratic; then the prefix function takes over (120,000 equal lette
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import getsizeof
 from typing import NamedTuple
 
 from ctxassembly.tokens.remembered import LONGEST, Remembered
 
 TRIES = 8
 """Findings to verify before the linear search takes over; real text needs one."""
-REMEMBERED_BYTES = 4 * 1024 * 1024
-"""Bytes of the texts whose overlap with another one is remembered; as many again for those others."""
+REMEMBERED_BYTES = 8 * 1024 * 1024
+"""Bytes of the texts whose overlap with another one is remembered, those others included."""
 
 
 class _Compared(NamedTuple):
@@ -35,7 +36,7 @@ class _Compared(NamedTuple):
     shared: int
 
 
-_COMPARED = Remembered[_Compared](REMEMBERED_BYTES)
+_COMPARED = Remembered[_Compared](REMEMBERED_BYTES, lambda known: getsizeof(known.first))
 """By the second text: the one that comes before it in its document is nearly always the same."""
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
+from sys import getsizeof
 from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.cut import merged
@@ -36,10 +37,12 @@ LEAST_CHARS = 100
 a reader is sent elsewhere for it."""
 GLANCED_CHARS = 25
 """Of what two texts share, from which it tells that they may share a sentence."""
-REMEMBERED_BYTES = 4 * 1024 * 1024
-"""Bytes of the lines whose pieces are remembered from one assembly to the next; the pieces take up to as many again."""
+REMEMBERED_BYTES = 8 * 1024 * 1024
+"""Bytes of the lines whose pieces are remembered from one assembly to the next, with these."""
+HASH_BYTES = 36
+"""Of an int that is a hash."""
 
-_PIECES = Remembered[frozenset[int]](REMEMBERED_BYTES)
+_PIECES = Remembered[frozenset[int]](REMEMBERED_BYTES, lambda pieces: getsizeof(pieces) + HASH_BYTES * len(pieces))
 _FULL_STOPS = [stop.encode() for stop in FULL_STOPS]
 _TO_STOPS = bytes.maketrans(b"!?", b"..")
 
