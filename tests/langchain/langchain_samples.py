@@ -11,6 +11,8 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from langchain_core.tracers.base import BaseTracer
+from langchain_core.tracers.schemas import Run
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from ctxassembly import Chunk, MemoryStore, MetadataKeys
@@ -85,3 +87,14 @@ class Recorder(BaseCallbackHandler):
         """The name of each run's parent, by the run's name; of no stage, which `test_langchain_spans.py` looks at."""
         runs = (run for run in self.runs.values() if not run[0].startswith(SPANS))
         return {name: self.runs[parent][0] if parent else None for name, parent in runs}
+
+
+class Tracer(BaseTracer):
+    """Keeps the trees of runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.roots: list[Run] = []
+
+    def _persist_run(self, run: Run) -> None:
+        self.roots.append(run)

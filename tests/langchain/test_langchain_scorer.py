@@ -10,15 +10,13 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import Runnable, RunnablePassthrough
-from langchain_core.tracers.base import BaseTracer
-from langchain_core.tracers.schemas import Run
 from langchain_core.vectorstores import InMemoryVectorStore
 from leaflet import ANSWER, LEAFLET, QUERY, WARDS
 from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, InputError, MemoryIndex, RetrievalConfig
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
-from langchain_samples import chunks
+from langchain_samples import Tracer, chunks
 
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.errors.FilterNotSeenWarning")
 
@@ -37,17 +35,6 @@ class Meaning(Embeddings):
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         self.asked.append(texts)
         return [self.embed_query(text) for text in texts]
-
-
-class Tracer(BaseTracer):
-    """Keeps the trees of runs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.roots: list[Run] = []
-
-    def _persist_run(self, run: Run) -> None:
-        self.roots.append(run)
 
 
 def documents() -> list[Document]:

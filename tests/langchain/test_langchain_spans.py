@@ -20,7 +20,6 @@ from langchain_core.messages import AIMessage, ToolCall
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from langchain_core.tools import create_retriever_tool
-from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.context import collect_runs
 from langchain_core.tracers.langchain import LangChainTracer
 from langchain_core.tracers.schemas import Run
@@ -34,23 +33,12 @@ from chain_samples import QUESTION, Scripted, following, leaflets, retriever
 from ctxassembly import AnswerConfig, AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, SearchError, StoreError
 from ctxassembly.data.stages import SPANS
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
-from langchain_samples import chunks, documents, memory_store, vector_store
+from langchain_samples import Tracer, chunks, documents, memory_store, vector_store
 
 STEPS = ["ctxassembly.resolve", "ctxassembly.search", "ctxassembly.fuse", "ctxassembly.limit"]
 STAGES = [f"ctxassembly.{name}" for name in ("admit", "dedup", "expand", "dedup", "budget", "repeats", "render")]
 CORPUS = documents("A", "B")
 QUERY = "where is the meadow described?"
-
-
-class Tracer(BaseTracer):
-    """Keeps the trees of runs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.roots: list[Run] = []
-
-    def _persist_run(self, run: Run) -> None:
-        self.roots.append(run)
 
 
 class Deaf(Tracer):
