@@ -14,6 +14,7 @@ from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters, VectorStoreQueryResult
@@ -199,3 +200,19 @@ class TextVectorStore(BasePydanticVectorStore):
     def query(self, query: Any, **kwargs: Any) -> VectorStoreQueryResult:
         chosen = list(self._nodes.values())[: query.similarity_top_k]
         return VectorStoreQueryResult(nodes=chosen, similarities=[0.5] * len(chosen), ids=[n.node_id for n in chosen])
+
+
+class Questions(BaseQuestionGenerator):
+    """Asks each tool for what its description says."""
+
+    def generate(self, tools: Any, query: Any) -> list[SubQuestion]:
+        return [SubQuestion(sub_question=f"{tool.description}?", tool_name=tool.name) for tool in tools]
+
+    async def agenerate(self, tools: Any, query: Any) -> list[SubQuestion]:
+        return self.generate(tools, query)
+
+    def _get_prompts(self) -> Any:
+        return {}
+
+    def _update_prompts(self, prompts: Any) -> None:
+        pass

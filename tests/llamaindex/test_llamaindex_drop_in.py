@@ -10,7 +10,6 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
 from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.query_engine import RouterQueryEngine, SubQuestionQueryEngine, TransformQueryEngine
-from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.schema import QueryBundle
 from llama_index.core.selectors import LLMSingleSelector
 from llama_index.core.tools import QueryEngineTool
@@ -23,7 +22,7 @@ from llamaindex_ctxassembly import (
     ContextRetriever,
     resolve,
 )
-from llamaindex_samples import QUESTION, Answering, TextVectorStore, WordEmbedding, document, splitted
+from llamaindex_samples import QUESTION, Answering, Questions, TextVectorStore, WordEmbedding, document, splitted
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -86,20 +85,6 @@ async def test_a_conversation_from_defaults(index: VectorStoreIndex) -> None:
     assert labels == [["1", "2"], ["3", "4"]]
     with pytest.raises(ConfigError, match=r"^max_tokens must be left out of AnswerChatEngine\(\), got 50: write"):
         AnswerChatEngine.from_defaults(index.as_retriever(), Answering(), max_tokens=50)
-
-
-class Questions(BaseQuestionGenerator):
-    def generate(self, tools: Any, query: Any) -> list[SubQuestion]:
-        return [SubQuestion(sub_question=f"{tool.description}?", tool_name=tool.name) for tool in tools]
-
-    async def agenerate(self, tools: Any, query: Any) -> list[SubQuestion]:
-        return self.generate(tools, query)
-
-    def _get_prompts(self) -> Any:
-        return {}
-
-    def _update_prompts(self, prompts: Any) -> None:
-        pass
 
 
 def tool_of(index: VectorStoreIndex, name: str, labels: Labels | None = None) -> QueryEngineTool:

@@ -13,7 +13,6 @@ from llama_index.core import VectorStoreIndex
 from llama_index.core.base.response.schema import PydanticResponse, Response, StreamingResponse
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import CitationQueryEngine, RouterQueryEngine, SubQuestionQueryEngine
-from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.selectors import LLMSingleSelector
@@ -31,7 +30,7 @@ from llamaindex_ctxassembly import (
     reader,
     resolve,
 )
-from llamaindex_samples import QUESTION, Answering, Fixed, scored
+from llamaindex_samples import QUESTION, Answering, Fixed, Questions, scored
 
 # They are about other things: nobody here has a filter.
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
@@ -181,20 +180,6 @@ def test_a_router_and_a_fusion_retriever_hand_it_on(index: VectorStoreIndex) -> 
         )
         response = router.query(QUESTION)
         assert [one.source for one in resolve(response).citations] == ["tax.pdf", "dye.pdf"]
-
-
-class Questions(BaseQuestionGenerator):
-    def generate(self, tools: Any, query: Any) -> list[SubQuestion]:
-        return [SubQuestion(sub_question=f"{tool.name}?", tool_name=tool.name) for tool in tools]
-
-    async def agenerate(self, tools: Any, query: Any) -> list[SubQuestion]:
-        return self.generate(tools, query)
-
-    def _get_prompts(self) -> Any:
-        return {}
-
-    def _update_prompts(self, prompts: Any) -> None:
-        pass
 
 
 @pytest.mark.parametrize("shared", [True, False])
