@@ -4,7 +4,7 @@ Books that nobody split would be cut into sentences and weighed, all of them for
 more than a million characters only a part is read: 20 million of them take 0.09 s with a query, read whole 1.0 s.
 
 The words of the query are looked for in stretches of 16,000 characters. A word weighs more, the fewer stretches have
-it; the part is laid around the stretch of the greatest weight. The search costs no more than 100 million characters:
+it; the part is laid around the stretch of the greatest weight. The search costs no more than 60 million characters:
 from then on a word is looked for only in the stretches that have another one already.
 """
 
@@ -28,8 +28,8 @@ PART_CHARS = 250_000
 """The shortest part of a longer chunk: a long book, far more than most budgets have room for."""
 STRETCH_CHARS = 16_000
 """The length of text in which the words of the query have to stand together."""
-SOUGHT_CHARS = 100_000_000
-"""Characters searched for all words together: a hundred passes over a chunk of a million, five over one of 20."""
+SOUGHT_CHARS = 60_000_000
+"""Characters searched for all words together: sixty passes over a chunk of a million, three over one of 20."""
 SHORT_CHARS = 3
 """Letters of a word that is looked for as it is. A longer one is looked for without its first letter, which may be a
 capital."""
