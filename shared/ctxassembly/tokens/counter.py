@@ -5,7 +5,7 @@ token crosses a split. So where the pattern splits whatever stands around, the c
 count of the whole. Such a place is called safe. For cl100k and o200k two kinds of places are safe:
 
 - before a space, if the character before it is no white space;
-- after a newline, if the character after it is neither white space nor "/".
+- after a newline, if the character after it is neither white space nor "/", or if the line is indented.
 
 Packing tries many combinations of the same pieces, and needs the exact count of each. So a piece is measured once: the
 `inner` tokens from its first safe place to its last, and the ends left over (`head` and `tail`, mostly a word each).
@@ -46,7 +46,7 @@ SLICE, SLICES = 256, 16
 Only time depends on them.
 """
 
-_SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
+_SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/]|[ \t]+\S)")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
 
 
