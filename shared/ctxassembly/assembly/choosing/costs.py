@@ -24,8 +24,6 @@ AROUND, MARKER, END = 2.0, 2.8, 0.12
 it meets what comes next."""
 LONG = 1.5
 """How many times as many characters as usual the tokens of a unit may have: a longer one is not counted in vain."""
-MOST_BLANKS = 16
-"""Most blanks between two units that are looked for."""
 
 
 class Costs:
@@ -93,21 +91,21 @@ class Costs:
         self._counter.keep(written, Measured(written[: inside[0]], inner, written[inside[1] :], len(written)))
 
     def _count(self, place: int) -> int:
-        known = self._tokens.get(place)
-        if known is None:
-            text = self._units.text[self._cut(place) : self._cut(place + 1)]
-            known = self._tokens[place] = self._counter.count(text)
-        return known
+        tokens = self._tokens
+        if place not in tokens:
+            tokens[place] = self._counter.count(self._units.text[self._cut(place) : self._cut(place + 1)])
+        return tokens[place]
 
     def _cut(self, place: int) -> int:
         """Where the unit's tokens begin: before the blanks between it and the one that it continues."""
-        known = self._cuts.get(place)
-        if known is None:
-            units, known = self._units, self._units.edges[place]
+        cuts = self._cuts
+        if place not in cuts:
+            units = self._units
+            text, at = units.text, units.edges[place]
             if place < len(units.continues) and units.continues[place]:
-                before = units.text[max(known - MOST_BLANKS, units.edges[place - 1]) : known]
-                known -= len(before) - len(before.rstrip(" "))
-                if not is_safe(units.text, known):
+                before = units.edges[place - 1]
+                at = before + len(text[before:at].rstrip(" "))
+                if not is_safe(text, at):
                     self._unsafe.add(place)
-            self._cuts[place] = known
-        return known
+            cuts[place] = at
+        return cuts[place]
