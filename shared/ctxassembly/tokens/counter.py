@@ -5,7 +5,7 @@ token crosses a split. So where the pattern splits whatever stands around, the c
 count of the whole. Such a place is called safe. For cl100k and o200k two kinds of places are safe:
 
 - before a space, if the character before it is no white space;
-- after a newline, if the character after it is neither white space nor "/".
+- after a newline, if the character after it is neither white space nor "/", or if the line is indented.
 
 Packing tries many combinations of the same pieces, and needs the exact count of each. So a piece is measured once: the
 `inner` tokens from its first safe place to its last, and the ends left over (`head` and `tail`, mostly a word each).
@@ -22,7 +22,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from sys import getsizeof
 from typing import NamedTuple
 
 from ctxassembly.errors import ConfigError
@@ -46,7 +45,7 @@ SLICE, SLICES = 256, 16
 Only time depends on them.
 """
 
-_SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/])")
+_SAFE = re.compile(r"(?<=\S)(?= )|(?<=\n)(?=[^\s/]|[ \t]+\S)")
 _UP_TO_LAST_SAFE = re.compile(rf".*(?:{_SAFE.pattern})", re.DOTALL)
 
 
@@ -65,7 +64,7 @@ class Measured(NamedTuple):
 
 def _bytes_of_ends(measured: Measured) -> int:
     """The bytes of the ends: a text without a safe place is an end as a whole."""
-    return getsizeof(measured.head) + getsizeof(measured.tail or "")
+    return measured.head.__sizeof__() + (measured.tail or "").__sizeof__()
 
 
 class Counter:
@@ -230,11 +229,14 @@ def counter_for(encoding: str | Callable[[str], int]) -> Counter:
 
 @cache
 def _tiktoken_counter(name: str) -> Counter:
-    encode = load_encoding(name).encode
+    encoding = load_encoding(name)
+    encode, encode_ordinary = encoding.encode, encoding.encode_ordinary
 
     def count(text: str) -> int:
+        # In a document, <|endoftext|> is plain text and no control token.
+        if len(text) <= COUNTED_CHARS:
+            return len(encode_ordinary(text))
         try:
-            # In a document, <|endoftext|> is plain text and no control token.
             return len(encode(text, disallowed_special=()))
         except ValueError:
             # About a million blanks in a row exceed the stack of the pattern. A token has at least one byte, so the

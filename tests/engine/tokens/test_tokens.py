@@ -38,6 +38,10 @@ def test_the_total_of_pieces_is_the_count_of_the_whole(name: str | Callable[[str
         ("between a newline and a character that is neither white space nor '/'", "end.\n", "[1]", True),
         ("a slash belongs to what stands before the newline", "end.\n", "/path", False),
         ("newlines belong together", "end.\n", "\nbegin", False),
+        ("between a newline and the indentation of a line", "end.\n", "  begin", True),
+        ("between a newline and the indentation of a line", "end.\n", "\t/path", True),
+        ("a line of nothing but blanks is no indentation", "end.\n", "  \nbegin", False),
+        ("the text after blanks may be another's", "end.\n", "  ", False),
         ("between anything but white space and a space", "end.", " begin", True),
         ("blanks belong together", "end ", " begin", False),
         ("a full stop takes the newline after it", "end.", "\nbegin", False),
@@ -55,7 +59,7 @@ def test_where_counts_add_up(name: str, rule: str, before: str, after: str, safe
 def test_counts_add_up_beside_every_kind_of_character(name: str):
     """A character that Python takes for white space and the tokenizer does not, or the other way round, would show."""
     for c in some_of_every_kind():
-        for before, after in (("a.\n", f"{c}b"), (f"a{c}", " b")):
+        for before, after in (("a.\n", f"{c}b"), (f"a{c}", " b"), ("a.\n", f" {c}b"), (f"a{c}\n", " b")):
             if len(before) in [match.start() for match in _SAFE.finditer(before + after)]:
                 assert count(before + after, name) == count(before, name) + count(after, name)
 

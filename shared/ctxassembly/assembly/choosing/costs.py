@@ -1,19 +1,22 @@
 """The tokens of units, counted once: to choose by, and again for what is written of those that are chosen.
 
-A unit is counted from the blank before it to the blank after it. These are safe places (`tokens/counter.py`), so the
+A unit is counted from the blanks before it to the blanks after it. These are safe places (`tokens/counter.py`), so the
 counts of units in a row add up, and none of the text that they make together is encoded again: its tokens are the sum
 of the units', less those of the word that begins it and of the one that ends it, which may merge with what is written
-around. Where a place is not safe, as before an indented line, the sum is but a guess, and nothing is kept of it.
+around. Where a place is not safe, as before a line that begins with a slash, the sum is but a guess, and nothing is
+kept of it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from itertools import pairwise
 
 from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.chunks import Span
 from ctxassembly.tokens.counter import Measured, ends_inside, is_safe
 
 AROUND, MARKER, END = 2.0, 2.8, 0.12
@@ -30,6 +33,8 @@ class Costs:
         self._layout, self._units, self._chars_per_token = layout, units, chars_per_token
         self._counter = layout.typesetter.counter
         self._tokens: dict[int, int] = {}
+        self._cuts: dict[int, int] = {}
+        self._unsafe: set[int] = set()
         self._headers: dict[str, float] = {}
         self._first = {share.candidate.chunk.document_id: share.candidate for share in reversed(units.shares)}
 
@@ -57,40 +62,50 @@ class Costs:
         if not self._counter.additive:
             return
         shares = {share.candidate.key: share for share in self._units.shares}
+        spans: list[Span] = []
         reach = 0
         for candidate in candidates:
             begin = shares[candidate.key].begin
             for start, end in candidate.slices:
                 # Text that two of them share is the first one's.
-                self._keep(max(begin + start, reach) if begin <= reach else begin + start, begin + end)
+                spans.append((max(begin + start, reach) if begin <= reach else begin + start, begin + end))
                 reach = begin + end
+        for (start, end), (beyond, _) in pairwise([*spans, (-1, -1)]):
+            written = self._units.text[start:end]
+            # White space stays where the next one continues it.
+            self._keep(start, written if beyond == end else written.rstrip())
 
-    def _keep(self, start: int, end: int) -> None:
+    def _keep(self, start: int, written: str) -> None:
         edges, text = self._units.edges, self._units.text
-        written = text[start:end].rstrip()
         inside = ends_inside(written)
         if inside is None:
             return
         head, tail = start + inside[0], start + inside[1]
         first, last = bisect_right(edges, start) - 1, bisect_left(edges, start + len(written)) - 1
-        if not all(is_safe(text, self._cut(place)) for place in range(first + 1, last + 1)):
-            return
-        if head < self._cut(first) or tail > self._cut(last + 1):
+        inner = sum([self._count(place) for place in range(first, last + 1)])
+        begin, end = self._cut(first), self._cut(last + 1)
+        if head < begin or tail > end or not self._unsafe.isdisjoint(range(first + 1, last + 1)):
             return
         count = self._counter.count
-        inner = sum(self._count(place) for place in range(first, last + 1))
-        inner -= count(text[self._cut(first) : head]) + count(text[tail : self._cut(last + 1)])
+        inner -= count(text[begin:head]) + count(text[tail:end])
         self._counter.keep(written, Measured(written[: inside[0]], inner, written[inside[1] :], len(written)))
 
     def _count(self, place: int) -> int:
-        if place not in self._tokens:
-            text = self._units.text[self._cut(place) : self._cut(place + 1)]
-            self._tokens[place] = self._counter.count(text)
-        return self._tokens[place]
+        tokens = self._tokens
+        if place not in tokens:
+            tokens[place] = self._counter.count(self._units.text[self._cut(place) : self._cut(place + 1)])
+        return tokens[place]
 
     def _cut(self, place: int) -> int:
-        """Where the unit's tokens begin: at the blank before it, if it has one."""
-        edge, units = self._units.edges[place], self._units
-        if place < len(units.continues) and units.continues[place] and is_safe(units.text, edge - 1):
-            return edge - 1
-        return edge
+        """Where the unit's tokens begin: before the blanks between it and the one that it continues."""
+        cuts = self._cuts
+        if place not in cuts:
+            units = self._units
+            text, at = units.text, units.edges[place]
+            if place < len(units.continues) and units.continues[place]:
+                before = units.edges[place - 1]
+                at = before + len(text[before:at].rstrip(" "))
+                if not is_safe(text, at):
+                    self._unsafe.add(place)
+            cuts[place] = at
+        return cuts[place]

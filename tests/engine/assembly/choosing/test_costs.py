@@ -15,6 +15,7 @@ from ctxassembly.assembly.choosing.pack import reduced
 from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
+from ctxassembly.data.pieces import Joint
 from ctxassembly.tokens.counter import Measured, counter_for
 
 PARTS = [
@@ -25,6 +26,8 @@ PARTS = [
     "Straße “gut”. ",
     "\n\n",
     "No…  ",
+    "   ",
+    "\t- two\n",
     "日本語。",
     "a. ",
 ]
@@ -48,16 +51,39 @@ def test_what_is_kept_is_what_would_be_counted(text: str, data: st.DataObject):
     assert all(counter.measure(written) == measured for written, measured in kept.items())
 
 
-def test_of_sentences_in_a_row_nothing_is_encoded_again(monkeypatch: pytest.MonkeyPatch):
-    layout, units = laid_out("Drink water before it. Eat nothing at all. Then wait for the doctor. Go home.")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Drink water before it. Eat nothing at all. Then wait for the doctor. Go home.",
+        "Drink water before it.  Eat nothing at all.  Then wait for the doctor.  Go home.",
+        "Before it:\n    water, two cups;\n\tno tea.\nThen wait for the doctor. Go home.",
+    ],
+)
+def test_of_sentences_in_a_row_nothing_is_encoded_again(text: str, monkeypatch: pytest.MonkeyPatch):
+    layout, units = laid_out(text)
     counter = layout.typesetter.counter
     counter.forget()
     costs = Costs(layout, units, 4.0)
-    assert sum(costs.of(place) for place in range(4)) == pytest.approx(count(units.text), abs=1)
-    costs.keep(reduced(units, {0, 1, 2}).values())
+    assert sum(costs.of(place) for place in range(len(units.continues))) == pytest.approx(count(units.text), abs=1)
+    costs.keep(reduced(units, set(range(len(units.continues) - 1))).values())
     encoded: list[str] = []
     monkeypatch.setattr(counter, "_count", encoded.append)
-    counter.measure("Drink water before it. Eat nothing at all. Then wait for the doctor.")
+    counter.measure(text.removesuffix("Go home.").rstrip())
+    assert encoded == []
+
+
+def test_nor_is_a_chunk_that_the_next_one_continues_and_so_keeps_its_last_line_break(monkeypatch: pytest.MonkeyPatch):
+    first, second = "Drink water before it. Eat nothing.\n", "Then wait for the doctor. Go home."
+    line = Line(candidate_of(Chunk("A", "A", first), 0))
+    line.add(candidate_of(Chunk("B", "A", second), 1), Joint(0, ""))
+    layout, _ = laid_out("")
+    units = units_of([line], "water")
+    counter = layout.typesetter.counter
+    counter.forget()
+    Costs(layout, units, 4.0).keep(reduced(units, {0, 1, 2}).values())
+    encoded: list[str] = []
+    monkeypatch.setattr(counter, "_count", encoded.append)
+    counter.measure(first)
     assert encoded == []
 
 
