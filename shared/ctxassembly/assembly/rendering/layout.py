@@ -89,6 +89,10 @@ class Layout:
         """The tokens of the candidate's text alone; estimated where even its beginning is too much."""
         return self.typesetter.counter.about(candidate.text, self.max_tokens)
 
+    def chars_per_token(self, candidate: Candidate) -> float:
+        """The characters of a token in the text of `candidate`: of the best one, it is a guess for the others."""
+        return len(candidate.text) / max(self.text_tokens(candidate), 1)
+
     def tokens_above(self, candidate: Candidate) -> int:
         """The tokens of what is written above the text of `candidate`, if it stands below a label of its own."""
         return self.typesetter.tokens_above(candidate)
