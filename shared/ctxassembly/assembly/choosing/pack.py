@@ -7,8 +7,8 @@ of which only these sentences are kept, which are joined, cited and traced like 
 How it converges. A sentence is counted when it is about to be taken; what is written around it is a guess. So the whole
 is rendered and counted once in the end, and where that is over the budget, or leaves much of it, another try has less
 or more room, in proportion. A guess that was too much or too little bounds all later ones, and where the proportion
-leads out of the bounds the next try is half-way between them. Only a try that fits is kept, so the budget holds
-whatever the guesses are.
+leads out of the bounds the next try is half-way between them, until no sentence is short enough to make a difference.
+Only a try that fits is kept, so the budget holds whatever the guesses are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.costs import Costs
-from ctxassembly.assembly.choosing.greedy import greedy
+from ctxassembly.assembly.choosing.greedy import LEAST, greedy
 from ctxassembly.assembly.choosing.reduced import reduced
 from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
@@ -76,11 +76,13 @@ def pack(
                 break
             low = room
         else:
-            high = room
+            high = chosen.tokens  # with any room from there on it takes the same
         # In proportion; where that was tried already, or characters are the limit, half-way between the bounds.
         room *= AIM * tokens / max(added, 1)
         if not low < room < high:
             room = (low + high) / 2
+        if high - low < LEAST:
+            break
     return best
 
 
