@@ -20,7 +20,7 @@ Other encodings and callers' own counters promise nothing. Their texts have no s
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -135,7 +135,7 @@ class Counter:
             return round(counted * len(text) / len(begun))
         return self.tokens(self.measure(text))
 
-    def exceed(self, texts: Sequence[str], most: int) -> bool:
+    def exceed(self, texts: Iterable[str], most: int) -> bool:
         """True if `texts` are certain to add more than `most` tokens, in any position; False if they may fit.
 
         It looks for the cheapest proof: tokens already measured, then lower bounds of the other texts, then their exact

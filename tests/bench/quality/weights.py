@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ctxassembly import AssemblyConfig, MemoryStore, assemble
 from ctxassembly.assembly.choosing.costs import Costs
-from ctxassembly.assembly.choosing.pack import greedy
+from ctxassembly.assembly.choosing.greedy import greedy
 from ctxassembly.assembly.choosing.units import FUSED, WEIGHTS, Units, Weights, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.layout import empty_layout

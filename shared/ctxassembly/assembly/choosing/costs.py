@@ -38,10 +38,9 @@ class Costs:
         self._headers: dict[str, float] = {}
         self._first = {share.candidate.chunk.document_id: share.candidate for share in reversed(units.shares)}
 
-    def may_fit(self, place: int, room: float) -> bool:
-        """False if the unit is much too long for so many tokens."""
-        edges = self._units.edges
-        return edges[place + 1] - edges[place] <= (room + 1) * self._chars_per_token * LONG
+    def longest(self, room: float) -> float:
+        """The characters of the longest unit that may fit into so many tokens."""
+        return (room + 1) * self._chars_per_token * LONG
 
     def of(self, place: int) -> float:
         """The tokens of a unit beside others."""

@@ -63,8 +63,7 @@ def _filled(
     layout: Layout, items: Sequence[list[Candidate]], grain: Granularity, edge: Edge, *, cut_first: bool
 ) -> Filled:
     """Take what fits of `items`. With `cut_first`, nothing but a part of the first one if that doesn't fit whole."""
-    first = items[0][0]
-    chars_per_token = len(first.text) / max(layout.text_tokens(first), 1)
+    chars_per_token = layout.chars_per_token(items[0][0])
     layout, number = take_together(layout, items, chars_per_token)
     rest = [candidate for item in items[number:] for candidate in item]
     if _may_fit_together(layout, rest) and layout.fits(rest):

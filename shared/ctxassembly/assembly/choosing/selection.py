@@ -15,12 +15,13 @@ from ctxassembly.assembly.choosing.compress import Extracted
 from ctxassembly.assembly.choosing.cut import BestSentences
 from ctxassembly.assembly.choosing.fill import fill
 from ctxassembly.assembly.choosing.filled import Filled
+from ctxassembly.assembly.choosing.hold import hold, loses
 from ctxassembly.assembly.choosing.pressure import relieve
 from ctxassembly.assembly.choosing.ranking import best_sentences
 from ctxassembly.assembly.choosing.shortened import Edge
 from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.assembly.choosing.units import Units, units_of
-from ctxassembly.assembly.choosing.weigh import Weighed, hold, loses, weigh, weights_for
+from ctxassembly.assembly.choosing.weigh import Weighed, weigh, weights_for
 from ctxassembly.assembly.choosing.whole import take_whole
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.data.candidates import Candidate, LeftOut

@@ -3,25 +3,24 @@
 Under pressure sentences find the most; with room for most of what was fetched, whole chunks and then whole passages
 find as much, and read better. So `auto` decides by all candidates in parts of the room (`under_pressure`).
 
-Where all hits would fit whole, none of them is lost to a neighbour: see `hold`.
+Where all hits would fit whole, none of them is to be lost to a neighbour: see `hold.py`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ctxassembly.assembly.choosing.cut import last_fitting
-from ctxassembly.assembly.choosing.filled import Filled
+from ctxassembly.assembly.choosing.filled import Filled, outcome
 from ctxassembly.assembly.choosing.items import passages_of
-from ctxassembly.assembly.choosing.pack import Packed, pack, reduced
+from ctxassembly.assembly.choosing.pack import pack
+from ctxassembly.assembly.choosing.reduced import reduced
 from ctxassembly.assembly.choosing.units import FEW_HITS, FUSED, LEAST_CHARS, MARGIN, WEIGHTS, Units, Weights, units_of
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
+from ctxassembly.data.reasons import STOPPED
 from ctxassembly.settings.config import AssemblyConfig, Granularity
 
 PASSAGE_PRESSURE = 1.25
@@ -32,8 +31,6 @@ CHUNK_SHARE = 0.2
 """Part of the room that the longest chunk takes: above it, whole chunks leave too much of the room empty."""
 SURELY = 0.9
 """Part of the room: hits that take less of it by a guess are not counted to see whether they fit whole."""
-LINKED = 2.0
-"""The value of continuing a sentence that is taken, where chunks might stand whole but for a hit that is lost."""
 
 
 class Weighed(NamedTuple):
@@ -63,7 +60,7 @@ def weigh(
 
     Sentences are packed at once: nothing else knows their worth.
     """
-    chars_per_token = _chars_per_token(layout, candidates)
+    chars_per_token = layout.chars_per_token(candidates[0])
     room = min((layout.max_tokens - layout.token_count) * chars_per_token, config.max_characters or math.inf)
     grain = config.grain(query)
     hits: list[Candidate] = []
@@ -105,53 +102,17 @@ def under_pressure(lengths: Sequence[int], room: float) -> Granularity:
     return "passage" if sum(lengths) <= PASSAGE_PRESSURE * room else "chunk"
 
 
-def hold(layout: Layout, candidates: Sequence[Candidate], units: Units, grain: Granularity) -> Filled:
-    """Take at least the best sentence of each hit, where all hits fit whole.
-
-    By sentences it takes the best of all besides. Else it takes the most valuable candidates whole, as many as fit
-    beside the best sentence of each hit after them; the room that is left is for the best sentences of all others.
-
-    A neighbour that repeats the words of the query would else take the place of a hit that answers in others. All of
-    each hit first is no cure, since much of the evidence is beside them: with 5, 8, 10 and 20 hits that finds .012 less
-    on four sets, where this finds as much (`tests/bench/README.md`).
-    """
-    ranked, hits = units.by_value(candidates), _hits(candidates)
-    best = units.best_of(hits)
-    short = {key: form for key, form in reduced(units, best).items() if form.is_hit}
-    if grain == "sentence":
-        packed = pack(layout, units, _chars_per_token(layout, candidates), best, linked=LINKED)
-        if packed and short.keys() <= packed.forms.keys():
-            filled = _packed(layout, packed, units, candidates)
-            if not loses(filled, hits):
-                return filled
-    room = (layout.max_tokens - layout.token_count) * _chars_per_token(layout, candidates)
-    if most := _most_whole(layout, ranked, short, room):
-        filled = _with_sentences(layout, candidates, units, *most)
-        if not loses(filled, hits):
-            return filled
-    # Where markers take more than what they stand for, or others have the short form of a hit, the hits stand whole.
-    return _with_sentences(layout, candidates, units, hits, {})
-
-
-def loses(filled: Filled, hits: Sequence[Candidate]) -> bool:
-    """True if nothing stands of one of `hits`: it is left out, or others have all of the part that is taken of it."""
-    if any(hit.key in filled.left_out for hit in hits):
-        return True
-    parts = {hit.key for hit in hits if hit.key in filled.shortened}
-    return bool(parts) and not parts <= filled.layout.written
-
-
 def _by_sentences(
     layout: Layout, candidates: Sequence[Candidate], units: Units, held: Sequence[Candidate]
 ) -> Weighed | None:
     """The best sentences, those of the hits that are `held` first; None if not even one fits."""
-    packed = pack(layout, units, _chars_per_token(layout, candidates), units.best_of(held))
+    packed = pack(layout, units, layout.chars_per_token(candidates[0]), units.best_of(held))
     if packed and layout.is_empty and (first := _too_long(units, packed.forms)):
         weighed = _ranked(layout, candidates, units, "sentence")
         return weighed._replace(
             ranked=[first, *(candidate for candidate in weighed.ranked if candidate.key != first.key)]
         )
-    return Weighed(_packed(layout, packed, units, candidates)) if packed else None
+    return Weighed(outcome(*packed, candidates, units)) if packed else None
 
 
 def _too_long(units: Units, standing: Collection[int]) -> Candidate | None:
@@ -187,73 +148,6 @@ def _loses_hits(layout: Layout, ranked: Sequence[Candidate], room: float) -> boo
     return sum(layout.lengths(ranked[:last])) * SURELY > room
 
 
-def _most_whole(
-    layout: Layout, ranked: Sequence[Candidate], short: Mapping[int, Candidate], room: float
-) -> tuple[Sequence[Candidate], dict[int, Candidate]] | None:
-    """The first of `ranked`, as many as fit whole beside the `short` forms of the others, and these by key.
-
-    None if not even all the short forms fit. The `room` in characters tells about how many fit.
-    """
-
-    def after(number: int) -> dict[int, Candidate]:
-        return {candidate.key: short[candidate.key] for candidate in ranked[number:] if candidate.key in short}
-
-    def fits(number: int) -> bool:
-        return layout.fits([*ranked[:number], *after(number).values()])
-
-    upto = accumulate(layout.lengths(ranked))
-    guess = sum(1 for length in upto if length <= room)
-    number = last_fitting(range(1, len(ranked) + 1), fits, guess)
-    return (ranked[:number], after(number)) if number or fits(0) else None
-
-
-def _with_sentences(
-    layout: Layout,
-    candidates: Sequence[Candidate],
-    units: Units,
-    whole: Sequence[Candidate],
-    rest: dict[int, Candidate],
-) -> Filled:
-    """Take `whole`, and beside it the best sentences of all others if these have all of `rest`, else `rest`."""
-    chars_per_token = _chars_per_token(layout, candidates)
-    layout = layout.plus(whole)
-    forms = {candidate.key: candidate for candidate in whole}
-    taken = {place for share in units.shares if share.candidate.key in forms for place in share.places}
-    others = (candidate for candidate in units.by_value(candidates) if candidate.key not in forms)
-    best = units.best_of(_hits(others), taken)
-    packed = pack(layout, units, chars_per_token, best, taken - best, LINKED)
-    if packed and rest.keys() <= packed.forms.keys():
-        rest = {key: form for key, form in packed.forms.items() if key not in forms}
-    layout = layout.plus(list(rest.values()))
-    return _filled(layout, units, candidates, {**rest, **forms}, chars_per_token)
-
-
-def _packed(layout: Layout, packed: Packed, units: Units, candidates: Sequence[Candidate]) -> Filled:
-    taken = layout.plus(packed.candidates)
-    return _filled(taken, units, candidates, packed.forms, packed.chars_per_token)
-
-
-def _filled(
-    layout: Layout,
-    units: Units,
-    candidates: Sequence[Candidate],
-    forms: Mapping[int, Candidate],
-    chars_per_token: float,
-) -> Filled:
-    """The outcome for `candidates` of which only those with `forms` stand in `layout`, some of them in part."""
-    left_out: dict[int, LeftOut] = {}
-    shortened: dict[int, Candidate] = {}
-    poor = units.poor()
-    for candidate in candidates:
-        form = forms.get(candidate.key)
-        if form is None:
-            reason: Reason = STOPPED if candidate.key in poor else FOR_BUDGET
-            left_out[candidate.key] = LeftOut(reason, round(len(candidate.text) / chars_per_token))
-        elif form.kept is not None:
-            shortened[candidate.key] = form
-    return Filled(layout, left_out, shortened)
-
-
 def _hits(candidates: Iterable[Candidate]) -> list[Candidate]:
     return [candidate for candidate in candidates if candidate.is_hit]
 
@@ -264,8 +158,3 @@ def _all_fit(layout: Layout, hits: Sequence[Candidate], room: float) -> bool:
     Where it is wrong, hits keep a sentence each although not all of them fit. To count them would cost a tenth more.
     """
     return sum(layout.lengths(hits)) <= SURELY * room or (layout.may_fit(hits) and layout.fits(hits))
-
-
-def _chars_per_token(layout: Layout, candidates: Sequence[Candidate]) -> float:
-    """A guess, from the best candidate."""
-    return len(candidates[0].text) / max(layout.text_tokens(candidates[0]), 1)

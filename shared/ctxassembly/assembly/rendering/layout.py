@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import Line
@@ -88,6 +89,10 @@ class Layout:
         """The tokens of the candidate's text alone; estimated where even its beginning is too much."""
         return self.typesetter.counter.about(candidate.text, self.max_tokens)
 
+    def chars_per_token(self, candidate: Candidate) -> float:
+        """The characters of a token in the text of `candidate`: of the best one, it is a guess for the others."""
+        return len(candidate.text) / max(self.text_tokens(candidate), 1)
+
     def tokens_above(self, candidate: Candidate) -> int:
         """The tokens of what is written above the text of `candidate`, if it stands below a label of its own."""
         return self.typesetter.tokens_above(candidate)
@@ -124,12 +129,18 @@ class Layout:
             return False
         if not typesetter.is_foreseeable or self.total.loose:
             return True
-        room, texts = self.max_tokens - typesetter.supplement.inner - self.settled, []
+        room, texts, apart = self.max_tokens - typesetter.supplement.inner - self.settled, list[str](), []
         for key, new in typesetter.by_group(candidates).items():
-            freed, added = self._foreseen(self.groups.get(key), new)
+            group = self.groups.get(key)
+            if group is None or group.sized is None:
+                apart.append(new)
+                continue
+            freed, added = self._foreseen(group, group.sized, new)
             room += freed
             texts += added
-        return not typesetter.counter.exceed(texts, room)
+        # Of many documents the first few are mostly too much already: the others needn't be looked at.
+        others = (text for new in apart for text in added_texts(new, (), typesetter.joint))
+        return not typesetter.counter.exceed(chain(texts, others), room)
 
     def fits(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
         """True if the whole context keeps within `max_tokens` and `max_characters` with `candidates` besides."""
@@ -178,12 +189,9 @@ class Layout:
         """The budget in characters; infinite if there is none."""
         return self.typesetter.config.max_characters or math.inf
 
-    def _foreseen(self, group: Group | None, new: Sequence[Candidate]) -> tuple[int, list[str]]:
+    def _foreseen(self, group: Group, sized: Sized, new: Sequence[Candidate]) -> tuple[int, list[str]]:
         """The most tokens that `new` may free in the `group` that they join, and texts that they are sure to add."""
         typesetter = self.typesetter
-        if group is None or group.sized is None:
-            return 0, added_texts(new, (), typesetter.joint)
-        sized = group.sized
         # Of fewer passages what doesn't fit is counted for the trace, from here on it is estimated.
         if len(group.stretches) > MANY and self._stands_alone(new, group, sized):
             return typesetter.sizes.gain(new[0], sized), [new[0].text]

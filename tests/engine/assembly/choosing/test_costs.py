@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from builders import candidate_of, count
 from ctxassembly import AssemblyConfig, Chunk
 from ctxassembly.assembly.choosing.costs import Costs
-from ctxassembly.assembly.choosing.pack import reduced
+from ctxassembly.assembly.choosing.reduced import reduced
 from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
@@ -93,10 +93,3 @@ def test_where_counts_do_not_add_up_it_is_a_guess_by_characters():
     costs = Costs(layout, units, 5.0)
     lengths = [end - start for start, end in pairwise(units.edges)]
     assert [costs.of(place) for place in range(2)] == [length / 5 for length in lengths]
-
-
-def test_a_unit_much_too_long_is_not_counted():
-    layout, units = laid_out("Drink water. " + "word " * 200)
-    costs = Costs(layout, units, 4.0)
-    assert costs.may_fit(0, 3)
-    assert not costs.may_fit(1, 100)

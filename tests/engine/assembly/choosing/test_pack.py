@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from builders import candidate_of, count, decision, hits_of, standing, words_of
+from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
-from ctxassembly.assembly.choosing.costs import Costs
-from ctxassembly.assembly.choosing.pack import greedy
-from ctxassembly.assembly.choosing.units import Units, units_of
-from ctxassembly.assembly.rendering.excerpt import Line
-from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.tokens.counter import counter_for
+from ctxassembly.assembly.choosing.reduced import reduced
+from ctxassembly.assembly.choosing.units import Units
+from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.pieces import Header
 from stopwatch import grows_less
 from strategies import words
 
@@ -44,15 +43,6 @@ def packed(chunks: list[Chunk], limit: int, query: str | None = QUERY, **options
     return context
 
 
-def sentences(texts: list[str]) -> Units:
-    """The units of one chunk that has each of `texts` on a line of its own."""
-    return units_of([Line(candidate_of(Chunk("A", "A", "\n".join(texts)), 0))], "")
-
-
-def costs(units: Units) -> Costs:
-    return Costs(empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {}), units, 4.0)
-
-
 def test_the_sentence_that_answers_stands_whatever_the_rank_of_its_chunk():
     chunks = [leaflet(document_id="A"), leaflet(document_id="B"), leaflet(20, document_id="C")]
     assert "Stop taking blood thinners" in packed(chunks, 60).text
@@ -70,36 +60,6 @@ def test_a_gap_of_one_sentence_is_closed():
     text = packed([leaflet(3, 5)], 60).text
     assert FILLER[4] in text
     assert "[...]" not in text[text.index("8 days") : text.index("10 days")]
-
-
-@pytest.mark.parametrize(
-    ("rule", "texts", "order", "taken"),
-    [
-        ("a scrap between sentences says less than a marker", [FILLER[0], "Mr.", FILLER[1]], [1], set()),
-        ("or beside one", ["Mr.", FILLER[0]], [0], set()),
-        ("it goes with a sentence", [FILLER[0], "Mr.", FILLER[1]], [0, 1], {0, 1}),
-        ("a line among others of its length stands", ["Monday", "8-17 h", FILLER[0]], [0], {0}),
-        ("and so does all that there is", ["Monday"], [0], {0}),
-    ],
-)
-def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
-    units = sentences(texts)
-    assert greedy(units, order, 1_000, costs(units)).places == taken
-
-
-@pytest.mark.parametrize(
-    ("rule", "sooner", "taken"),
-    [
-        ("the best come first", {}, {0, 5}),
-        ("what goes on comes sooner", {1: 0.5, 5: 0.5}, {0, 1}),
-        ("but not before what is better still", {1: 1.5}, {0, 5}),
-        ("and nowhere else", {3: 0.5}, {0, 5}),
-    ],
-)
-def test_what_continues_another_one(rule: str, sooner: dict[int, float], taken: set[int]):
-    units = sentences(FILLER[:6])
-    room = 2 * count(FILLER[0]) + 20
-    assert greedy(units, [0, 5, 1, 3], room, costs(units), sooner).places == taken
 
 
 def test_each_piece_is_cited_and_flagged():
@@ -286,6 +246,28 @@ def test_the_budget_is_used_but_never_passed(encoding: Any, limit: int):
     assert context.text
     if limit >= 90 and encoding is not len:
         assert context.token_count >= limit * 0.8
+
+
+@pytest.mark.parametrize("limit", range(60, 180, 4))
+def test_what_was_too_much_is_not_tried_again(limit: int, monkeypatch: pytest.MonkeyPatch):
+    tried: list[frozenset[int]] = []
+    too_much: list[frozenset[int]] = []
+    fits = Layout.fits
+
+    def seen(units: Units, places: Collection[int], *held: Collection[int]) -> dict[int, Candidate]:
+        tried.append(frozenset(places))
+        return reduced(units, places, *held)
+
+    def asked(layout: Layout, candidates: Sequence[Candidate], *level: Header) -> bool:
+        if not (fitting := fits(layout, candidates, *level)):
+            too_much.extend(tried[-1:])
+        return fitting
+
+    monkeypatch.setattr("ctxassembly.assembly.choosing.pack.reduced", seen)
+    monkeypatch.setattr(Layout, "fits", asked)
+    packed([leaflet(3, 9, 20), leaflet(2, document_id="B")], limit)
+    assert tried
+    assert len(too_much) == len(set(too_much))
 
 
 def test_a_limit_of_characters_holds_as_well():

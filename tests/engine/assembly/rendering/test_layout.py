@@ -200,6 +200,17 @@ def test_at_no_budget_is_left_out_what_would_fit(cite: str, order: str, seed: in
     assert foreseen.count(False) > 10, "and something is foreseen"
 
 
+def test_of_many_documents_only_those_are_looked_at_that_prove_that_they_do_not_fit(monkeypatch: pytest.MonkeyPatch):
+    chunks = [Chunk(f"{n}{i}", str(n), " ".join(SHORT_WORDS), i) for n in range(50) for i in range(2)]
+    candidates = [candidate_of(chunk, rank, position=chunk.index) for rank, chunk in enumerate(chunks)]
+    layout = empty_layout(AssemblyConfig(max_tokens=3 * len(SHORT_WORDS)), counter_for("cl100k_base"), {})
+    compared: list[tuple[Chunk, Chunk]] = []
+    monkeypatch.setattr(Typesetter, "joint", lambda _, *pair: compared.append(pair))
+    assert not layout.may_fit(candidates)
+    assert 0 < len(compared) < 8
+    assert layout.may_fit(candidates[:2])
+
+
 def test_a_beginning_that_is_sure_to_be_too_long_is_not_laid_out(monkeypatch: pytest.MonkeyPatch):
     """A hit that doesn't fit is tried sentence by sentence: most of that needs no rendering."""
     said = (SHORT_WORDS, [word.title() for word in SHORT_WORDS])

@@ -1,0 +1,75 @@
+"""Units taken by value within a room in tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import candidate_of, count
+from ctxassembly import AssemblyConfig, Chunk
+from ctxassembly.assembly.choosing.costs import Costs
+from ctxassembly.assembly.choosing.greedy import greedy
+from ctxassembly.assembly.choosing.units import Units, units_of
+from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.assembly.rendering.layout import empty_layout
+from ctxassembly.tokens.counter import counter_for
+
+FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]
+
+
+def sentences(*documents: list[str]) -> Units:
+    """The units of chunks that have each text of their document on a line of its own."""
+    names = "ABCDEFGH"[: len(documents)]
+    chunks = [Chunk(name, name, "\n".join(texts)) for name, texts in zip(names, documents, strict=True)]
+    return units_of([Line(candidate_of(chunk, rank)) for rank, chunk in enumerate(chunks)], "")
+
+
+def costs(units: Units) -> Costs:
+    return Costs(empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {}), units, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "texts", "order", "taken"),
+    [
+        ("a scrap between sentences says less than a marker", [FILLER[0], "Mr.", FILLER[1]], [1], set()),
+        ("or beside one", ["Mr.", FILLER[0]], [0], set()),
+        ("it goes with a sentence", [FILLER[0], "Mr.", FILLER[1]], [0, 1], {0, 1}),
+        ("a line among others of its length stands", ["Monday", "8-17 h", FILLER[0]], [0], {0}),
+        ("and so does all that there is", ["Monday"], [0], {0}),
+    ],
+)
+def test_scraps(rule: str, texts: list[str], order: list[int], taken: set[int]):
+    units = sentences(texts)
+    assert greedy(units, order, 1_000, costs(units)).places == taken
+
+
+@pytest.mark.parametrize(
+    ("rule", "sooner", "taken"),
+    [
+        ("the best come first", {}, {0, 5}),
+        ("what goes on comes sooner", {1: 0.5, 5: 0.5}, {0, 1}),
+        ("but not before what is better still", {1: 1.5}, {0, 5}),
+        ("and nowhere else", {3: 0.5}, {0, 5}),
+    ],
+)
+def test_what_continues_another_one(rule: str, sooner: dict[int, float], taken: set[int]):
+    units = sentences(FILLER[:6])
+    room = 2 * count(FILLER[0]) + 20
+    assert greedy(units, [0, 5, 1, 3], room, costs(units), sooner).places == taken
+
+
+@pytest.mark.parametrize(
+    ("rule", "documents", "room", "counted"),
+    [
+        ("what has room", [FILLER[:1], FILLER[1:2]], 50, {0, 1}),
+        ("nothing that is much too long", [FILLER[:1], [" ".join(FILLER)]], 50, {0}),
+        ("nor what has no room beside its header", [FILLER[:1], FILLER[1:2]], 32, {0}),
+    ],
+)
+def test_what_is_counted(
+    rule: str, documents: list[list[str]], room: float, counted: set[int], monkeypatch: pytest.MonkeyPatch
+):
+    units = sentences(*documents)
+    seen: list[int] = []
+    monkeypatch.setattr(Costs, "of", lambda _, place: seen.append(place) or 12.0)
+    greedy(units, range(2), room, costs(units))
+    assert set(seen) == counted
