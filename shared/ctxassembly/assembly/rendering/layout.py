@@ -62,8 +62,9 @@ class Layout:
     """The sum of the sizes of all groups, each with a separator after it, where counts add up."""
     settled: int = 0
     """The tokens of it that stay whatever joins others."""
-    last_try: list[Try] = field(default_factory=list, init=False)
-    """The last try with full headers: candidates that fit are mostly selected next. A cache, no part of the value."""
+    last_tries: dict[bool, Try] = field(default_factory=dict, init=False)
+    """The last try with full headers that fits, and the last one that doesn't: candidates that fit are mostly selected
+    next. A cache, no part of the value."""
 
     @property
     def max_tokens(self) -> int:
@@ -124,9 +125,9 @@ class Layout:
             return False
         if not typesetter.is_foreseeable or self.total.loose:
             return True
-        room, texts = self.max_tokens - typesetter.supplement.inner - self.settled, []
+        room, texts = self._room, []
         for key, new in typesetter.by_group(candidates).items():
-            freed, added = self._foreseen(self.groups.get(key), new)
+            freed, added = self._foreseen(self.groups.get(key), new, is_alone=len(candidates) == 1)
             room += freed
             texts += added
         return not typesetter.counter.exceed(texts, room)
@@ -166,6 +167,19 @@ class Layout:
         return Layout(self.typesetter, tried.tokens, {**self.groups, **tried.changed}, last, total, settled)
 
     @cached_property
+    def _room(self) -> int:
+        """The tokens that are left beside what stays, whatever joins."""
+        return self.max_tokens - self.typesetter.supplement.inner - self.settled
+
+    @cached_property
+    def _separators(self) -> int:
+        """The tokens of separators that stay if another group joins: of all that stand but one."""
+        if not self.typesetter.together:
+            return 0
+        longest = max([0, *(self.typesetter.sized(group).separator for group in self.groups.values())])
+        return self.total.tokens - self.settled - longest
+
+    @cached_property
     def _keys(self) -> frozenset[int]:
         return frozenset(candidate.key for group in self.groups.values() for candidate in group.candidates)
 
@@ -178,11 +192,17 @@ class Layout:
         """The budget in characters; infinite if there is none."""
         return self.typesetter.config.max_characters or math.inf
 
-    def _foreseen(self, group: Group | None, new: Sequence[Candidate]) -> tuple[int, list[str]]:
-        """The most tokens that `new` may free in the `group` that they join, and texts that they are sure to add."""
+    def _foreseen(self, group: Group | None, new: Sequence[Candidate], *, is_alone: bool) -> tuple[int, list[str]]:
+        """The most tokens that `new` may free in the `group` that they join, and texts that they are sure to add.
+
+        `is_alone` says that nothing else is added.
+        """
         typesetter = self.typesetter
         if group is None or group.sized is None:
-            return 0, added_texts(new, (), typesetter.joint)
+            # Most beginnings that don't fit lack room for another header; of whole chunks the text alone tells.
+            is_beginning = is_alone and new[0].kept is not None
+            around = typesetter.least_above(new[0]) + self._separators if is_beginning else 0
+            return -around, added_texts(new, (), typesetter.joint)
         sized = group.sized
         # Of fewer passages what doesn't fit is counted for the trace, from here on it is estimated.
         if len(group.stretches) > MANY and self._stands_alone(new, group, sized):
@@ -209,8 +229,10 @@ class Layout:
 
         If it needn't be `exact`, the header may lack a page of a candidate that doesn't fit anyway.
         """
-        if level is Header.FULL and self.last_try and self.last_try[0].candidates is candidates:
-            return self.last_try[0]
+        if level is Header.FULL:
+            for before in self.last_tries.values():
+                if before.candidates is candidates:
+                    return before
         typesetter = self.typesetter
         changed = typesetter.changed(self.groups, candidates)
         tried = self._summed(candidates, changed, exact=exact) if level is Header.FULL else None
@@ -218,7 +240,7 @@ class Layout:
             whole = typesetter.measured({**self.groups, **changed}.values(), level)
             tried = Try(candidates, changed, typesetter.counter.tokens(whole), whole.characters)
         if level is Header.FULL:
-            self.last_try[:] = [tried]
+            self.last_tries[tried.tokens <= self.max_tokens] = tried
         return tried
 
     def _summed(self, candidates: Sequence[Candidate], changed: Mapping[object, Group], *, exact: bool) -> Try | None:
