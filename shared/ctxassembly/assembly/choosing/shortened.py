@@ -7,6 +7,7 @@ then the header gives way before the text does.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -105,15 +106,24 @@ def _compressed(layout: Layout, item: Sequence[Candidate], edge: Edge) -> Sequen
 
 def _rest_of(layout: Layout, candidate: Candidate, edge: Edge) -> Sequence[Candidate]:
     """The candidate's first sentences, as many as fit beside what stands; nothing if they say too little."""
+    text = candidate.text
+    if not layout.may_fit([beginning(candidate, len(text) - len(text.lstrip()) + 1, "budget")]):
+        return ()  # mostly there is no room for another header
     room = (layout.max_tokens - layout.token_count) * MOST_CHARS_PER_TOKEN
-    within = candidate.text[:room]
+    within = text[:room]
     ends = [end for end in sentence_ends(within) if end < len(within.rstrip())]  # the room ends no sentence
-    end = last_fitting(ends, lambda end: layout.fits([beginning(candidate, end, "budget")]))
-    if not candidate.text[:end].strip():
+    tried: dict[int, list[Candidate]] = {}
+
+    def fits(end: int) -> bool:
+        tried[end] = [beginning(candidate, end, "budget")]
+        return layout.fits(tried[end])
+
+    end = last_fitting(ends, fits, guess=bisect(ends, room // 2))
+    if not text[:end].strip():
         return ()
-    rest = beginning(candidate, end, "budget")
-    tokens = layout.text_tokens(rest)
+    rests = tried[end]
+    tokens = layout.text_tokens(rests[0])
     # Where filling goes on, a rest has to be worth more than what is written around it: others wait for the room.
-    if not edge.ends and tokens * 2 < layout.weigh([rest]) - layout.token_count:
+    if not edge.ends and tokens * 2 < layout.weigh(rests) - layout.token_count:
         return ()
-    return [rest] if tokens >= MEANINGFUL_RESTS * edge.min_chunk_tokens else ()
+    return rests if tokens >= MEANINGFUL_RESTS * edge.min_chunk_tokens else ()

@@ -240,6 +240,8 @@ def added_texts(new: Sequence[Candidate], standing: Sequence[Candidate], joint: 
 
     They are a lower bound: what is hard to foresee is left out.
     """
+    if len(new) == 1 and not standing:
+        return _kept_in((0, len(new[0].chunk.text)), new[0])
     if len(new) == 1:
         at = bisect(standing, in_reading_order(new[0]), key=in_reading_order)
         before = standing[at - 1] if at else None

@@ -63,8 +63,9 @@ class Layout:
     """The sum of the sizes of all groups, each with a separator after it, where counts add up."""
     settled: int = 0
     """The tokens of it that stay whatever joins others."""
-    last_try: list[Try] = field(default_factory=list, init=False)
-    """The last try with full headers: candidates that fit are mostly selected next. A cache, no part of the value."""
+    last_tries: dict[bool, Try] = field(default_factory=dict, init=False)
+    """The last try with full headers that fits, and the last one that doesn't: candidates that fit are mostly selected
+    next. A cache, no part of the value."""
 
     @property
     def max_tokens(self) -> int:
@@ -129,11 +130,14 @@ class Layout:
             return False
         if not typesetter.is_foreseeable or self.total.loose:
             return True
-        room, texts, apart = self.max_tokens - typesetter.supplement.inner - self.settled, list[str](), []
+        room, texts, apart = self._room, list[str](), []
         for key, new in typesetter.by_group(candidates).items():
             group = self.groups.get(key)
             if group is None or group.sized is None:
                 apart.append(new)
+                if len(candidates) == 1 and new[0].kept is not None:
+                    # Most beginnings that don't fit lack room for another header; of whole chunks the text alone tells.
+                    room -= typesetter.least_above(new[0]) + self._separators
                 continue
             freed, added = self._foreseen(group, group.sized, new)
             room += freed
@@ -177,6 +181,19 @@ class Layout:
         return Layout(self.typesetter, tried.tokens, {**self.groups, **tried.changed}, last, total, settled)
 
     @cached_property
+    def _room(self) -> int:
+        """The tokens that are left beside what stays, whatever joins."""
+        return self.max_tokens - self.typesetter.supplement.inner - self.settled
+
+    @cached_property
+    def _separators(self) -> int:
+        """The tokens of separators that stay if another group joins: of all that stand but one."""
+        if not self.typesetter.together:
+            return 0
+        longest = max([0, *(self.typesetter.sized(group).separator for group in self.groups.values())])
+        return self.total.tokens - self.settled - longest
+
+    @cached_property
     def _keys(self) -> frozenset[int]:
         return frozenset(candidate.key for group in self.groups.values() for candidate in group.candidates)
 
@@ -217,8 +234,10 @@ class Layout:
 
         If it needn't be `exact`, the header may lack a page of a candidate that doesn't fit anyway.
         """
-        if level is Header.FULL and self.last_try and self.last_try[0].candidates is candidates:
-            return self.last_try[0]
+        if level is Header.FULL:
+            for before in self.last_tries.values():
+                if before.candidates is candidates:
+                    return before
         typesetter = self.typesetter
         changed = typesetter.changed(self.groups, candidates)
         tried = self._summed(candidates, changed, exact=exact) if level is Header.FULL else None
@@ -226,7 +245,7 @@ class Layout:
             whole = typesetter.measured({**self.groups, **changed}.values(), level)
             tried = Try(candidates, changed, typesetter.counter.tokens(whole), whole.characters)
         if level is Header.FULL:
-            self.last_try[:] = [tried]
+            self.last_tries[tried.tokens <= self.max_tokens] = tried
         return tried
 
     def _summed(self, candidates: Sequence[Candidate], changed: Mapping[object, Group], *, exact: bool) -> Try | None:

@@ -20,6 +20,7 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.pieces import Header, Joint, Label, Part, Piece
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tokens.counter import Counter, Measured
+from ctxassembly.tokens.lower_bound import at_least
 
 NOTHING = Measured("", 0, None, 0)
 
@@ -120,6 +121,14 @@ class Typesetter:
         label = Label([(whole,)], candidate, self._summaries.get(candidate.chunk.document_id, ""))
         above = self.renderer.above(self.renderer.around(1, label)[0], label)
         return sum(self.counter.count(part.text) for part in above)
+
+    def least_above(self, candidate: Candidate) -> int:
+        """A lower bound on the tokens of its header, if `candidate` stands below a label of its own."""
+        page = self.renderer.particulars.number(candidate.chunk, "page")
+        header, _ = self.renderer.around(1, Label([], candidate, ""), pages=() if page is None else (page,))
+        known = self.counter.measure(header)
+        # Its last token may merge with the text.
+        return self.counter.count(known.head) + known.inner + max(at_least(known.tail) - 1, 0) if known.tail else 0
 
     def sized(self, group: Group, *, exact: bool = True) -> Sized:
         """The size of `group`; if it needn't be `exact`, its header may lack a page that it gets."""

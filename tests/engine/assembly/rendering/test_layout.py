@@ -225,3 +225,19 @@ def test_a_beginning_that_is_sure_to_be_too_long_is_not_laid_out(monkeypatch: py
     assert not laid_out
     assert layout.fits([beginning(second, 100, "budget")])
     assert laid_out
+
+
+def test_a_beginning_without_room_for_its_header_is_not_laid_out(monkeypatch: pytest.MonkeyPatch):
+    """A few tokens are left: another document needs more for its header, whatever of its text would fit."""
+    texts = ("The word is said. " * 16, "Said. " * 200)
+    first, second = (
+        candidate_of(Chunk(f"{n}", f"{n}", text, 0, metadata={"source": "a-long-name-of-a-report.pdf"}), n)
+        for n, text in enumerate(texts)
+    )
+    layout = empty_layout(AssemblyConfig(max_tokens=100), counter_for("cl100k_base"), {}).plus([first])
+    laid_out = []
+    changed = Typesetter.changed
+    monkeypatch.setattr(Typesetter, "changed", lambda *args: laid_out.append(args) or changed(*args))
+    assert 3 < layout.max_tokens - layout.token_count < 12, "room for a sentence"
+    assert not layout.fits([beginning(second, 5, "budget")])
+    assert not laid_out
