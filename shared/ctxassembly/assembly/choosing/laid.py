@@ -17,8 +17,8 @@ from ctxassembly.assembly.choosing.remembered_readings import read
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.text.goes_on import after_line
-from ctxassembly.text.reading import Reading
-from ctxassembly.text.sought import Found, Sought
+from ctxassembly.text.reading import Reading, numbers
+from ctxassembly.text.sought import Sought
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,8 +50,10 @@ class Laid(NamedTuple):
     """The document of each sentence."""
     members: Sequence[tuple[int, Candidate]]
     """The candidates, each with its beginning."""
-    found: Found
-    """The words of the query, and the places where they stand."""
+    found: Places
+    """The words of the query that occur, by their number."""
+    at: Places
+    """Where each of them stands."""
 
 
 def lay(lines: Iterable[Line], sought: Sought) -> Laid:
@@ -97,7 +99,7 @@ def lay(lines: Iterable[Line], sought: Sought) -> Laid:
         heads,
         [documents[number] for number in of_line.tolist()],
         members,
-        _words(parts, readings, sought),
+        *_words(parts, readings, sought),
     )
 
 
@@ -105,35 +107,34 @@ def _sentences(
     parts: Sequence[Part], readings: Sequence[Reading], begins: Sequence[int], edges: Sequence[int]
 ) -> tuple[Places, Flags]:
     """Where sentences begin, those of lines and of parts among them, and whether a section begins there."""
-    at = np.concatenate([reading.sentences for reading in readings]) if readings else np.zeros(0)
-    sizes = [len(reading.sentences) for reading in readings]
+    sizes = [len(reading.sentences) // 4 for reading in readings]
     begin, low, high = (np.repeat([part[field] for part in parts], sizes) for field in (1, 2, 3))
-    places = at.astype(np.int64) + begin.astype(np.int64)
-    own = (places >= low) & (places < high)
-    heads = np.concatenate([reading.heads for reading in readings])[own] if readings else np.zeros(0, dtype=bool)
     # The flag goes along as the lowest bit.
-    coded = np.sort(np.concatenate([2 * places[own] + heads, 2 * np.array([*begins, *edges], dtype=np.int64)]))
+    coded = 2 * begin + numbers((reading.sentences for reading in readings), np.uint32)
+    own = coded[(coded >= 2 * low) & (coded < 2 * high)]
+    coded = np.sort(np.concatenate([own, 2 * np.array([*begins, *edges], dtype=np.int64)]))
     return coded >> 1, coded & 1 > 0
 
 
-def _words(parts: Sequence[Part], readings: Sequence[Reading], sought: Sought) -> Found:
+def _words(parts: Sequence[Part], readings: Sequence[Reading], sought: Sought) -> tuple[Places, Places]:
     """The words that are sought, and the places where they stand."""
-    if not readings or not sought.words:
-        return Found(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    found, number = sought.found_in(np.concatenate([reading.words.keys for reading in readings]))
-    at = np.concatenate([reading.words.at for reading in readings])[number].astype(np.int64)
-    part = np.searchsorted(np.cumsum([len(reading.words.at) for reading in readings]), number, "right")
+    if not sought.words:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    word, number = sought.found_in(numbers((reading.keys for reading in readings), np.uint64))
+    at = numbers((reading.at for reading in readings), np.uint32)[number].astype(np.int64)
+    part = np.searchsorted(np.cumsum([len(reading.at) // 4 for reading in readings]), number, "right")
     begin, low, high = (np.array([each[field] for each in parts], dtype=np.int64)[part] for field in (1, 2, 3))
-    own = (begin + at >= low) & (begin + at < high)
-    found, places = found[own], (begin + at)[own]
+    places = begin + at
+    own = (places >= low) & (places < high)
+    word, places = word[own], places[own]
     if sought.within:
         long = [
             (longer, place)
-            for word, place, offset, number in zip(
-                found.tolist(), places.tolist(), at[own].tolist(), part[own].tolist(), strict=True
+            for stem, place, offset, of in zip(
+                word.tolist(), places.tolist(), at[own].tolist(), part[own].tolist(), strict=True
             )
-            if (longer := sought.longer(parts[number].text, word, offset)) is not None
+            if (longer := sought.longer(parts[of].text, stem, offset)) is not None
         ]
-        found = np.append(found, [word for word, _ in long]).astype(np.int64)
+        word = np.append(word, [stem for stem, _ in long]).astype(np.int64)
         places = np.append(places, [place for _, place in long]).astype(np.int64)
-    return Found(found, places)
+    return word, places

@@ -64,7 +64,7 @@ def value_units(
     by_words += weights.section * _in_parts(_of_sections(laid, found, bm25))
     by_words += weights.sentence * _in_parts(matches)
     by_words += weights.surroundings * _in_parts(_smoothed(_smoothed(matches, laid), laid))
-    if may_name(laid.text, laid.edges[:-1][~laid.continues].tolist(), np.sort(laid.found.at).tolist(), query):
+    if may_name(laid.text, laid.edges[:-1][~laid.continues].tolist(), np.sort(laid.at).tolist(), query):
         said = said_by_named(laid.text, laid.edges.tolist(), laid.continues.tolist(), query)
         by_words += NAMED * np.array(said or 0.0)
     if scores:
@@ -78,8 +78,8 @@ class _Occurrences:
 
     def __init__(self, laid: Laid, words: int) -> None:
         self._words, self._units = words, len(laid.continues)
-        places = np.searchsorted(laid.edges, laid.found.at, "right") - 1
-        self._coded = np.sort(laid.found.word * self._units + places)
+        places = np.searchsorted(laid.edges, laid.at, "right") - 1
+        self._coded = np.sort(laid.found * self._units + places)
 
     def counts(self, begins: Places, ends: Places) -> Places:
         """How often each word occurs from one place to another: a row for each word."""
