@@ -89,8 +89,8 @@ def lay(lines: Iterable[Line], sought: Sought) -> Laid:
     readings = read([part.text for part in parts])
     edges += [place for before, place in touching if readings[before].is_ended]
     places, heads = _sentences(parts, readings, begins, edges)
-    continues = np.isin(places, begins, invert=True)
     of_line = np.searchsorted(begins, places, "right") - 1
+    continues = np.array(begins)[of_line] != places
     whole = "".join(texts)
     return Laid(
         whole,

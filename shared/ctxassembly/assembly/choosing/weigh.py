@@ -18,7 +18,8 @@ from ctxassembly.assembly.choosing.cut import last_fitting
 from ctxassembly.assembly.choosing.filled import Filled
 from ctxassembly.assembly.choosing.items import passages_of
 from ctxassembly.assembly.choosing.pack import Packed, pack, reduced
-from ctxassembly.assembly.choosing.units import FEW_HITS, FUSED, LEAST_CHARS, MARGIN, WEIGHTS, Units, Weights, units_of
+from ctxassembly.assembly.choosing.units import LEAST_CHARS, Units, units_of
+from ctxassembly.assembly.choosing.weights import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
