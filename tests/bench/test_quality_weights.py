@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from ctxassembly import Chunk
-from ctxassembly.assembly.choosing.units import WEIGHTS, Weights, units_of
+from ctxassembly.assembly.choosing.units import units_of
+from ctxassembly.assembly.choosing.weights import WEIGHTS, Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate
 from quality.data import Question

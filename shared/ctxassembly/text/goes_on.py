@@ -16,7 +16,7 @@ WRAPPED = 40
 """Characters of the shortest line that may be full: nobody breaks prose to less."""
 OPEN_ENDED = ',-*"”’»'
 """Last signs of a line after which, as after a letter, the sentence may go on."""
-_NEXT_WORD = re.compile(r"[ \t]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
+_NEXT_WORD = re.compile(r"[^\S\n]*[\"'“‘«(*`]*([^\W\d_]+(?:['’-][^\W_]+)*)[\"'”’»)*`]*[,.;]?(?!\S)")
 _LONGEST = 12
 """Characters of the longest abbreviation, with the bracket or quotation mark before it."""
 WORD_CHARS = 5

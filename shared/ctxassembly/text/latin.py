@@ -8,9 +8,13 @@ character is strange to it: functions over strings read those.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _BLANKS = "\u2003\u2009\u202f\u3000"
 # Marks that are no part of a word, and become none in compatible form.
@@ -31,42 +35,37 @@ GUARD = "\0"
 """It stands between two texts: neither white space nor part of a word."""
 PADDING = 8
 """Guards at either end, so that a look at the eight bytes before or after a place never leaves the bytes."""
-
-_CODES, _PLACES = (
-    np.array([ord(char) for char in chars], np.uint32) for chars in zip(*sorted(MARKS.items()), strict=True)
-)
+_BYTE_OF = {"?": ord("?"), **{mark: ord(char) for mark, char in MARKS.items()}}
 
 
 class Bytes(NamedTuple):
     """Texts as bytes, one after the other, with guards around each."""
 
     whole: bytes
-    begins: Sequence[int]
+    begins: NDArray[np.intp]
     """The place of each text's first character."""
     strange: frozenset[int]
-    """The numbers of the texts that have a guard, or a character without a byte, for which a guard stands."""
+    """The numbers of the texts that have a guard, or a character without a byte, whose bytes mean nothing."""
 
 
 def as_bytes(texts: Sequence[str]) -> Bytes:
     """The bytes of `texts`."""
-    begins: list[int] = []
-    at = PADDING
-    for text in texts:
-        begins.append(at)
-        at += len(text) + 1
-    guards = GUARD * PADDING
-    joined = f"{guards}{GUARD.join(texts)}{guards}"
-    guarded = frozenset(number for number, text in enumerate(texts) if GUARD in text)
+    begins = np.cumsum([PADDING, *(len(text) + 1 for text in texts)], dtype=np.intp)[:-1]
+    beside = GUARD * (PADDING - 1)
+    joined = GUARD.join((beside, *texts, beside))
+    strange = {number for number, text in enumerate(texts) if GUARD in text}
     if joined.isascii():
-        return Bytes(joined.encode("ascii"), begins, guarded)
-    codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4")
-    whole = codes.astype(np.uint8)
-    beyond = np.flatnonzero((codes > 0xFF) | ((codes >= _CONTROL.start) & (codes < _CONTROL.stop)))
-    mark = np.searchsorted(_CODES[:-1], codes[beyond])
-    is_mark = _CODES[mark] == codes[beyond]
-    whole[beyond] = np.where(is_mark, _PLACES[mark], ord(GUARD))
-    strange = np.searchsorted(begins, beyond[~is_mark], "right") - 1
-    return Bytes(whole.tobytes(), begins, guarded.union(strange.tolist()))
+        return Bytes(joined.encode("ascii"), begins, frozenset(strange))
+    whole = bytearray(joined.encode("latin-1", "replace"))
+    letters = np.frombuffer(whole, np.uint8)
+    others = np.flatnonzero((letters == ord("?")) | (letters - np.uint8(_CONTROL.start) < len(_CONTROL)))  # modulo 256
+    for number, (first, last) in enumerate(pairwise([*np.searchsorted(others, begins).tolist(), len(others)])):
+        for at in others[first:last].tolist() if first < last else ():
+            if (byte := _BYTE_OF.get(joined[at])) is None:
+                strange.add(number)
+                break
+            whole[at] = byte
+    return Bytes(bytes(whole), begins, frozenset(strange))
 
 
 def table(*classes: str) -> bytes:

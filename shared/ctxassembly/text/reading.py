@@ -8,41 +8,47 @@ encyclopedia in four languages both find the same words, and the same sentences 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from sys import getsizeof
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 from ctxassembly.text.breaks import breaks
 from ctxassembly.text.latin import Bytes, as_bytes
 from ctxassembly.text.sentences import CLOSING, LONGEST, STOPS, tiles
-from ctxassembly.text.stem_keys import Words, words_in, words_of
+from ctxassembly.text.stem_keys import words_in, words_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ARRAY_BYTES = 112
-"""Of an array besides its numbers."""
+Number = TypeVar("Number", bound=np.integer)
 # A section begins at a heading, or after two blank lines.
 _SECTION = re.compile(r"\n(?:\n\n+|(?=#{1,6} ))")
 
 
 class Reading(NamedTuple):
-    """What was read of a text."""
+    """What was read of a text: numbers as bytes, which are cut and put together faster than arrays."""
 
-    sentences: NDArray[np.uint32]
-    """Where each sentence but the first begins: see `tiles`."""
-    heads: NDArray[np.bool_]
-    """Whether each of these begins a section."""
-    words: Words
+    sentences: bytes
+    """Where each sentence but the first begins (see `tiles`), times two, and 1 more where a section begins: uint32."""
+    at: bytes
+    """Where each word begins: uint32."""
+    keys: bytes
+    """The key of each word's stem: uint64."""
     is_ended: bool
     """Whether a sentence ends where the text does."""
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory: about two bytes a character."""
-        arrays = (self.sentences, self.heads, *self.words)
-        return sum([each.nbytes + ARRAY_BYTES for each in arrays])
+        return sum(map(getsizeof, self))
+
+
+def numbers(parts: Iterable[bytes], dtype: type[Number]) -> NDArray[Number]:
+    """The numbers in these `parts` of readings, one after the other."""
+    return np.frombuffer(b"".join(parts), dtype)
 
 
 def read(texts: Sequence[str]) -> list[Reading]:
@@ -51,30 +57,28 @@ def read(texts: Sequence[str]) -> list[Reading]:
         return []
     whole = as_bytes(texts)
     places, words = breaks(whole, texts), words_in(whole.whole)
-    heads = _heads(whole.whole, places)
-    first = np.searchsorted(places, whole.begins).tolist()
-    begin = np.searchsorted(words.at, whole.begins).tolist()
+    sentences, first = _cut(places, whole.begins)
+    at, begin = _cut(words.at, whole.begins)
+    coded = (2 * sentences + _heads(whole.whole, places)).astype(np.uint32).tobytes()
+    placed, keys = at.astype(np.uint32).tobytes(), words.keys.tobytes()
     strange = whole.strange | _with_long(whole, texts, places)
-    readings = []
-    for number, (text, at) in enumerate(zip(texts, whole.begins, strict=True)):
-        if number in strange:
-            reading = _of_string(text)
-        else:  # copies: a view would keep the arrays of all texts
-            own, of = _slice(first, number), _slice(begin, number)
-            found = Words((words.at[of] - at).astype(np.uint32), words.keys[of].copy())
-            reading = Reading((places[own] - at).astype(np.uint32), heads[own].copy(), found, _is_ended(text))
-        readings.append(reading)
-    return readings
+    return [
+        _of_string(text)
+        if number in strange
+        else Reading(coded[4 * a : 4 * b], placed[4 * c : 4 * d], keys[8 * c : 8 * d], _is_ended(text))
+        for number, (text, (a, b), (c, d)) in enumerate(zip(texts, pairwise(first), pairwise(begin), strict=True))
+    ]
 
 
-def _slice(begins: Sequence[int], number: int) -> slice:
-    """The slice with this `number` of those that begin there; the last one has no end."""
-    return slice(begins[number], begins[number + 1] if number + 1 < len(begins) else None)
+def _cut(places: NDArray[np.intp], begins: NDArray[np.intp]) -> tuple[NDArray[np.intp], list[int]]:
+    """The `places` in each text that begins at one of `begins`, and where those of each text begin and at last end."""
+    bounds = np.append(np.searchsorted(places, begins), len(places))
+    return places - np.repeat(begins, np.diff(bounds)), bounds.tolist()
 
 
 def _with_long(whole: Bytes, texts: Sequence[str], places: NDArray[np.intp]) -> frozenset[int]:
     """The numbers of the texts with a sentence that is cut: see `tiles`."""
-    begins = np.array(whole.begins)
+    begins = whole.begins
     edges = np.sort(np.concatenate([places, begins, begins + [len(text) for text in texts]]))
     long = edges[:-1][np.diff(edges) > LONGEST]
     return frozenset((np.searchsorted(begins, long, "right") - 1).tolist())
@@ -82,8 +86,10 @@ def _with_long(whole: Bytes, texts: Sequence[str], places: NDArray[np.intp]) -> 
 
 def _is_ended(text: str) -> bool:
     """Whether a sentence ends where `text` does: after a stop and a blank, or a line break."""
+    if not text[-1:].isspace():
+        return False
     words = text.rstrip()
-    return "\n" in text[len(words) :] or (len(words) < len(text) and words.rstrip(CLOSING)[-1:] in STOPS)
+    return "\n" in text[len(words) :] or words.rstrip(CLOSING)[-1:] in STOPS
 
 
 def _heads(whole: bytes, places: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -101,10 +107,6 @@ def _of_string(text: str) -> Reading:
     """The reading of a text in any script."""
     spans = tiles(text)
     heads = {match.end() for match in _SECTION.finditer(text)}
-    begins = [begin for begin, _ in spans[1:]]
-    return Reading(
-        np.array(begins, dtype=np.uint32),
-        np.array([begin in heads for begin in begins], dtype=bool),
-        words_of(text, spans),
-        _is_ended(text),
-    )
+    sentences = np.array([2 * begin + (begin in heads) for begin, _ in spans[1:]], dtype=np.uint32)
+    words = words_of(text, spans)
+    return Reading(sentences.tobytes(), words.at.astype(np.uint32).tobytes(), words.keys.tobytes(), _is_ended(text))

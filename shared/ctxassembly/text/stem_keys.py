@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 _OTHER = 1 << 63
 _BEYOND = "\u0100"
 """The first character beyond Latin-1."""
-_HARD = "ßµ"
+_HARD = "ßµ".encode("latin-1")
 """Letters that have more than one letter, or one beyond Latin-1, in `plain` text."""
 _WORD = re.compile(r"\w+")
 _ACCENTED = re.compile("(?:\\w[\u0300-\u036f]*)+")
 """A word with accents that are characters of their own."""
-_MASKS = np.array([(1 << 8 * letters) - 1 for letters in range(STEM_CHARS + 1)], dtype="<u8")
+_STEM, _LOWEST, _HIGHEST = (np.uint64(byte * 0x01_01_01_01_01_01) for byte in (0xFF, 0x01, 0x80))
+"""All bits of a stem, and the lowest and the highest one of each letter."""
 
 
 class Words(NamedTuple):
     """The words of a text, in order."""
 
-    at: NDArray[np.uint32]
+    at: NDArray[np.intp]
     """Where each begins, or in a script without spaces its sentence, if `plain` text has other places."""
     keys: NDArray[np.uint64]
     """The key of each one's stem."""
@@ -52,7 +53,7 @@ def key_of(stem: str) -> int:
 
 def _letter(char: str) -> str:
     """The letter of `plain` text for `char`; a zero if it is part of no word."""
-    same = char if char in _HARD else plain(char)
+    same = char if ord(char) in _HARD else plain(char)
     return same if len(same) == 1 and (same.isalnum() or same == "_") else "\0"
 
 
@@ -62,24 +63,26 @@ _FOLDED = bytes(ord(_letter(chr(byte))) if chr(byte) in BYTES else 0 for byte in
 def words_in(whole: bytes) -> Words:
     """The words of texts as `as_bytes` makes them; they begin at places in the bytes."""
     folded = whole.translate(_FOLDED)
-    letters = np.frombuffer(folded, np.uint8)
-    is_part = letters != 0
-    changes = np.flatnonzero(is_part[1:] != is_part[:-1]) + 1
-    at, ends = changes[::2], changes[1::2]
+    is_part = np.frombuffer(folded, np.uint8) != 0
+    at = np.flatnonzero(is_part[1:] > is_part[:-1]) + 1
     loads: NDArray[np.uint64] = np.ndarray((len(folded) - PADDING + 1,), "<u8", folded, 0, (1,))
-    keys = loads[at] & _MASKS[np.minimum(ends - at, STEM_CHARS)]
-    for letter in _HARD.encode("latin-1"):
+    keys = loads[at] & _STEM
+    # The highest bit of the first letter that is none: with that, the stem ends (Warren, Hacker's Delight, 6-1).
+    end = (keys - _LOWEST) & ~keys & _HIGHEST
+    keys &= (end & -end) - np.uint64(1)
+    for letter in _HARD:
         if letter in folded:
-            found = np.flatnonzero(letters == letter)
+            found = np.flatnonzero(np.frombuffer(folded, np.uint8) == letter)
             of = np.searchsorted(at, found, "right") - 1
-            for place in of[found - at[of] < STEM_CHARS].tolist():
-                keys[place] = _hard_key(folded[at[place] : ends[place]])
-    return Words(at.astype(np.uint32), keys)
+            for number in of[found - at[of] < STEM_CHARS].tolist():
+                place = at[number].item()
+                keys[number] = _hard_key(folded[place : place + STEM_CHARS].partition(b"\0")[0])
+    return Words(at, keys)
 
 
 @lru_cache(4_096)
-def _hard_key(word: bytes) -> int:
-    return key_of(plain(word.decode("latin-1"))[:STEM_CHARS])
+def _hard_key(letters: bytes) -> int:
+    return key_of(plain(letters.decode("latin-1"))[:STEM_CHARS])
 
 
 def words_of(text: str, sentences: Sequence[Span]) -> Words:
@@ -90,7 +93,7 @@ def words_of(text: str, sentences: Sequence[Span]) -> Words:
     keys = np.fromiter(map(hash, own), np.int64, len(own)).view(np.uint64) | np.uint64(_OTHER)
     for number in [number for number, stem in enumerate(own) if stem < _BEYOND]:
         keys[number] = key_of(own[number])
-    return Words(np.array([at for at, _ in found], dtype=np.uint32), keys)
+    return Words(np.array([at for at, _ in found], dtype=np.intp), keys)
 
 
 def _spaced(text: str, same: str) -> Iterator[tuple[int, str]]:

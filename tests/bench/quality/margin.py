@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.choosing.units import MARGIN
+from ctxassembly.assembly.choosing.weights import MARGIN
 from ctxassembly.data.pieces import GAP
 from quality.data import DataError, QuestionSet, read
 from quality.filling import Case

@@ -1,6 +1,6 @@
 """`python -m quality.weights FOLDER FOLDER...`: would learned weights find more of the evidence than those in use?
 
-The weights of `choosing.units` are searched one after the other over multiples, for the recall over all budgets on
+The weights of `choosing.weights` are searched one after the other over multiples, for the recall over all budgets on
 all sets but one, and tried on that one. The weight of the chunk stays: only their proportions decide. Tokens are
 estimated and evidence counts by its place alone, which is 30 times as fast as assembling and favours none.
 """
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ctxassembly import AssemblyConfig, MemoryStore, assemble
 from ctxassembly.assembly.choosing.costs import Costs
 from ctxassembly.assembly.choosing.greedy import greedy
-from ctxassembly.assembly.choosing.units import FUSED, WEIGHTS, Units, Weights, units_of
+from ctxassembly.assembly.choosing.units import Units, units_of
+from ctxassembly.assembly.choosing.weights import FUSED, WEIGHTS, Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.tokens.counter import counter_for

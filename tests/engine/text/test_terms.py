@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxassembly.text.reading import read
+from ctxassembly.text.reading import numbers, read
 from ctxassembly.text.sought import Sought
 from ctxassembly.text.terms import long_words, stems
 
@@ -13,8 +14,11 @@ def found_in(text: str, query: str) -> list[str]:
     """The words of the query that are found, each long one before its stem."""
     sought, (reading, _) = Sought(query), read([text, "More."])
     found: list[str] = []
-    for word, number in zip(*(each.tolist() for each in sought.found_in(reading.words.keys)), strict=True):
-        longer = sought.longer(text, word, int(reading.words.at[number]))
+    at = numbers([reading.at], np.uint32).tolist()
+    for word, number in zip(
+        *(each.tolist() for each in sought.found_in(numbers([reading.keys], np.uint64))), strict=True
+    ):
+        longer = sought.longer(text, word, at[number])
         found += [sought.words[each] for each in (longer, word) if each is not None]
     return found
 

@@ -17,8 +17,8 @@ from ctxassembly.assembly.choosing.remembered_readings import read
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.text.goes_on import after_line
-from ctxassembly.text.reading import Reading
-from ctxassembly.text.sought import Found, Sought
+from ctxassembly.text.reading import Reading, numbers
+from ctxassembly.text.sought import Sought
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 
-class Part(NamedTuple):
-    """What a chunk adds to a line: the places from `low` to `high` are read of it."""
+class Parts(NamedTuple):
+    """What each chunk adds to its line, one array or sequence each."""
 
-    text: str
-    begin: int
-    low: int
-    high: int
+    texts: Sequence[str]
+    begins: Places
+    """Where each text begins."""
+    lows: Places
+    """What is read of it holds from here ..."""
+    highs: Places
+    """... to here."""
 
 
 class Laid(NamedTuple):
@@ -50,18 +53,23 @@ class Laid(NamedTuple):
     """The document of each sentence."""
     members: Sequence[tuple[int, Candidate]]
     """The candidates, each with its beginning."""
-    found: Found
-    """The words of the query, and the places where they stand."""
+    found: Places
+    """The words of the query that occur, by their number."""
+    at: Places
+    """Where each of them stands."""
 
 
 def lay(lines: Iterable[Line], sought: Sought) -> Laid:
     """All `lines` with their sentences, and the words that are `sought`."""
     texts: list[str] = []
-    parts: list[Part] = []
     members: list[tuple[int, Candidate]] = []
     documents: list[str] = []
     begins: list[int] = []
     edges: list[int] = []
+    chunks: list[str] = []
+    origins: list[int] = []
+    lows: list[int] = []
+    highs: list[int] = []
     touching: list[tuple[int, int]] = []
     base = 0
     for line in lines:
@@ -70,70 +78,69 @@ def lay(lines: Iterable[Line], sought: Sought) -> Laid:
         documents.append(line.last.document_id)
         for begin, candidate in line.members:
             members.append((base + begin, candidate))
-            end = begin + len(candidate.chunk.text)
+            chunk = candidate.chunk.text
+            end = begin + len(chunk)
             if end <= reach:  # another one contains it
                 continue
             low = base + max(begin, (begin + reach + 1) // 2)
             if begin == reach and reach:
-                touching.append((len(parts) - 1, low))
+                touching.append((len(chunks) - 1, low))
             elif begin > reach and not after_line(text, reach):  # a line break was put between them
                 edges.append(low)
             if reach:
-                parts[-1] = parts[-1]._replace(high=low)
-            parts.append(Part(candidate.chunk.text, base + begin, low, base + end))
+                highs[-1] = low
+            chunks.append(chunk)
+            origins.append(base + begin)
+            lows.append(low)
+            highs.append(base + end)
             reach = end
         texts.append(text)
         base += len(text)
-    readings = read([part.text for part in parts])
+    readings = read(chunks)
     edges += [place for before, place in touching if readings[before].is_ended]
-    places, heads = _sentences(parts, readings, begins, edges)
-    continues = np.isin(places, begins, invert=True)
+    parts = Parts(chunks, *(np.array(each, dtype=np.int64) for each in (origins, lows, highs)))
+    places, heads = _sentences(parts, readings, [*begins, *edges])
     of_line = np.searchsorted(begins, places, "right") - 1
     whole = "".join(texts)
     return Laid(
         whole,
         np.append(places, len(whole)),
-        continues,
+        np.array(begins)[of_line] != places,
         heads,
         [documents[number] for number in of_line.tolist()],
         members,
-        _words(parts, readings, sought),
+        *_words(parts, readings, sought),
     )
 
 
-def _sentences(
-    parts: Sequence[Part], readings: Sequence[Reading], begins: Sequence[int], edges: Sequence[int]
-) -> tuple[Places, Flags]:
-    """Where sentences begin, those of lines and of parts among them, and whether a section begins there."""
-    at = np.concatenate([reading.sentences for reading in readings]) if readings else np.zeros(0)
-    sizes = [len(reading.sentences) for reading in readings]
-    begin, low, high = (np.repeat([part[field] for part in parts], sizes) for field in (1, 2, 3))
-    places = at.astype(np.int64) + begin.astype(np.int64)
-    own = (places >= low) & (places < high)
-    heads = np.concatenate([reading.heads for reading in readings])[own] if readings else np.zeros(0, dtype=bool)
+def _sentences(parts: Parts, readings: Sequence[Reading], edges: Sequence[int]) -> tuple[Places, Flags]:
+    """Where sentences begin, those at `edges` among them, and whether a section begins there."""
+    part = np.repeat(np.arange(len(readings)), [len(reading.sentences) // 4 for reading in readings])
     # The flag goes along as the lowest bit.
-    coded = np.sort(np.concatenate([2 * places[own] + heads, 2 * np.array([*begins, *edges], dtype=np.int64)]))
+    coded = 2 * parts.begins[part] + numbers((reading.sentences for reading in readings), np.uint32)
+    own = coded[(coded >= 2 * parts.lows[part]) & (coded < 2 * parts.highs[part])]
+    coded = np.sort(np.append(own, 2 * np.array(edges, dtype=np.int64)))
     return coded >> 1, coded & 1 > 0
 
 
-def _words(parts: Sequence[Part], readings: Sequence[Reading], sought: Sought) -> Found:
+def _words(parts: Parts, readings: Sequence[Reading], sought: Sought) -> tuple[Places, Places]:
     """The words that are sought, and the places where they stand."""
-    if not readings or not sought.words:
-        return Found(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    found, number = sought.found_in(np.concatenate([reading.words.keys for reading in readings]))
-    at = np.concatenate([reading.words.at for reading in readings])[number].astype(np.int64)
-    part = np.searchsorted(np.cumsum([len(reading.words.at) for reading in readings]), number, "right")
-    begin, low, high = (np.array([each[field] for each in parts], dtype=np.int64)[part] for field in (1, 2, 3))
-    own = (begin + at >= low) & (begin + at < high)
-    found, places = found[own], (begin + at)[own]
+    if not sought.words:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    word, number = sought.found_in(numbers((reading.keys for reading in readings), np.uint64))
+    part = np.searchsorted(np.cumsum([len(reading.at) // 4 for reading in readings]), number, "right")
+    at = numbers((reading.at for reading in readings), np.uint32)[number].astype(np.int64)
+    places = parts.begins[part] + at
+    own = (places >= parts.lows[part]) & (places < parts.highs[part])
+    word, places = word[own], places[own]
     if sought.within:
         long = [
             (longer, place)
-            for word, place, offset, number in zip(
-                found.tolist(), places.tolist(), at[own].tolist(), part[own].tolist(), strict=True
+            for stem, place, offset, of in zip(
+                word.tolist(), places.tolist(), at[own].tolist(), part[own].tolist(), strict=True
             )
-            if (longer := sought.longer(parts[number].text, word, offset)) is not None
+            if (longer := sought.longer(parts.texts[of], stem, offset)) is not None
         ]
-        found = np.append(found, [word for word, _ in long]).astype(np.int64)
+        word = np.append(word, [stem for stem, _ in long]).astype(np.int64)
         places = np.append(places, [place for _, place in long]).astype(np.int64)
-    return Found(found, places)
+    return word, places

@@ -21,8 +21,3 @@ def read(texts: Sequence[str]) -> list[Reading]:
     new = [text for text, own in known.items() if own is None]
     known |= {text: _readings.put(text, own) for text, own in zip(new, reading.read(new), strict=True)}
     return [own for text in texts if (own := known[text]) is not None]
-
-
-def forget() -> None:
-    """Forget them all."""
-    _readings.clear()

@@ -6,10 +6,6 @@ the distance from it, and how many good hits the document has. The words of the 
 itself, in the units beside it, in its chunk, and in its section, since a heading holds for all that stands below it.
 Words weigh as BM25 has it, by chunks: among sentences even a word that every chunk has is rare. Function words of the
 query ("what", "explain") weigh half. In a dialogue the turns of whom the query names are worth more (`speakers.py`).
-
-Of the words, those of the chunk weigh most and those of the unit itself least. The weights were fitted on question sets
-with marked evidence, and are flat: half or twice of one moves the share of the evidence that is found by a hundredth,
-and weights learned on all sets but one find no more on that one than these do (.000 to -.006, `tests/bench/README.md`).
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxassembly.assembly.choosing.scaled import WEIGHT
+from ctxassembly.assembly.choosing.weights import WEIGHTS, Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate
 
@@ -33,48 +30,6 @@ if TYPE_CHECKING:
 
 LEAST_CHARS = 13
 """Length of the shortest sentence that may stand for its chunk; a shorter one says no more than a marker."""
-
-
-class Weights(NamedTuple):
-    """The most that each signal can make out between two units."""
-
-    rank: float = 0.8
-    """Times the logarithm of 1 + the rank of the nearest hit."""
-    neighbour: float = 0.8
-    """Being only near a hit."""
-    distance: float = 0.15
-    """Each further step from it."""
-    chunk: float = 5.5
-    """The words of the query in the chunk, as those below in parts of the best."""
-    sentence: float = 0.75
-    surroundings: float = 2.0
-    section: float = 2.0
-    document: float = 1.5
-    """The number of good hits in the document."""
-
-    @property
-    def words(self) -> float:
-        """All that the words of a query can make out."""
-        return self.chunk + self.sentence + self.surroundings + self.section
-
-
-WEIGHTS = Weights()
-MARGIN = 0.5
-"""The margin by which a neighbour has to be worth more than a hit where all hits fit whole: it takes room from one.
-
-Without one the hard questions find less; between 0.5 and 0.9 no difference can be told (see `tests/bench/README.md`).
-"""
-FUSED = Weights(
-    rank=1.3, neighbour=1.3, distance=0.25, chunk=2.5, sentence=1.2, surroundings=3.3, section=3.3, document=1.6
-)
-"""The weights where a search for words found some of more than `FEW_HITS` hits.
-
-Their order has the words of the chunks already, weighed by all texts that were searched, not by those at hand. So the
-chunk weighs a quarter of what it does else beside the others, and the document two thirds, for questions whose answer
-stands in two. All are 1.64 times as great, so that the words make out as much (`tests/bench/README.md`, "Fused hits").
-"""
-FEW_HITS = 10
-"""Of up to so many hits the order tells no more than the words of their chunks: with 5, 8 and 10 these find no more."""
 
 
 class Unit(NamedTuple):
@@ -177,39 +132,42 @@ class Units:
         said = {self.sentence(place) for place in standing}
         found: dict[str, int] = {}
         for hit in hits:
-            ranked = sorted(places[hit.key], key=lambda place: -self.values[place])
-            texts = {place: self.sentence(place) for place in ranked}
-            best = (
-                place
-                for place in ranked
-                if len(text := texts[place]) >= LEAST_CHARS and text not in found and text not in said
+            own = places[hit.key]
+            best_first = ((-self.values[own.start : own.stop]).argsort(kind="stable") + own.start).tolist()
+            new = (
+                (text, place)
+                for place in best_first
+                if len(text := self.sentence(place)) >= LEAST_CHARS and text not in found and text not in said
             )
-            if (place := next(best, ranked[0] if ranked else None)) is not None:
-                found.setdefault(texts[place], place)
+            if best_first:
+                found.setdefault(*next(new, (self.sentence(best_first[0]), best_first[0])))
         return frozenset(found.values())
 
     def worth(self) -> dict[int, float]:
         """The worth of each candidate's best unit by key, on the scale of `stop_below`: the best of all is worth 1."""
-        best = max(self.values.tolist(), default=0.0)
-        return {key: round(1 - (best - own) / self.scale, 3) for key, own in self._best(self.values).items()}
+        best = float(self.values.max(initial=-math.inf))
+        return {key: round(1 - (best - own) / self.scale, 3) for key, own in self._best.items()}
 
     def poor(self) -> set[int]:
         """The candidates of which no unit is worth its room, by key."""
         if self.least == -math.inf:
             return set()
-        return {key for key, best in self._best(self.values).items() if best < self.least}
+        return {key for key, best in self._best.items() if best < self.least}
 
-    def _best(self, values: Values) -> dict[int, float]:
-        """The best value of each candidate that has any, by key."""
-        return {
-            share.candidate.key: values[share.places.start : share.places.stop].max().item()
-            for share in self.shares
-            if share.places
-        }
+    @cached_property
+    def _best(self) -> Mapping[int, float]:
+        """The value of the best unit of each candidate that has any, by key."""
+        return self._best_of(self.values)
+
+    def _best_of(self, values: Values) -> Mapping[int, float]:
+        from ctxassembly.assembly.choosing.valued import best_in_shares  # with numpy, as below
+
+        best = best_in_shares(values, self.shares).tolist()
+        return {share.candidate.key: own for share, own in zip(self.shares, best, strict=True) if share.places}
 
     def _mean_and_best(self, values: Values) -> dict[int, float]:
         """Half of each, by key: many chunks that answer say much else as well."""
-        best = self._best(values)
+        best = self._best if values is self.values else self._best_of(values)
         upto = [0.0, *values.cumsum().tolist()]
         return {
             share.candidate.key: (
@@ -237,18 +195,7 @@ def units_of(
     """
     from ctxassembly.assembly.choosing.valued import value_units  # with numpy, which nothing without a query needs
 
-    values, words, matches, laid, shares = value_units(lines, query, weights, function_words, scores)
+    valued = value_units(lines, query, weights, function_words, scores)
     scale = weights.words + (WEIGHT if scores else 0.0)
-    least = -math.inf if stop_below is None else max(values.tolist(), default=0.0) - (1 - stop_below) * scale
-    return Units(
-        laid.text,
-        laid.edges.tolist(),
-        laid.continues.tolist(),
-        laid.documents,
-        values,
-        words,
-        matches,
-        shares,
-        least,
-        scale,
-    )
+    least = -math.inf if stop_below is None else max(valued.values.tolist(), default=0.0) - (1 - stop_below) * scale
+    return Units(**valued._asdict(), least=least, scale=scale)

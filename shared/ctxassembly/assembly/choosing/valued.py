@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -14,7 +15,8 @@ from ctxassembly.assembly.choosing.asked import factors_of
 from ctxassembly.assembly.choosing.laid import Laid, lay
 from ctxassembly.assembly.choosing.scaled import WEIGHT, scaled
 from ctxassembly.assembly.choosing.speakers import NAMED, may_name, said_by_named
-from ctxassembly.assembly.choosing.units import Share, Weights
+from ctxassembly.assembly.choosing.units import Share
+from ctxassembly.assembly.choosing.weights import Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.text.bm25 import Bm25
 from ctxassembly.text.sought import Sought
@@ -30,14 +32,15 @@ SECTION_CHARS = 4_000
 
 
 class Valued(NamedTuple):
-    """Values of all units, by their place."""
+    """All units and their values, by their place: see `Units`."""
 
+    text: str
+    edges: Sequence[int]
+    continues: Sequence[bool]
+    documents: Sequence[str]
     values: Values
     words: Values
-    """The part of them that the words of the query make."""
     matches: Values
-    """The weights of the query's words in each unit itself."""
-    laid: Laid
     shares: Sequence[Share]
 
 
@@ -51,26 +54,40 @@ def value_units(
     """The units of all `lines`, valued for `query`: see `units_of`."""
     sought = Sought(query)
     laid = lay(lines, sought)
+    edges, continues = laid.edges.tolist(), laid.continues.tolist()
+    units = len(continues)
     shares = _shares(laid)
-    units = len(laid.continues)
     found = _Occurrences(laid, len(sought.words))
-    begins, ends = (np.array([getattr(share.places, end) for share in shares], np.int64) for end in ("start", "stop"))
     # By chunks: among sentences even a word that every chunk has is rare.
-    in_chunks = found.counts(begins, ends)
+    in_chunks = found.counts(*_bounds(shares))
     bm25 = Bm25(sought.words, in_chunks, factors_of(query, function_words), within=sought.within)
     matches = found.by_unit(bm25)
     lengths = np.array([share.end - share.begin for share in shares], dtype=np.int64)
     by_words = weights.chunk * _in_parts(_of_chunks(shares, bm25.scores(in_chunks, lengths), units))
-    by_words += weights.section * _in_parts(_of_sections(laid, found, bm25))
+    by_words += weights.section * _in_parts(_of_sections(laid, edges, found, bm25))
     by_words += weights.sentence * _in_parts(matches)
     by_words += weights.surroundings * _in_parts(_smoothed(_smoothed(matches, laid), laid))
-    if may_name(laid.text, laid.edges[:-1][~laid.continues].tolist(), np.sort(laid.found.at).tolist(), query):
-        said = said_by_named(laid.text, laid.edges.tolist(), laid.continues.tolist(), query)
+    if may_name(laid.text, laid.edges[:-1][~laid.continues].tolist(), np.sort(laid.at).tolist(), query):
+        said = said_by_named(laid.text, edges, continues, query)
         by_words += NAMED * np.array(said or 0.0)
     if scores:
-        sentences = [laid.text[begin:end].strip() for begin, end in pairwise(laid.edges.tolist())]
+        sentences = [laid.text[begin:end].strip() for begin, end in pairwise(edges)]
         by_words += WEIGHT * _in_parts(np.array(scaled(sentences, scores)))
-    return Valued(_of_ranks(shares, weights, units) + by_words, by_words, matches, laid, shares)
+    values = _of_ranks(shares, weights, units) + by_words
+    return Valued(laid.text, edges, continues, laid.documents, values, by_words, matches, shares)
+
+
+def best_in_shares(values: Values, shares: Sequence[Share]) -> Values:
+    """The best of the `values` that each share has; of one that has none it means nothing."""
+    bounds = np.column_stack(_bounds(shares)).ravel()
+    best: Values = np.maximum.reduceat(np.append(values, 0.0), bounds)[::2]
+    return best
+
+
+def _bounds(shares: Sequence[Share]) -> tuple[Places, Places]:
+    """The places of the units where the shares begin and end."""
+    begins, ends = ([getattr(share.places, bound) for share in shares] for bound in ("start", "stop"))
+    return np.array(begins, dtype=np.int64), np.array(ends, dtype=np.int64)
 
 
 class _Occurrences:
@@ -78,8 +95,8 @@ class _Occurrences:
 
     def __init__(self, laid: Laid, words: int) -> None:
         self._words, self._units = words, len(laid.continues)
-        places = np.searchsorted(laid.edges, laid.found.at, "right") - 1
-        self._coded = np.sort(laid.found.word * self._units + places)
+        places = np.searchsorted(laid.edges, laid.at, "right") - 1
+        self._coded = np.sort(laid.found * self._units + places)
 
     def counts(self, begins: Places, ends: Places) -> Places:
         """How often each word occurs from one place to another: a row for each word."""
@@ -122,15 +139,15 @@ def _of_chunks(shares: Sequence[Share], scores: Values, units: int) -> Values:
     return best
 
 
-def _of_sections(laid: Laid, found: _Occurrences, bm25: Bm25) -> Values:
+def _of_sections(laid: Laid, edges: Sequence[int], found: _Occurrences, bm25: Bm25) -> Values:
     """The score of each unit's section: its heading holds for all that stands below it."""
-    units = len(laid.continues)
+    units = len(edges) - 1
     begins: list[int] = []
     bounds = [*np.flatnonzero(~laid.continues | laid.heads).tolist(), units]
     for begin, end in pairwise(bounds):
         begins.append(begin)
         # One that grows too long is divided.
-        while (begin := int(np.searchsorted(laid.edges, laid.edges[begin] + SECTION_CHARS, "right"))) < end:
+        while (begin := bisect_right(edges, edges[begin] + SECTION_CHARS)) < end:
             begins.append(begin)
     first, last = np.array(begins, dtype=np.int64), np.array([*begins[1:], units][: len(begins)], dtype=np.int64)
     scores = bm25.scores(found.counts(first, last), laid.edges[last] - laid.edges[first])

@@ -17,7 +17,8 @@ from ctxassembly.assembly.choosing.filled import Filled, outcome
 from ctxassembly.assembly.choosing.items import passages_of
 from ctxassembly.assembly.choosing.pack import pack
 from ctxassembly.assembly.choosing.reduced import reduced
-from ctxassembly.assembly.choosing.units import FEW_HITS, FUSED, LEAST_CHARS, MARGIN, WEIGHTS, Units, Weights, units_of
+from ctxassembly.assembly.choosing.units import LEAST_CHARS, Units, units_of
+from ctxassembly.assembly.choosing.weights import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate, LeftOut
 from ctxassembly.data.reasons import STOPPED

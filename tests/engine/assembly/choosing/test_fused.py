@@ -9,7 +9,8 @@ import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig, assemble, retrieve
 from ctxassembly.assembly.choosing import selection, weigh
-from ctxassembly.assembly.choosing.units import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights, units_of
+from ctxassembly.assembly.choosing.units import units_of
+from ctxassembly.assembly.choosing.weights import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights
 
 QUERY = "Which deposit does a tenant pay?"
 TEXTS = [
