@@ -16,6 +16,7 @@ from ctxassembly.assembly.choosing.cut import BestSentences
 from ctxassembly.assembly.choosing.fill import fill
 from ctxassembly.assembly.choosing.filled import Filled
 from ctxassembly.assembly.choosing.hold import hold, loses
+from ctxassembly.assembly.choosing.pack import CLOSE_ENOUGH
 from ctxassembly.assembly.choosing.pressure import relieve
 from ctxassembly.assembly.choosing.ranking import best_sentences
 from ctxassembly.assembly.choosing.shortened import Edge
@@ -117,7 +118,12 @@ class Selector:
         return self._fill(layout, self._weighed(layout, candidates), self._best_sentences(layout, candidates))
 
     def come_in(self, layout: Layout, waiting: Sequence[Candidate]) -> tuple[Layout, dict[int, Candidate]]:
-        """Select of those that the budget left out, now that there is more room in `layout`; their forms by key."""
+        """Select of those that the budget left out, now that there is more room in `layout`; their forms by key.
+
+        Not for a room so small that it would gain next to nothing.
+        """
+        if layout.token_count >= CLOSE_ENOUGH * layout.max_tokens:
+            return layout, {}
         offered = [candidate for candidate in waiting if not self.has_to_be_whole(candidate)]
         if not offered or self.config.at_edge != "skip" or self.config.stop_below is not None:
             return layout, {}
