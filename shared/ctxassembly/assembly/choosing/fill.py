@@ -134,12 +134,14 @@ def _left_out(item: Sequence[Candidate], tokens: int, stands: Container[int]) ->
 
     The shares add up exactly.
     """
+    if len(item) == 1:  # so are most
+        return {} if item[0].key in stands else {item[0].key: LeftOut(FOR_BUDGET, tokens)}
     length = _length(item)
     left_out: dict[int, LeftOut] = {}
     characters = given = 0
     for candidate in item:
         characters += len(candidate.text)
-        upto = tokens * characters // length if len(item) > 1 else tokens
+        upto = tokens * characters // length
         if candidate.key not in stands:
             left_out[candidate.key] = LeftOut(FOR_BUDGET, upto - given)
         given = upto

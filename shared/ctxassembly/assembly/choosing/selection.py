@@ -324,5 +324,8 @@ def _summaries(candidates: Iterable[Candidate], keys: Iterable[str]) -> Mapping[
 def _summary(candidate: Candidate, keys: Iterable[str]) -> str:
     """The page summary in the candidate's metadata; "" if there is none."""
     chunk = candidate.chunk
-    values = (look_up(chunk.metadata, key) for key in keys if not chunk.is_unread(key))
-    return next((str.__str__(value) for value in values if isinstance(value, str) and value.strip()), "")
+    for key in keys:
+        value = look_up(chunk.metadata, key)
+        if isinstance(value, str) and value.strip() and not chunk.is_unread(key):
+            return str.__str__(value)
+    return ""

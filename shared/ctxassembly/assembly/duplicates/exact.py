@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ctxassembly.data.candidates import Candidate, Match
 from ctxassembly.data.keys import MetadataKeys
@@ -22,18 +22,8 @@ from ctxassembly.shown import as_name
 DateOf = Callable[[Candidate], float | None]
 """The date of a candidate's last update; None if it is unknown, or doesn't decide which of two copies stays."""
 
-LONG_CHARS = 1_000_000
-"""Length above which a text is hashed by its beginning: hashing all of it takes longer than the rest of the stage."""
-_BEGINNING = 1_000
-
-
-class _LongText(NamedTuple):
-    """A dict key that is equal for equal texts, hashed by length and beginning alone."""
-
-    text: str
-
-    def __hash__(self) -> int:
-        return hash((len(self.text), self.text[:_BEGINNING]))
+_BEGINNING = 40
+"""Characters by which texts of the same length are told apart before all of them is looked at."""
 
 
 def undated(_candidate: Candidate) -> None:
@@ -45,22 +35,27 @@ def collapse_exact(candidates: Sequence[Candidate], date_of: DateOf = undated) -
 
     Of all copies of a text the first one stands, or by `date_of` a newer one.
     """
-    groups: list[list[Candidate]] = []
-    by_text: dict[str | _LongText, list[Candidate]] = {}
-    """The candidates of each text; `groups` has those of more than one."""
+    alike: dict[tuple[int, str], list[tuple[str, Candidate]]] = {}
     for candidate in candidates:
-        stripped = candidate.chunk.text.strip()
-        group = by_text.setdefault(stripped if len(stripped) <= LONG_CHARS else _LongText(stripped), [])
-        group.append(candidate)
-        if len(group) == 2:
-            groups.append(group)
+        text = candidate.chunk.text.strip()
+        alike.setdefault((len(text), text[:_BEGINNING]), []).append((text, candidate))
     stands_for: dict[int, Candidate] = {}
-    for group in groups:
-        stands = group[0]
-        for candidate in group[1:]:
-            stands = candidate if _is_newer(date_of(candidate), date_of(stands)) else stands
-        stands_for |= {candidate.key: stands for candidate in group if candidate is not stands}
+    for found in alike.values():
+        if len(found) > 1:  # hashing whole texts would take longer than all the rest
+            by_text: dict[str, list[Candidate]] = defaultdict(list)
+            for text, candidate in found:
+                by_text[text].append(candidate)
+            for group in by_text.values():
+                stands_for |= _stand_ins(group, date_of)
     return stands_for
+
+
+def _stand_ins(group: Sequence[Candidate], date_of: DateOf) -> dict[int, Candidate]:
+    """The candidate that stands for all others of a `group` of copies, by the key of each of these."""
+    stands = group[0]
+    for candidate in group[1:]:
+        stands = candidate if _is_newer(date_of(candidate), date_of(stands)) else stands
+    return {candidate.key: stands for candidate in group if candidate is not stands}
 
 
 def shared_hashes(candidates: Iterable[Candidate], keys: MetadataKeys) -> int:

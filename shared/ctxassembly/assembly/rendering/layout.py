@@ -126,8 +126,9 @@ class Layout:
         What stands keeps its tokens, but for those around the text of the documents that `candidates` join.
         """
         typesetter = self.typesetter
-        if any(candidate.is_too_much for candidate in candidates):
-            return False
+        for candidate in candidates:
+            if candidate.is_too_much:
+                return False
         if not typesetter.is_foreseeable or self.total.loose:
             return True
         room, texts, apart = self._room, list[str](), []
