@@ -9,7 +9,7 @@ import pytest
 
 import ctxassembly
 from ctxassembly.assembly.adjacency import overlap
-from ctxassembly.assembly.choosing import remembered_readings, repeated
+from ctxassembly.assembly.choosing import glanced, remembered_readings
 from ctxassembly.assembly.gathering.varying import LONGEST, NAMES, kind_of, plain_name
 from ctxassembly.assembly.rendering import render
 from ctxassembly.tokens.counter import Counter, counter_for
@@ -21,7 +21,7 @@ SMALL = 256 * 1024
 BOUNDS = {
     "ctxassembly.assembly.adjacency.overlap._COMPARED": 2 * SMALL,
     "ctxassembly.assembly.choosing.remembered_readings._readings": 2 * SMALL,
-    "ctxassembly.assembly.choosing.repeated._PIECES": 2 * SMALL,
+    "ctxassembly.assembly.choosing.glanced._PIECES": 2 * SMALL,
     "ctxassembly.assembly.rendering.render._HARMLESS": 2 * SMALL,
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
     "ctxassembly.text.stem_keys.key_of": 4 * MIB,
@@ -38,7 +38,7 @@ LIMITS = Path(__file__).parents[2] / "docs" / "limits.md"
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Counter:
     counter = counter_for(ENCODING)
-    caches = [overlap._COMPARED, remembered_readings._readings, repeated._PIECES, render._HARMLESS]
+    caches = [overlap._COMPARED, remembered_readings._readings, glanced._PIECES, render._HARMLESS]
     for cache in (*caches, counter._counts, counter._measures, counter._floors):
         cache.clear()
         monkeypatch.setattr(cache, "_most", SMALL // 2)

@@ -5,7 +5,7 @@ their offsets or because one ends as the other begins (`rendering/join.py`). Rep
 sentences in two lines of text, which no chunk of either line joins. So whole lines are compared, as they stand and
 after the budget: nothing is lost to a copy that has no room, and borders of chunks hide nothing.
 
-1. Most contexts repeat nothing, so a glance at the bytes between stops tells which lines need to be read at all.
+1. A glance at the bytes between stops tells which lines need to be read at all (`glanced.py`).
 2. Of each line the runs of prose are listed that stand in another line, too. Tables, lists and code are never in one,
    since they say little in parts, and neither are headings, which tell what went.
 3. The lines keep their runs in the order of merit. A run of a later line goes as far as it agrees, sentence by
@@ -19,32 +19,20 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
-from sys import getsizeof
 from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.cut import merged
+from ctxassembly.assembly.choosing.glanced import may_repeat
 from ctxassembly.assembly.choosing.standing import Standing
 from ctxassembly.assembly.rendering.excerpt import Line, without
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.reasons import REPEATED
 from ctxassembly.text.prose import Statement, statements
-from ctxassembly.text.sentences import FULL_STOPS
-from ctxassembly.tokens.remembered import Remembered
 
 LEAST_CHARS = 100
 """Of sentences in a row that are taken out: two of them, or a long one. A shorter one is rather said twice than that
 a reader is sent elsewhere for it."""
-GLANCED_CHARS = 25
-"""Of what two texts share, from which it tells that they may share a sentence."""
-REMEMBERED_BYTES = 8 * 1024 * 1024
-"""Bytes of the lines whose pieces are remembered from one assembly to the next, with these."""
-HASH_BYTES = 36
-"""Of an int that is a hash."""
-
-_PIECES = Remembered[frozenset[int]](REMEMBERED_BYTES, lambda pieces: getsizeof(pieces) + HASH_BYTES * len(pieces))
-_FULL_STOPS = [stop.encode() for stop in FULL_STOPS]
-_TO_STOPS = bytes.maketrans(b"!?", b"..")
 
 _CODE = frozenset("=(){}[];<>")
 """Signs that no heading has."""
@@ -100,7 +88,7 @@ def repeats(
     """
     standing = [(line, line.text) for line in lines]
     texts: list[Standing] = []
-    for at in _sharing([text for _, text in standing]) if len(standing) > 1 else ():
+    for at in may_repeat(standing) if len(standing) > 1 else ():
         line, text = standing[at]
         if text not in known:
             known[text] = statements(text)
@@ -111,30 +99,6 @@ def repeats(
     for at, of_line in cuts.items():
         _take_out(found, texts, texts[at], sorted(of_line), fixed[at])
     return found if cuts else None
-
-
-def _sharing(texts: Sequence[str]) -> list[int]:
-    """The places of the texts that share what stands between two stops or paragraphs: no other has to be read."""
-    seen: set[int] = set()
-    common: set[int] = set()
-    pieces: list[frozenset[int]] = []
-    for text in texts:
-        known = _PIECES.get(text)
-        pieces.append(_PIECES.put(text, _pieces(text)) if known is None else known)
-        common |= seen & pieces[-1]
-        seen |= pieces[-1]
-    return [at for at, own in enumerate(pieces) if not common.isdisjoint(own)]
-
-
-def _pieces(text: str) -> frozenset[int]:
-    """The hashes of what stands between two stops or paragraphs of `text`, long enough to tell something."""
-    # As bytes, since that is a fifth of the work, and most contexts share nothing.
-    whole = text.encode("utf-8", "surrogatepass").replace(b"\n\n", b".")
-    for stop in _FULL_STOPS:
-        if stop[:1] in whole and stop in whole:
-            whole = whole.replace(stop, b".")
-    pieces = whole.translate(_TO_STOPS, b" \n\t\r\v\f").split(b".")
-    return frozenset([hash(piece) for piece in pieces if len(piece) > GLANCED_CHARS])
 
 
 def _cuts(texts: Sequence[Standing], fixed: Sequence[Collection[int]], late: Collection[int]) -> dict[int, list[_Cut]]:

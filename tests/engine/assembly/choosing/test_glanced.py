@@ -1,0 +1,75 @@
+"""A line is read by its sentences only if something that stands in it stands in another one, too."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from builders import candidate_of
+from ctxassembly import Chunk
+from ctxassembly.assembly.choosing.glanced import END_BYTES, GLANCED_CHARS, may_repeat
+from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.data.chunks import Span
+from ctxassembly.text.sentences import FULL_STOPS
+
+SHARED = "Cards are issued on the ground floor."
+LONG = "Cards are issued to readers on the ground floor, which is open to all who come before nine."
+_PIECE = re.compile(rf"(?=\S)(?:(?!\n\n)[^.!?{FULL_STOPS}])+")
+
+
+def line(text: str, *kept: Span) -> tuple[Line, str]:
+    """The line of one chunk, of which the slices `kept` stand, or all of it."""
+    return Line(candidate_of(Chunk(text, "A", text), 0, kept=kept or None)), text
+
+
+def only(text: str, *kept: str) -> tuple[Line, str]:
+    """The line of one chunk, of which each of `kept` stands."""
+    return line(text, *((text.index(part), text.index(part) + len(part)) for part in kept))
+
+
+@pytest.mark.parametrize(
+    ("rule", "one", "other", "both"),
+    [
+        ("what both have", line(f"South. {SHARED} It is far."), line(f"North.\n\n{SHARED} It is near."), True),
+        ("nothing", line("South. The south wing is far from here."), line(f"North. {SHARED}"), False),
+        ("too little to be a sentence", line("South. Maps. It is far."), line("North. Maps. It is near."), False),
+        ("white space and stops apart", line("It. Cards  are\nissued on the ground floor!"), line(SHARED), True),
+        ("a sentence behind a heading", line(f"# Cards\n{LONG}"), line(f"# Of the ground floor\n{LONG}"), True),
+        ("where it stands", only(f"South. {SHARED} It is far.", SHARED), line(f"North. {SHARED}"), True),
+        ("not where it was cut", only(f"South. {SHARED} It is far.", "South.", "It is far."), line(SHARED), False),
+        ("though a part of it was cut", only(f"South. {SHARED} It is far.", "ground floor. It is"), line(SHARED), True),
+        ("nor where both were cut", *[only(f"South. {SHARED} It is far.", "South.")] * 2, False),
+    ],
+)
+def test_what_two_lines_may_repeat(rule: str, one: tuple[Line, str], other: tuple[Line, str], both: bool):
+    assert may_repeat([one, line("A third one has nothing of either."), other]) == ([0, 2] if both else [])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_piece_of_what_stands_is_passed_over(seed: int):
+    draw = random.Random(seed)
+    sentences = [f"Of the wing {n} nothing else is known to anybody" for n in range(12)]
+    ends = [". ", "! ", "。", "\n\n", "\n\n\n", ".\n", "\n", " "]
+
+    def drawn() -> tuple[Line, str]:
+        text = "".join(draw.choice(sentences) + draw.choice(ends) for _ in range(8))
+        cuts = sorted(draw.sample(range(len(text)), 6))
+        return line(text, *zip(cuts[::2], cuts[1::2], strict=True))
+
+    def pieces(given: tuple[Line, str], *, standing: bool) -> set[str]:
+        (_, candidate), *_ = given[0].members
+        return {
+            piece[-END_BYTES:]
+            for match in _PIECE.finditer(given[1])
+            if not standing or any(start < match.end() and match.start() < end for start, end in candidate.slices)
+            if len(piece := "".join(match[0].split())) > GLANCED_CHARS
+        }
+
+    def sharing(standing: bool) -> set[int]:
+        found = [pieces(each, standing=standing) for each in lines]
+        return {at for at, own in enumerate(found) if any(own & other for n, other in enumerate(found) if n != at)}
+
+    lines = [drawn() for _ in range(4)]
+    assert sharing(standing=True) <= set(may_repeat(lines)) <= sharing(standing=False)
