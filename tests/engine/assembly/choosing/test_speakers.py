@@ -146,6 +146,7 @@ def test_time_is_linear(piece: str):
     [
         ("a speaker whom the query names", "Yes.\nSarah Jones: No.", [0], "Sarah", True),
         ("the first words of a line behind another one", "It ends Sarah Jones: No.", [0, 8], "Sarah", True),
+        ("far from a line break, too", f"{'It ends. ' * 20}Sarah Jones: No.", [0, 180], "Sarah", True),
         ("code that has a word of the query", "class Budget:\n    pass", [0], "Budget", False),
         ("a word of the query behind the colon", "Note: Sarah says no", [0], "Sarah", False),
     ],
