@@ -42,6 +42,7 @@ def test_the_total_of_pieces_is_the_count_of_the_whole(name: str | Callable[[str
         ("between a newline and the indentation of a line", "end.\n", "\t/path", True),
         ("a line of nothing but blanks is no indentation", "end.\n", "  \nbegin", False),
         ("the text after blanks may be another's", "end.\n", "  ", False),
+        ("a long run of white space stays whole", "end.\n", " " * 65 + "begin", False),
         ("between anything but white space and a space", "end.", " begin", True),
         ("blanks belong together", "end ", " begin", False),
         ("a full stop takes the newline after it", "end.", "\nbegin", False),
