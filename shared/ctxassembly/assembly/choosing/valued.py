@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -172,7 +173,7 @@ def _of_ranks(shares: Sequence[Share], weights: Weights, units: int) -> Values:
     most = max(hits.values(), default=1.0)
     values = np.zeros(units)
     # Text that two chunks share is the nearer one's, which comes last.
-    for share in sorted(shares, key=lambda share: (-share.candidate.distance, -share.candidate.rank)):
+    for share in sorted(shares, key=attrgetter("candidate.distance", "candidate.rank"), reverse=True):
         candidate, places = share.candidate, share.places
         value = weights.document * hits[candidate.chunk.document_id] / most - weights.rank * math.log1p(candidate.rank)
         if candidate.distance:
