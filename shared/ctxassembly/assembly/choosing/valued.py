@@ -69,7 +69,7 @@ def value_units(
         by_words += NAMED * np.array(said or 0.0)
     if scores:
         sentences = [laid.text[begin:end].strip() for begin, end in pairwise(laid.edges.tolist())]
-        by_words += WEIGHT * _in_parts(np.array(scaled(sentences, scores)))
+        by_words += WEIGHT * _in_parts(_smoothed(np.array(scaled(sentences, scores)), laid))
     return Valued(_of_ranks(shares, weights, units) + by_words, by_words, matches, laid, shares)
 
 
