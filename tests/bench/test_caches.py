@@ -81,7 +81,7 @@ def test_each_cache_stands_in_the_table_with_its_bound() -> None:
     assert {module for module in modules - beside if f"`{module}`" not in named} == set()
 
 
-def test_the_table_has_a_row_for_the_process_and_for_what_grew(small: Counter) -> None:
+def test_the_table_has_a_row_for_the_process_and_for_what_grew() -> None:
     calls: list[None] = []
     head, _, process, *rows = caches_table((5, 40), lambda: calls.append(None))
     assert head == "| MiB after | 5 | 40 |\n"

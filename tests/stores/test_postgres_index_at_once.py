@@ -8,7 +8,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -21,9 +21,11 @@ from langchain_postgres import PGEngine, PGVectorStore
 from attached_samples import Hashed, langchain_store, names, searched
 from ctxassembly import ChunkRef, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
-from ctxassembly.stores.postgres import PostgresIndex, ingest
+from ctxassembly.stores.postgres import PostgresIndex, ingest, making
+from ctxassembly.stores.postgres.catalog import execute
 from ctxassembly.stores.postgres.engines import engine_of
 from ctxassembly.stores.postgres.ingest import Added
+from ctxassembly.stores.postgres.schema import Step
 from postgres_samples import TEXTS, chunks, embed, embed_query, vectors
 
 COLUMNS = {"id_column": "id", "metadata_columns": ["document_id", "chunk_index", "tenant"]}
@@ -91,6 +93,26 @@ def test_who_finds_nothing_missing_waits_for_nobody(engine: PGEngine, database_u
     PostgresIndex.attach(store)
     with held(database_url, """SELECT pg_advisory_lock(hashtext('"public"."documents"'))"""):
         assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
+
+
+def test_a_new_table_is_never_found_half_made(database_url: str, monkeypatch: pytest.MonkeyPatch):
+    def cut_short(connection: Any, steps: Sequence[Step]) -> None:
+        execute(connection, steps[:1])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(making, "execute", cut_short)
+        with pytest.raises(KeyboardInterrupt):
+            PostgresIndex.create(database_url, "cut", dimensions=16)
+    whole = PostgresIndex.create(database_url, "whole", dimensions=16)
+    finished = PostgresIndex.create(database_url, "cut", dimensions=16)
+    with engine_of(finished.server).connect() as connection:
+        indexes = {
+            name: connection.exec_driver_sql("SELECT count(*) FROM pg_indexes WHERE tablename = %s", (name,)).scalar()
+            for name in ("whole", "cut")
+        }
+    assert indexes["cut"] == indexes["whole"] > 1
+    assert whole.add(chunks(), progress=False) == finished.add(chunks(), progress=False)
 
 
 def test_threads_create_the_same_table(database_url: str):

@@ -126,23 +126,27 @@ def _key(home: IndexedTable, key: str) -> str | None:
     return None if home.metadata is None else f"({quoted_name(home.metadata)} ->> {text_literal(key)})"
 
 
-def new_table(home: IndexedTable, fields: Fields) -> Iterator[Step]:
+def new_table(home: IndexedTable, fields: Fields) -> Step:
     """A table of our own, without an index on the vectors: building that after the first chunks is faster."""
     vector = f"{home.vector_type}({home.dimensions})"
     notes = "".join(f"  {name} text,\n" for name in NOTES) if home.has_notes else ""
-    yield Step(
+    table = (
         f"CREATE TABLE IF NOT EXISTS {full_name(home)} (\n"
         "  id text PRIMARY KEY,\n  document_id text NOT NULL,\n  chunk_index bigint,\n  start_index bigint,\n"
         "  prev_id text,\n  next_id text,\n  content text NOT NULL,\n  metadata jsonb NOT NULL DEFAULT '{}',\n"
         f"  content_hash text NOT NULL,\n  embedding {vector},\n{notes}"
         f"  {TSV} tsvector GENERATED ALWAYS AS ({words_of(home, fields)}) STORED\n)"
     )
-    yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
-    yield marked(home, fields)
-    yield _statistics(home)
-    yield from _index(home, "tsv", f"USING gin ({TSV})", concurrently=False)
-    yield from _index(home, "place", "(document_id, chunk_index)", concurrently=False)
-    yield from _index(home, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False)
+    beside = (
+        marked(home, fields),
+        _statistics(home),
+        *_index(home, "tsv", f"USING gin ({TSV})", concurrently=False),
+        *_index(home, "place", "(document_id, chunk_index)", concurrently=False),
+        *_index(home, "metadata", "USING gin (metadata jsonb_path_ops)", concurrently=False),
+    )
+    # One statement, so one transaction: nobody ever finds the table without its mark or an index.
+    stored = f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN"
+    return Step(";\n".join((table, stored, *(step.sql for step in beside))))
 
 
 def added_words(home: IndexedTable, fields: Fields, server_version: int) -> Iterator[Step]:
