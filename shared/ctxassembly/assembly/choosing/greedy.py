@@ -107,7 +107,8 @@ def _joining(
 
 def _gaps(units: Units, place: int, taken: Collection[int]) -> list[int]:
     """The units, at most one on each side, that alone stand between the one at `place` and one that is taken."""
-    continues, gaps = units.continues, list[int]()
+    continues = units.continues
+    gaps: list[int] = []
     if place - 2 in taken and place - 1 not in taken and continues[place] and continues[place - 1]:
         gaps.append(place - 1)
     if place + 2 in taken and place + 1 not in taken and continues[place + 1] and continues[place + 2]:
