@@ -73,7 +73,7 @@ def value_units(
         by_words += NAMED * np.array(said or 0.0)
     if scores:
         sentences = [laid.text[begin:end].strip() for begin, end in pairwise(edges)]
-        by_words += WEIGHT * _in_parts(_smoothed(np.array(scaled(sentences, scores)), laid))
+        by_words += WEIGHT * _in_parts(np.array(scaled(sentences, scores)))
     values = _of_ranks(shares, weights, units) + by_words
     return Valued(laid.text, edges, continues, laid.documents, values, by_words, matches, shares)
 

@@ -31,7 +31,7 @@ from ctxassembly import (
     compare,
     compare_budgets,
 )
-from ctxassembly.assembly.choosing.scaled import ASKED, BEST, WEIGHT, best_texts, scaled
+from ctxassembly.assembly.choosing.scaled import ASKED, BEST, best_texts, scaled
 from ctxassembly.assembly.choosing.units import units_of
 from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.tokens.counter import counter_for
@@ -253,7 +253,7 @@ def test_what_is_no_scorer_is_an_error_before_anything_is_asked():
 
 
 def test_comparisons_take_one():
-    with_it = compare(HITS, [CONFIG, AssemblyConfig(max_tokens=30)], query=QUERY, scorer=Fluids(), evidence=[ANSWER])
+    with_it = compare(HITS, [CONFIG, AssemblyConfig(max_tokens=20)], query=QUERY, scorer=Fluids(), evidence=[ANSWER])
     assert [row.evidence for row in with_it.rows] == [1.0, 1.0]
     assert [row.evidence for row in compare(HITS, [CONFIG], query=QUERY, evidence=[ANSWER]).rows] == [0.0]
     slider = compare_budgets(HITS, [20, 24], CONFIG, query=QUERY, scorer=Fluids(), evidence=[ANSWER])
@@ -283,31 +283,12 @@ async def test_an_answer_chain_takes_one():
 
 
 def test_the_best_scores_count_by_their_distances_and_all_others_not_at_all():
-    scores = {f"{n}.": float(n) for n in range(BEST + 20)}
+    scores = {f"{n}.": float(n) for n in range(30)}
     found = scaled([*scores, "Not asked."], scores)
-    assert found[:20] == [0.0] * 20
-    assert found[20:-1] == pytest.approx([n / BEST for n in range(1, BEST + 1)])
-    assert found[-1] == 0.0
-
-
-def scored(text: str, scores: dict[str, float]) -> list[float]:
-    """What the scores make of the value of each sentence of `text`, in which no word of the query stands."""
-    layout = empty_layout(AssemblyConfig(), counter_for("cl100k_base"), {})
-    found: list[float] = units_of(
-        layout.lines([candidate_of(Chunk("a", "a", text), 0)]), "drink?", scores=scores
-    ).words.tolist()
-    return [each / WEIGHT for each in found]
-
-
-def test_the_sentences_beside_one_that_scores_well_count_half_as_much():
-    assert scored("Wine. Water. Beer. Bread. Meat.", {"Water.": 1.0, "Meat.": 0.0}) == [0.5, 1.0, 0.5, 0.0, 0.0]
-
-
-def test_a_run_that_scores_well_is_worth_more_than_the_best_sentence_alone():
-    scores = {"Wine here.": 0.9, "Water here.": 0.9, "Meat here.": 1.0, "Fish here.": 0.0}
-    found = scored("Wine here. Water here. Bread here. Fish here. Meat here. Fruit here.", scores)
-    assert found[0] == found[1] == 1.0
-    assert found[4] == pytest.approx(0.5 / 0.675)
+    assert found[29] == 1.0
+    assert found[: 30 - BEST] == [0.0] * (30 - BEST)
+    assert found[30 - BEST : 30] == pytest.approx([n / BEST for n in range(1, BEST + 1)])
+    assert found[30] == 0.0
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
