@@ -122,8 +122,8 @@ def _keyed(found: Iterable[tuple[int, str]]) -> Words:
 
 def _in_pairs(text: str) -> Words:
     """The words of a plain text in a script without spaces: see `words`."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    unspaced = np.append(_unspaced()[np.minimum(codes, len(_unspaced()) - 1)], False)
+    codes, table = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4"), _unspaced()
+    unspaced = np.append(table[np.minimum(codes, len(table) - 1)], False)
     goes_on = unspaced[1:]
     # A pair begins at each character but the last one of a run, and one that stands alone is a word, too.
     begins = unspaced[:-1] & (goes_on | ~np.append(False, unspaced[:-2]))

@@ -16,14 +16,19 @@ from functools import cache
 from itertools import pairwise
 
 UNSPACED = (
-    *(("\u3005", "\u3007"), ("\u3040", "\u30ff"), ("\u31f0", "\u31ff")),  # Japanese
-    *(
-        ("\u3400", "\u4dbf"),
-        ("\u4e00", "\u9fff"),
-        ("\uf900", "\ufaff"),
-        ("\U00020000", "\U0003ffff"),
-    ),  # Chinese characters
-    *(("\u0e00", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff")),  # Thai, Lao, Burmese, Khmer
+    # Japanese
+    ("\u3005", "\u3007"),
+    ("\u3040", "\u30ff"),
+    ("\u31f0", "\u31ff"),
+    # Chinese characters
+    ("\u3400", "\u4dbf"),
+    ("\u4e00", "\u9fff"),
+    ("\uf900", "\ufaff"),
+    ("\U00020000", "\U0003ffff"),
+    # Thai and Lao, Burmese, Khmer
+    ("\u0e00", "\u0eff"),
+    ("\u1000", "\u109f"),
+    ("\u1780", "\u17ff"),
 )
 """The first and the last character of each block of a script without spaces."""
 _UNSPACED = "".join(f"{first}-{last}" for first, last in UNSPACED)

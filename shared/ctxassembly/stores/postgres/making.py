@@ -67,7 +67,8 @@ def created(
 def _own_missing(connection: Connection[Any], home: IndexedTable, fields: Fields) -> list[Step]:
     found = described(connection, home.schema, home.name)
     _check_made_alike(home, found, fields)
-    return [*(() if found.exists else (new_table(home, fields),)), *lexemes_missing(home, found)]
+    table = [] if found.exists else [new_table(home, fields)]
+    return [*table, *lexemes_missing(home, found)]
 
 
 def attached_to(
