@@ -18,7 +18,8 @@ from functools import cache
 from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.cut import BestSentences, Sentence, sentences
-from ctxassembly.assembly.choosing.units import Share, Units
+from ctxassembly.assembly.choosing.shares import Share
+from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.data.candidates import Candidate
 
 OWN = 3.0

@@ -6,7 +6,8 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 from ctxassembly.assembly.choosing.cut import merged
-from ctxassembly.assembly.choosing.units import Share, Units
+from ctxassembly.assembly.choosing.shares import Share
+from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.excerpt import without
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span

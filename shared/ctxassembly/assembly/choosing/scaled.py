@@ -1,10 +1,7 @@
-"""A scorer's scores as a signal of sentences, and the sentences that it is asked about.
+"""A scorer's scores as a signal of sentences.
 
-A scorer reads the query and a sentence, as an embedding model or a cross-encoder does. That takes a thousand times as
-long as looking for words, so it is asked only about the sentences that are best without it.
-
-It counts for its best sentences alone. Those are what words miss; the order of all others it knows no better than words
-do, and a model that isn't at home in a language knows it worse (`tests/bench/README.md`, "A scorer").
+They count for its best sentences alone. Those are what words miss; the order of all others it knows no better than
+words do, and a model that isn't at home in a language knows it worse (`tests/bench/README.md`, "A scorer").
 
 Scores have any scale: cosines lie close together, logits have no bounds. So only their order and distances count.
 """
@@ -13,31 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from heapq import nlargest
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ctxassembly.assembly.choosing.units import Units
-
-ASKED = 200
-"""The most sentences that a scorer is asked about."""
 BEST = 10
 """The scores that count: with 5 as much is found, with 20 or 40 less on some sets."""
 WEIGHT = 2.0
-"""The most that a scorer can make out between two sentences, beside the weights of `units.Weights`.
+"""The most that a scorer can make out between two sentences, beside the weights of `weights.Weights`.
 
 With 4 an English model loses .036 of the evidence in Dutch where hits are fused; with 2 it loses nothing beyond noise.
 """
-
-
-def best_texts(units: Units) -> tuple[str, ...]:
-    """The texts of the best sentences by what is known without a scorer, each once, at most `ASKED`."""
-    texts: dict[str, None] = {}
-    for place in units.best_first:
-        if text := units.sentence(place):
-            texts[text] = None
-            if len(texts) == ASKED:
-                break
-    return tuple(texts)
 
 
 def scaled(sentences: Sequence[str], scores: Mapping[str, float]) -> list[float]:

@@ -1,4 +1,8 @@
-"""The request to a scorer: asked once, before anything is selected, where a query chooses."""
+"""The request to a scorer: asked once, before anything is selected, where a query chooses.
+
+A scorer reads the query and a sentence, as an embedding model or a cross-encoder does. That takes a thousand times as
+long as looking for words, so it is asked only about the sentences that are best without it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,17 @@ import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
-from ctxassembly.assembly.choosing.scaled import best_texts
 from ctxassembly.assembly.choosing.selection import Selector
 from ctxassembly.assembly.choosing.supplement import Supplemented
+from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
 from ctxassembly.shown import counted, failure
 from ctxassembly.tracing.log import Log
+
+ASKED = 200
+"""The most sentences that a scorer is asked about."""
 
 
 def scores_for(
@@ -49,6 +56,17 @@ def scores_for(
 
 
 _NO_SCORES = "scorer: no score is finite, chosen by words alone"
+
+
+def best_texts(units: Units) -> tuple[str, ...]:
+    """The texts of the best sentences by what is known without a scorer, each once, at most `ASKED`."""
+    texts: dict[str, None] = {}
+    for place in units.best_first:
+        if text := units.sentence(place):
+            texts[text] = None
+            if len(texts) == ASKED:
+                break
+    return tuple(texts)
 
 
 def _vectors(candidates: Iterable[Candidate], texts: frozenset[str]) -> dict[str, Sequence[float]]:

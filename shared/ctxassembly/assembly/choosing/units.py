@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxassembly.assembly.choosing.scaled import WEIGHT
+from ctxassembly.assembly.choosing.shares import Share
 from ctxassembly.assembly.choosing.weights import WEIGHTS, Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate
@@ -47,15 +48,6 @@ class Unit(NamedTuple):
     def text(self) -> str:
         """The slice."""
         return self.line[self.start : self.end]
-
-
-class Share(NamedTuple):
-    """The part of the text that a candidate has, from `begin` to `end`, and the places of the units that it is in."""
-
-    candidate: Candidate
-    begin: int
-    end: int
-    places: range
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import numpy as np
 from ctxassembly.assembly.choosing.asked import factors_of
 from ctxassembly.assembly.choosing.laid import Laid, lay
 from ctxassembly.assembly.choosing.scaled import WEIGHT, scaled
+from ctxassembly.assembly.choosing.shares import Share
 from ctxassembly.assembly.choosing.speakers import NAMED, may_name, said_by_named
-from ctxassembly.assembly.choosing.units import Share
 from ctxassembly.assembly.choosing.weights import Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.text.bm25 import Bm25

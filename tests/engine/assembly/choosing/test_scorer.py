@@ -31,7 +31,8 @@ from ctxassembly import (
     compare,
     compare_budgets,
 )
-from ctxassembly.assembly.choosing.scaled import ASKED, BEST, best_texts, scaled
+from ctxassembly.assembly.choosing.scaled import BEST, scaled
+from ctxassembly.assembly.choosing.scorer import ASKED, best_texts
 from ctxassembly.assembly.choosing.units import units_of
 from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.tokens.counter import counter_for

@@ -7,7 +7,8 @@ import pytest
 
 from builders import candidate_of
 from ctxassembly import Chunk
-from ctxassembly.assembly.choosing.units import Share, Units, units_of
+from ctxassembly.assembly.choosing.shares import Share
+from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.choosing.weights import WEIGHTS
 from ctxassembly.assembly.rendering.layout import empty_layout
 from ctxassembly.data.candidates import Candidate
