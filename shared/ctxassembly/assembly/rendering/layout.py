@@ -120,7 +120,7 @@ class Layout:
         """The parts of each label's block."""
         return [block for arranged in self._arranged for block in self.typesetter.blocks(arranged, level)]
 
-    def may_fit(self, candidates: Sequence[Candidate]) -> bool:
+    def may_fit(self, candidates: Sequence[Candidate], level: Header = Header.FULL) -> bool:
         """False only if `candidates` are sure not to fit, which is found without rendering anything.
 
         What stands keeps its tokens, but for those around the text of the documents that `candidates` join.
@@ -136,7 +136,7 @@ class Layout:
             group = self.groups.get(key)
             if group is None or group.sized is None:
                 apart.append(new)
-                if len(candidates) == 1 and new[0].kept is not None:
+                if len(candidates) == 1 and new[0].kept is not None and level is Header.FULL:
                     # Most beginnings that don't fit lack room for another header; of whole chunks the text alone tells.
                     room -= typesetter.least_above(new[0]) + self._separators
                 continue
@@ -153,7 +153,7 @@ class Layout:
         long = any(len(candidate.chunk.text) > longest or candidate.read_from is not None for candidate in candidates)
         # A part of a chunk is one of several tries: mostly the first words tell that it is too long.
         is_part = len(candidates) == 1 and candidates[0].kept is not None and level is Header.FULL
-        if (long or is_part or len(candidates) > MANY) and not self.may_fit(candidates):
+        if (long or is_part or len(candidates) > MANY) and not self.may_fit(candidates, level):
             return False
         tried = self._try(candidates, level, exact=False)
         return tried.tokens <= self.max_tokens and tried.characters <= self.max_characters

@@ -9,6 +9,7 @@ import pytest
 from builders import cited, count, decision, hits_of, numbered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble, presets
 from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.tokens.lower_bound import LONGEST_TOKEN
 from stopwatch import grows_less, takes_less
 from strategies import words
 
@@ -172,6 +173,18 @@ def test_where_a_sentence_ends(rule: str, text: str, cut: str):
     config = AssemblyConfig(max_tokens=len(cut) + 2, encoding=len, window=0, format="minimal")
     context = assemble(hits_of([Chunk("a", "A", text)]), config)
     assert context.text.removesuffix(" [...]") == cut
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 8, 12, 16, 20, 30])
+def test_of_a_chunk_that_is_sure_to_be_too_long_as_much_stands_as_of_a_shorter_one(limit: int):
+    text = "The word is said. " * 300
+    long, shorter = (
+        assemble([Hit(replace(DESCRIBED, text=each))], AssemblyConfig(max_tokens=limit))
+        for each in (text, text[: limit * LONGEST_TOKEN])
+    )
+    assert len(text) > limit * LONGEST_TOKEN
+    assert 0 < count(long.text) <= limit
+    assert long.text == shorter.text
 
 
 def test_a_cut_text_is_marked_where_there_is_room_for_a_header():

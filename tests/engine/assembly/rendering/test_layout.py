@@ -9,6 +9,7 @@ from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
 from ctxassembly.assembly.choosing.cut import beginning
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.assembly.rendering.typesetter import Typesetter
+from ctxassembly.data.pieces import Header
 from ctxassembly.tokens.counter import counter_for
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABC" for n in range(10)}
@@ -190,8 +191,8 @@ def test_at_no_budget_is_left_out_what_would_fit(cite: str, order: str, seed: in
         configs = (AssemblyConfig(max_tokens=limit, cite=cite, order=order) for limit in range(30, 330, 4))
         return [assemble(hits, config).text for config in configs]
 
-    def may_fit(layout: Layout, candidates: object) -> bool:
-        foreseen.append(unpatched(layout, candidates))
+    def may_fit(layout: Layout, candidates: object, *level: Header) -> bool:
+        foreseen.append(unpatched(layout, candidates, *level))
         return True
 
     unpatched, expected = Layout.may_fit, texts()
