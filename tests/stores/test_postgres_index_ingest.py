@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly import Chunk, ChunkRef, ConfigError, InputError
+from ctxassembly import Chunk, ChunkRef, ConfigError, InputError, MemoryIndex
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, ingest
 from ctxassembly.stores.postgres.ingest import Added
@@ -81,6 +81,94 @@ def test_chunks_without_vectors_are_found_by_words_and_embedded_later(index: Pos
     assert [one.chunk.id for one in index.search(SearchChunks(9, embed_query("x"), words, None))] == ["lab#3"]
     assert index.add(chunks(), embed=embed, progress=False) == Added(5, 0, 0)
     assert len(index.search(SearchChunks(9, embed_query("x"), None, None))) == 5
+
+
+class Model:
+    """Embeddings of a model with a name, as LangChain's are; each name has vectors of its own."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self.texts: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.texts += texts
+        return [[float(at == len(self.model)) for at in range(16)] for _ in texts]
+
+
+def nearest(index: PostgresIndex, vector: list[float]) -> float:
+    (found,) = index.search(SearchChunks(1, vector, None, None))
+    assert found.similarity is not None
+    return found.similarity
+
+
+def test_an_id_of_another_document_is_refused_and_its_chunk_is_kept(index: PostgresIndex):
+    """Two collections that both count from `handbook.pdf#0`."""
+    theirs = Chunk("handbook.pdf#0", "a/handbook.pdf", "Leave is 25 days.", 0)
+    ours = Chunk("handbook.pdf#0", "b/handbook.pdf", "Leave is 30 days.", 0)
+    index.add([theirs], embed=embed, progress=False)
+    embeddings = Counted()
+    with pytest.raises(ConfigError, match=r"handbook.pdf#0.*document .a/handbook.pdf.*number_chunks"):
+        index.add([*chunks(), ours], embed=embeddings, progress=False)
+    assert index.fetch([ChunkRef("a/handbook.pdf")]) == [theirs]
+    assert ids(index, "lab", "b/handbook.pdf") == []
+    assert embeddings.texts == []
+    with pytest.raises(ConfigError, match="chunks must be"):
+        MemoryIndex([theirs, ours])
+
+
+def test_an_id_that_another_run_takes_meanwhile_is_refused(index: PostgresIndex):
+    theirs = Chunk("handbook.pdf#0", "a/handbook.pdf", "Leave is 25 days.", 0)
+
+    def embed_while_another_writes(texts: list[str]) -> list[list[float]]:
+        index.add([theirs], embed=embed, progress=False)
+        return embed(texts)
+
+    with pytest.raises(ConfigError, match=r"handbook.pdf#0.*document 'a/handbook.pdf'"):
+        index.add(
+            [Chunk("handbook.pdf#0", "b/handbook.pdf", "Leave is 30 days.", 0)],
+            embed=embed_while_another_writes,
+            progress=False,
+        )
+    assert index.fetch([ChunkRef("a/handbook.pdf")]) == [theirs]
+
+
+def test_other_vectors_of_the_same_texts_replace_the_stored_ones(index: PostgresIndex):
+    first, second = ([[float(at == one) for at in range(16)]] * 5 for one in (3, 9))
+    assert index.add(chunks(), first, progress=False) == Added(5, 0, 0)
+    assert index.add(chunks(), first, progress=False) == Added(0, 5, 0)
+    assert index.add(chunks(), second, progress=False) == Added(5, 0, 0)
+    assert nearest(index, second[0]) == pytest.approx(1)
+    in_chunks = [replace(chunk, vector=first[0]) for chunk in chunks()]
+    assert index.add(in_chunks, progress=False) == Added(5, 0, 0)
+    assert nearest(index, first[0]) == pytest.approx(1)
+
+
+def test_another_model_embeds_what_is_stored_again(index: PostgresIndex):
+    old, new = Model("small"), Model("larger")
+    assert index.add(chunks(), embed=old, progress=False) == Added(5, 0, 0)
+    assert index.add(chunks(), embed=old.embed_documents, progress=False) == Added(0, 5, 0)
+    assert index.add(chunks(), embed=new, progress=False) == Added(5, 0, 0)
+    assert nearest(index, [float(at == len("larger")) for at in range(16)]) == pytest.approx(1)
+    assert index.add(chunks(), embed=embed, progress=False) == Added(0, 5, 0)  # a function has no name to compare
+    assert index.add(chunks(), progress=False) == Added(0, 5, 0)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        Chunk("a", "a", "x", prev_id="b\x1fc", next_id="d"),
+        Chunk("a", "a", "x", prev_id="b", next_id="c\x1fd"),
+        Chunk("a", "a", "d\x1fx", prev_id="b", next_id="c"),
+        Chunk("a", "a", "x", prev_id="None"),
+        Chunk("a", "a", "x"),
+    ],
+    ids=lambda chunk: f"{chunk.prev_id} {chunk.next_id} {chunk.text}",
+)
+@pytest.mark.parametrize("was", [Chunk("a", "a", "x", prev_id="b", next_id="c\x1fd"), Chunk("a", "a", "x")])
+def test_no_value_makes_another_chunk_look_stored(index: PostgresIndex, was: Chunk, now: Chunk):
+    index.add([was], progress=False)
+    assert index.add([now], progress=False).added == (was != now)
+    assert index.fetch([ChunkRef("a")]) == [now]
 
 
 def test_vectors_may_be_given_or_lie_in_the_chunks(index: PostgresIndex):

@@ -1,7 +1,7 @@
 """Chunks written into a table of our own: by COPY, in batches that commit each, and only what isn't there yet.
 
-A row is marked with a hash of what it was made of. So a run that was killed goes on where it ended, and a second one
-embeds nothing.
+A row is marked with a hash of the chunk and of what its vector was made from. So a run that was killed goes on where it
+ended, a second one embeds nothing, and one with other vectors or another model replaces the old vectors.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -69,30 +70,57 @@ def embedding(embed: Any) -> Embed | None:
     return function
 
 
+def model_of(embed: Any) -> str | None:
+    """Return the name of the model that `embed`, or the object it is a method of, embeds with; None if it has none."""
+    model = getattr(embed, "__self__", embed)
+    names = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
+    return next((name for name in names if isinstance(name, str) and name), None)
+
+
 def add(
     connection: Connection[Any],
     home: IndexedTable,
     chunks: Iterable[Chunk],
     vectors: Iterable[Vector] | None,
-    embed: Embed | None,
+    embed: Any,
     told: Callable[[int], object],
 ) -> Added:
-    """Write `chunks`; `told` gets the number of chunks done after each batch."""
+    """Write `chunks`; `told` gets the number of chunks done after each batch.
+
+    Raises:
+        InputError: `embed` is no function, or something in a chunk can't be stored.
+        ConfigError: an id is given twice, or is stored for another document; a vector that the table can't take.
+        StoreError: another run has written other chunks of a document meanwhile.
+    """
+    function, model = embedding(embed), model_of(embed)
     added = unchanged = 0
     documents: dict[str, str] = {}
     """By the ids of their chunks."""
     for batch in _batches(_with_vectors(chunks, vectors)):
-        rows = [(chunk, vector, content_hash(chunk)) for chunk, vector in batch]
+        rows = [(chunk, vector, _mark(chunk, vector, model, home)) for chunk, vector in batch]
         for chunk, *_ in rows:
             if chunk.id in documents:
                 raise ConfigError("chunks", "of different ids", chunk.id)
             documents[chunk.id] = chunk.document_id
-        missing = _missing(connection, home, rows, embeds=embed is not None)
-        _write(connection, home, _embedded(missing, embed, home))
+        missing = _missing(connection, home, rows, embeds=function is not None)
+        _write(connection, home, _embedded(missing, function, home))
         added += len(missing)
         unchanged += len(rows) - len(missing)
         told(len(rows))
     return Added(added, unchanged, _delete_others(connection, home, documents))
+
+
+_MADE_FROM = "."
+"""Separates the hash of a chunk from the hash of what its vector was made from; neither has one."""
+
+
+def _mark(chunk: Chunk, vector: Vector | None, model: str | None, home: IndexedTable) -> str:
+    """Return the hash of `chunk`, and of its vector if there is one, else of the model's name."""
+    content, made_from = content_hash(chunk), None if model is None else model.encode(errors="surrogatepass")
+    if vector is not None:
+        check_vector(vector, home)
+        made_from = array("d", vector).tobytes()
+    return content if made_from is None else f"{content}{_MADE_FROM}{hashlib.sha256(made_from).hexdigest()[:32]}"
 
 
 def content_hash(chunk: Chunk) -> str:
@@ -109,7 +137,9 @@ def content_hash(chunk: Chunk) -> str:
             raise InputError(
                 f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {shown(value)}"
             )
-    return hashlib.sha256("\x1f".join(map(str, (*_plain(chunk), _metadata(chunk)))).encode()).hexdigest()
+    # As JSON: joined by a separator, values that hold the separator would pass for others, and None for "None".
+    written = json.dumps((*_plain(chunk), _metadata(chunk)), ensure_ascii=False, default=str)
+    return hashlib.sha256(written.encode()).hexdigest()
 
 
 def _plain(chunk: Chunk) -> tuple[Any, ...]:
@@ -138,21 +168,45 @@ def _batches(rows: Iterator[tuple[Chunk, Vector | None]]) -> Iterator[list[tuple
 
 
 Row = tuple[Chunk, Vector | None, str]
-"""A chunk, its vector if there is one, and its hash."""
+"""A chunk, its vector if there is one, and its mark."""
 
 
 def _missing(connection: Connection[Any], home: IndexedTable, rows: list[Row], *, embeds: bool) -> list[Row]:
-    """Those of `rows` that aren't stored as they are. A row stored without its vector isn't, if there is one now."""
-    statement = f"SELECT id, content_hash, embedding IS NULL FROM {_table(home)} WHERE id = ANY(%s)"
+    """Those of `rows` that aren't stored as they are.
+
+    A row stored without its vector isn't, if there is one now. Neither is a row with a vector of another make, if it is
+    known what the vector is made from now.
+    """
+    statement = f"SELECT id, document_id, content_hash, embedding IS NULL FROM {_table(home)} WHERE id = ANY(%s)"
     ids = [chunk.id for chunk, *_ in rows]
-    stored = {id_: (was, bare) for id_, was, bare in connection.execute(statement.encode(), (ids,)).fetchall()}
+    found = connection.execute(statement.encode(), (ids,)).fetchall()
+    _check_documents(((id_, document) for id_, document, *_ in found), rows)
+    stored = {id_: (was, bare) for id_, _, was, bare in found}
 
     def there(row: Row) -> bool:
         chunk, vector, now = row
-        was, bare = stored.get(chunk.id, (None, False))
-        return was == now and not (bare and (embeds or vector is not None))
+        was, bare = stored.get(chunk.id, ("", False))
+        is_same = was == now if _MADE_FROM in now else was.partition(_MADE_FROM)[0] == now
+        return is_same and not (bare and (embeds or vector is not None))
 
     return [row for row in rows if not there(row)]
+
+
+def _check_documents(stored: Iterable[tuple[str, str]], rows: Iterable[Row]) -> None:
+    """Check that none of `rows` has the id of a chunk of another document, which it would replace.
+
+    Raises:
+        ConfigError: one has.
+    """
+    documents = {chunk.id: chunk.document_id for chunk, *_ in rows}
+    for id_, document in stored:
+        if document != documents[id_]:
+            raise ConfigError(
+                "chunks",
+                "of ids that no other document has",
+                id_,
+                f", which is stored for document {shown(document)}: number_chunks() gives chunks ids of their own",
+            )
 
 
 def _embedded(rows: list[Row], embed: Embed | None, home: IndexedTable) -> list[Row]:
@@ -189,7 +243,9 @@ def _write(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> 
     table, columns = full_name(home), ", ".join(map(quoted_name, _COLUMNS))
     ids = [chunk.id for chunk, *_ in rows]
     with _in_turn(connection, home), connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM {_table(home)} WHERE id = ANY(%s)".encode(), (ids,))
+        cursor.execute(f"DELETE FROM {_table(home)} WHERE id = ANY(%s) RETURNING id, document_id".encode(), (ids,))
+        # Another run may have taken an id meanwhile. The error rolls the deletion back.
+        _check_documents(cursor.fetchall(), rows)
         with cursor.copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as copy:
             for chunk, vector, mark in rows:
                 *place, text = _plain(chunk)

@@ -40,6 +40,9 @@ class KeptTable:
     ) -> Added:
         """Store `chunks`: those that are there as they are stay, others of the same documents are deleted.
 
+        Other vectors, or an `embed` whose model has another name, replace the vectors that are stored. A plain function
+        has no name: what is stored is then kept while text and metadata are the same.
+
         Batches commit each, so a run that was ended goes on where it was when it is started again. The first large one
         ends with an index of the vectors and statistics.
 
@@ -51,7 +54,8 @@ class KeptTable:
             progress: show a bar, if tqdm or rich is installed.
 
         Raises:
-            ConfigError: the table is a framework's, which writes to it itself; vectors of another length.
+            ConfigError: the table is a framework's, which writes to it itself; vectors of another length; an id that
+                a chunk of another document has.
             InputError: a chunk with what PostgreSQL can't hold.
             StoreError: another run wrote other chunks of the same document at the same time; one run's stand whole.
         """
@@ -63,7 +67,7 @@ class KeptTable:
         told, done = progress_bar(total) if progress else (_nothing, _nothing)
         with connected(self.server) as connection:
             try:
-                report = ingest.add(connection, self.home, chunks, vectors, ingest.embedding(embed), told)
+                report = ingest.add(connection, self.home, chunks, vectors, embed, told)
             finally:
                 done()
             making.settle(connection, self.home, report.added + report.deleted)
