@@ -26,7 +26,6 @@ _SHOWN = 60
 _LONG = {
     "keys": "[`MetadataKeys()`](#metadata-keys)",
     "modes": "the published [modes](#modes)",
-    "similarity": '`("vector_similarity", "similarity", ...)`',
 }
 """The names of defaults that are longer than that."""
 
@@ -65,7 +64,9 @@ def _default(setting: Field[Any]) -> str:
         return "none: it must be given"
     value = setting.default if setting.default is not MISSING else setting.default_factory()  # type: ignore[misc]
     shown = f"{value:_}" if type(value) is int else repr(value).replace("'", '"')
-    return f"`{shown}`" if len(shown) <= _SHOWN else _LONG[setting.name]
+    if len(shown) <= _SHOWN:
+        return f"`{shown}`"
+    return ", ".join(f"`{item}`" for item in value) if isinstance(value, tuple) else _LONG[setting.name]
 
 
 def _range(owner: str, setting: Field[Any]) -> str:

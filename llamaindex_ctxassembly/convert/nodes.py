@@ -28,6 +28,8 @@ EXCLUDED_BY_READER = frozenset(
     {"file_name", "file_type", "file_size", "creation_date", "last_modified_date", "last_accessed_date"}
 )
 """Keys that SimpleDirectoryReader excludes from the prompt, all of them in each of its documents."""
+_EXCLUDED_BY_DOCLING = frozenset({"schema_name", "version", "doc_items"})
+"""Keys that DoclingNodeParser excludes from the prompt in each node, with `origin` where there is one."""
 _BY_DEFAULT = MetadataKeys().document_id
 _FACTS = "Here are some facts extracted from the provided text:"
 """The line that PropertyGraphIndex writes before triplets, which it puts before the text that they come from."""
@@ -104,12 +106,14 @@ def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:
 def _unnamed(metadata: Any, unread: frozenset[str], keys: MetadataKeys) -> frozenset[str]:
     """Those of the `unread` keys that may not be in a label either.
 
-    Two cases don't count. SimpleDirectoryReader excludes its keys, `file_name` among them, on its own account. And
-    nodes that were assembled before exclude all their metadata, because their text has them already.
+    Three cases don't count. SimpleDirectoryReader excludes its keys, `file_name` among them, on its own account.
+    DoclingNodeParser excludes its raw metadata, which hold the page and the file. And nodes that were assembled before
+    exclude all their metadata, because their text has them already.
     """
     if not unread or (type(metadata) is dict and "citation" in metadata and unread >= metadata.keys()):
         return frozenset()
     chosen = unread - EXCLUDED_BY_READER if unread >= EXCLUDED_BY_READER else unread
+    chosen = chosen - {*_EXCLUDED_BY_DOCLING, "origin"} if unread >= _EXCLUDED_BY_DOCLING else chosen
     return chosen & keys.named if chosen else chosen
 
 
@@ -118,9 +122,10 @@ def _origin(
 ) -> Origin | None:
     """The origin of `node` by its relationships and metadata; None if they add nothing to document and neighbours."""
     parent_id, children = related_id(node, NodeRelationship.PARENT), _related(node, NodeRelationship.CHILD)
-    lookup_id = as_name(keys.read(node.metadata, "lookup_id")) or (source if source != document_id else None)
+    is_apart = source != as_name(document_id)  # as text, since an array can't be compared
+    lookup_id = as_name(keys.read(node.metadata, "lookup_id")) or (source if is_apart else None)
     part: dict[str, Any] = {}
-    if source != document_id:  # the metadata name the document, so a node may be one of its pages or sections
+    if is_apart:  # the metadata name the document, so a node may be one of its pages or sections
         part = dict(part_in(node.metadata, keys)) | ({} if source is None else {"source": source})
     if parent_id is not None:
         part["parent"] = parent_id

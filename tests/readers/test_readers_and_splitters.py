@@ -150,6 +150,10 @@ WRITTEN: dict[str, tuple[Metadata, Metadata]] = {
             "header_footer_type": "primary",
         },
     ),
+    "Docling, its pages as a list": (
+        {"filename": "a.pdf", "page_numbers": [3, 4], "title": "Wool"},
+        {"filename": "a.pdf", "page_numbers": [4], "title": None},
+    ),
     "LangChain DoclingLoader": (
         {"source": "a.pdf", "dl_meta": DOCLING | {"headings": ["1 Wool"], "doc_items": [{"self_ref": "#/texts/1"}]}},
         {

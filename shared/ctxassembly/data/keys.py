@@ -8,13 +8,16 @@ from typing import Any
 
 from ctxassembly.errors import ConfigError
 
+_DOCLING_FILE = ("dl_meta.origin.filename", "origin.filename")
+"""The file name that Docling writes, without a folder: through LangChain, and through LlamaIndex."""
+
 
 @dataclass(frozen=True, slots=True)
 class MetadataKeys:
     """The keys that may hold each particular. The first key that is present and not None wins.
 
     A key may be a dotted path into nested metadata, such as `chunk_metadata.page`; a key that itself contains the dot
-    is found first. A single string may be given instead of a tuple.
+    is found first. A path through a list reads each of its mappings. A single string may be given instead of a tuple.
 
     >>> keys = MetadataKeys(source=("file_path", "source"), page_base=0)
     >>> keys.read({"source": "report.pdf", "page": 2}, "source"), keys.counted_page({"page": 2}, 2)
@@ -30,14 +33,25 @@ class MetadataKeys:
     index: str | tuple[str, ...] = ("chunk_index", "index")
     start: str | tuple[str, ...] = ("start_index", "start_char_idx")
     score: str | tuple[str, ...] = ("rerank_score", "relevance_score", "score")
-    source: str | tuple[str, ...] = ("source", "file_name", "source_path")
+    source: str | tuple[str, ...] = ("source", "file_name", "source_path", *_DOCLING_FILE)
     title: str | tuple[str, ...] = ("title",)
     url: str | tuple[str, ...] = ("url",)
-    section: str | tuple[str, ...] = ("section", "header_path")
-    """A path as LlamaIndex writes it, `/Setup/Linux/`, is read without the outer slashes."""
+    section: str | tuple[str, ...] = ("section", "header_path", "headings", "dl_meta.headings")
+    """A path as LlamaIndex writes it, `/Setup/Linux/`, is read without the outer slashes. The items of a list are
+    levels: `["Setup", "Linux"]` is read as `Setup > Linux`."""
+    headings: str | tuple[str, ...] = tuple(f"Header {level}" for level in range(1, 7))
+    """The heading of each level, outermost first, as LangChain's splitters for Markdown and HTML write them. They make
+    the section of a chunk that has none under `section`."""
     sheet: str | tuple[str, ...] = ("sheet",)
-    page: str | tuple[str, ...] = ("page_label", "page", "page_number")
-    """The printed label first: `page` counts from 0 in most PDF parsers."""
+    page: str | tuple[str, ...] = (
+        "page_label",
+        "page",
+        "page_number",
+        "page_numbers",
+        "dl_meta.doc_items.prov.page_no",
+        "doc_items.prov.page_no",
+    )
+    """The printed label first: `page` counts from 0 in most PDF parsers. A list has several pages."""
     page_base: int = 1
     """The number that the metadata give the first page, 0 or 1. Headers and citations count from 1. A printed label,
     under a key with "label" in its name, stays as it is."""
@@ -86,8 +100,11 @@ class MetadataKeys:
             except Exception:  # noqa: BLE001 - metadata of any class may raise; admission notes the odd ones
                 value = None
             # Nearly all keys are plain, and this runs for every particular of every chunk: no call for those.
-            if value is not None or ("." in key and (value := look_up(metadata, key)) is not None):
+            if value is not None or ("." in key and (value := look_up(metadata, key, each=True)) is not None):
                 return value
+        if particular == "section":
+            levels = (look_up(metadata, key) for key in self.headings)
+            return [level for level in levels if level is not None] or None
         return None
 
     def document_of(self, metadata: Mapping[str, Any]) -> Any:
@@ -102,8 +119,13 @@ class MetadataKeys:
 
     @property
     def looked_up(self) -> tuple[str, ...]:
-        """The keys by which a store finds a chunk's document, in the order in which they are read."""
-        return tuple(dict.fromkeys((*self.lookup_id, *self.documents)))
+        """The keys by which a store finds a chunk's document, in the order in which they are read.
+
+        Docling's file name isn't among them: its chunks have no place in their document until they are numbered, and
+        then they have a document id.
+        """
+        names = dict.fromkeys((*self.lookup_id, *self.documents))
+        return tuple(name for name in names if name not in _DOCLING_FILE)
 
     @property
     def named(self) -> frozenset[str]:
@@ -119,7 +141,7 @@ class MetadataKeys:
         return (number if "label" in key else number + 1 - self.page_base) or None
 
 
-_NAMED = ("source", "title", "url", "section", "sheet", "page", "row_number")
+_NAMED = ("source", "title", "url", "section", "headings", "sheet", "page", "row_number")
 
 
 def keyed(store: Any, keys: MetadataKeys) -> Any:
@@ -130,14 +152,20 @@ def keyed(store: Any, keys: MetadataKeys) -> Any:
     return replace(store, keys=keys)
 
 
-def look_up(metadata: Mapping[str, Any], key: str) -> Any:
-    """The value under `key`, as a whole or as a dotted path into nested mappings; None if there is none."""
+def look_up(metadata: Mapping[str, Any], key: str, *, each: bool = False) -> Any:
+    """The value under `key`, as a whole or as a dotted path into nested mappings; None if there is none.
+
+    With `each`, a path that leads through a list gives the list of the values in its mappings.
+    """
     try:
         value = metadata.get(key)
         if value is not None or "." not in key:
             return value
         head, rest = key.split(".", 1)
         nested = metadata.get(head)
-        return look_up(nested, rest) if isinstance(nested, Mapping) else None
+        if each and isinstance(nested, (list, tuple)):
+            found = (look_up(item, rest, each=True) for item in nested)
+            return [value for value in found if value is not None] or None
+        return look_up(nested, rest, each=each) if isinstance(nested, Mapping) else None
     except Exception:  # noqa: BLE001 - as above: adapters hand on metadata of any class
         return None

@@ -6,6 +6,7 @@ from typing import Literal
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.shown import as_text
 
 Mark = Literal["keep_whole", "no_neighbours"]
 
@@ -13,4 +14,4 @@ Mark = Literal["keep_whole", "no_neighbours"]
 def is_marked(chunk: Chunk, mark: Mark, keys: MetadataKeys) -> bool:
     """True if the metadata of `chunk` have the mark: True or 1, or one of them as text, as some stores keep them."""
     value = keys.read(chunk.metadata, mark)
-    return value is True or (value is not None and str(value).lower() in ("true", "1"))
+    return value is True or (as_text(value) or "").lower() in ("true", "1")

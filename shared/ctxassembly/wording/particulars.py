@@ -1,24 +1,30 @@
 """The particulars of chunks: source, section, page and so on, read from their metadata.
 
 Headers, citations and references read them here, so they never disagree. Values come in any type: `line` makes one line
-of text of them, `number` a whole number where it can.
+of text of them, `number` a whole number where it can. A list of values makes one line, too; of pages, several pages.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.shown import as_text
+from ctxassembly.shown import as_text, shown
 from ctxassembly.wording.clean import one_line
 from ctxassembly.wording.formats import Heading, reference
 from ctxassembly.wording.languages import LANGUAGES
 
 NUMBER_DIGITS = 9
 """Most digits of a page or a row that is read as a number."""
+MOST_ITEMS, MOST_LEVELS = 10_000, 20
+"""Most items of a list that are read, and most levels of lists in lists."""
+_LISTS = (list, tuple, range, set, frozenset)
+_BETWEEN = {"section": " > "}
+"""The text between the items of a list, where it isn't a comma."""
 
 
 class Particulars:
@@ -35,47 +41,41 @@ class Particulars:
         self._unknown = self._words.unknown if language else ""
         # Keyed by identity, since hashing a chunk takes long. Each entry holds its chunk, so that no id is reused.
         self._lines: dict[tuple[int, str], tuple[Chunk, str | None]] = {}
-        self._numbers: dict[tuple[int, str], tuple[Chunk, int | str | None]] = {}
+        self._pages: dict[int, tuple[Chunk, tuple[int | str, ...]]] = {}
 
     def line(self, chunk: Chunk, name: str) -> str | None:
         """The particular `name` ("source", "section", ...) on one line; None if no key holds it."""
         key = (id(chunk), name)
         if key not in self._lines:
-            value = self._keys.read(self._metadata(chunk), name)
-            if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
-                value = int(value) if value.is_integer() else value if math.isfinite(value) else None
-            text = value if value is None or type(value) is str else as_text(value)  # no call for a string: most are
-            line = "" if text is None else one_line(text)
-            # LlamaIndex writes the path of a section with slashes around it.
-            if name == "section" and line[:1] == "/" == line[-1:]:
-                line = line.strip("/ ")
-            self._lines[key] = (chunk, line or None)
+            self._lines[key] = (chunk, _line(self._keys.read(self._metadata(chunk), name), name))
         return self._lines[key][1]
 
     def said(self, chunk: Chunk, name: str) -> str | None:
-        """The particular `name` on one line, several values joined by commas; None if no key holds it."""
+        """The particular `name` on one line; None if no key holds it. It isn't remembered, nor left out of headers."""
         value = self._keys.read(chunk.metadata, name)
-        if value is None:  # the usual case, for up to thousands of chunks: nothing is remembered for it
-            return None
-        if isinstance(value, (set, frozenset)):
-            value = sorted(as_text(item) or "" for item in value)  # sets have another order in every run
-        if isinstance(value, (list, tuple)):
-            return one_line(", ".join(said for item in value if (said := as_text(item)))) or None
-        return self.line(chunk, name)
+        return None if value is None else _line(value, name)
 
     def number(self, chunk: Chunk, name: str) -> int | str | None:
-        """The particular `name` as a whole number, else as a line; a page is counted from 1."""
-        key = (id(chunk), name)
-        if key not in self._numbers:
+        """The particular `name` as a whole number, else as a line; of several pages the first one."""
+        if name == "page":
+            return next(iter(self.pages([chunk])), None)
+        value = self._keys.read(self._metadata(chunk), name)
+        return value if _is_number(value) else _number(self.line(chunk, name))
+
+    def pages_of(self, chunk: Chunk) -> tuple[int | str, ...]:
+        """The pages of `chunk` as they come, each a whole number counted from 1, else a line."""
+        key = id(chunk)
+        if key not in self._pages:
             metadata = self._metadata(chunk)
-            number = self._keys.read(metadata, name)
-            if type(number) is not int or not 0 <= number < 10**NUMBER_DIGITS:
-                line = self.line(chunk, name)
-                number = int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line
-            if name == "page" and type(number) is int:
-                number = self._keys.counted_page(metadata, number)
-            self._numbers[key] = (chunk, number)
-        return self._numbers[key][1]
+            value = self._keys.read(metadata, "page")
+            found: list[int | str] = []
+            for item in (value,) if _is_number(value) else _items(value):
+                page = item if _is_number(item) else _number(_line(item, "page"))
+                counted = self._keys.counted_page(metadata, page) if type(page) is int else page
+                if counted is not None:
+                    found.append(counted)
+            self._pages[key] = (chunk, tuple(found))
+        return self._pages[key][1]
 
     def _metadata(self, chunk: Chunk) -> Mapping[str, Any]:
         if not (self._named and chunk.unnamed):
@@ -98,5 +98,45 @@ class Particulars:
 
     def pages(self, chunks: Iterable[Chunk]) -> tuple[int | str, ...]:
         """The pages of `chunks`, each once: whole numbers first and ascending, others as they come."""
-        found = {page: None for chunk in chunks if (page := self.number(chunk, "page")) is not None}
+        found = {page: None for chunk in chunks for page in self.pages_of(chunk)}
         return tuple(sorted(found, key=lambda page: page if isinstance(page, int) else math.inf))
+
+
+def _line(value: Any, name: str) -> str | None:
+    """`value` on one line, None if it is nothing. The items of a list are joined."""
+    kind = type(value)
+    if kind is not str:  # most are
+        if kind in _LISTS or hasattr(kind, "tolist"):
+            between = _BETWEEN.get(name, ", ")
+            return between.join(line for item in _items(value) if (line := _line(item, name))) or None
+        if isinstance(value, float):  # a column with gaps has 3.0 for 3, and NaN for nothing
+            value = int(value) if value.is_integer() else value if math.isfinite(value) else None
+        value = as_text(value)
+    line = "" if value is None else one_line(value)
+    # LlamaIndex writes the path of a section with slashes around it.
+    if name == "section" and line[:1] == "/" == line[-1:]:
+        line = line.strip("/ ")
+    return line or None
+
+
+def _items(value: Any, levels: int = MOST_LEVELS) -> Iterator[Any]:
+    """The items of a list of any kind, those of lists in it in their place; of anything else the value itself."""
+    if hasattr(type(value), "tolist"):  # numpy and what looks like it
+        try:
+            value = value.tolist()
+        except Exception:  # noqa: BLE001 - a class of the caller may raise anything
+            return
+    if type(value) not in _LISTS:
+        yield value
+    elif levels:
+        # Sets have another order in every run.
+        inside = sorted(value, key=shown) if isinstance(value, (set, frozenset)) else value
+        yield from islice((item for each in inside for item in _items(each, levels - 1)), MOST_ITEMS)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 10**NUMBER_DIGITS
+
+
+def _number(line: str | None) -> int | str | None:
+    return int(line) if line and line.isdecimal() and len(line) <= NUMBER_DIGITS else line

@@ -74,7 +74,7 @@ def _pages_apart(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str, str] |
 
     Chunks of a page may be linked to each other. One with an index above 0 is of a document that somebody numbered.
     """
-    pages: dict[tuple[str, str], dict[str, object]] = defaultdict(dict)
+    pages: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for hit in hits:
         page = keys.read(hit.metadata, "page")
         if page is None or hit.index:
@@ -82,10 +82,10 @@ def _pages_apart(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str, str] |
         for key in ("file_path", *keys.source):
             file = hit.metadata.get(key)
             if isinstance(file, str) and _FILE.search(file):
-                pages[key, file].setdefault(hit.document_id, page)
+                pages[key, file].setdefault(hit.document_id, shown(page, _ID_CHARS))
                 break
     for (key, file), of_file in pages.items():
-        numbers = [shown(page, _ID_CHARS) for page in dict.fromkeys(of_file.values())]
+        numbers = [*dict.fromkeys(of_file.values())]
         if len(of_file) > 1 and len(numbers) > 1:
             return f"pages {numbers[0]} and {numbers[1]} of {shown(file, _ID_CHARS)} are documents of their own", key
     return None

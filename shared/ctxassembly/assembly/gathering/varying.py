@@ -32,7 +32,7 @@ Kind = Literal["fixed", "document", "number", "free", "words", "rank", "element"
 DEEPEST = 16
 """Levels of nested lists and mappings that are looked into."""
 
-_PLACE = "_index|_idx|_idx_start|_no|_num|_number|_position|_order|_start|_end|_count|_length|_size"
+_PLACE = "_index|_idx|_idx_start|_no|_num|_numbers?|_position|_order|_start|_end|_count|_length|_size"
 _NUMBERS = rf"""
     (chunk|page|line|row|slide|sentence|paragraph)s?({_PLACE})?
     |(col|char|split|block|token|batch|buffer)({_PLACE})

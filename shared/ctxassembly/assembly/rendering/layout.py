@@ -255,7 +255,8 @@ class Layout:
             return None
         if not exact and len(candidates) == 1 and len(next(iter(changed.values())).stretches) > MANY:
             tried = self._sum(candidates, changed, exact=False)
-            if tried is not None and tried.tokens - LEAST_OF_PAGES > self.max_tokens:
+            pages = len(self.typesetter.renderer.particulars.pages_of(candidates[0].chunk))
+            if tried is not None and tried.tokens - LEAST_OF_PAGES * pages > self.max_tokens:
                 return tried
         return self._sum(candidates, changed, exact=True)
 

@@ -73,9 +73,8 @@ class Sizes:
 
     def gain(self, candidate: Candidate, sized: Sized) -> int:
         """The most tokens that a group may lose when `candidate` comes between two markers, its own text apart."""
-        page = self._renderer.particulars.number(candidate.chunk, "page")
-        named = page is None or page in sized.pages
-        return (0 if named else LEAST_OF_PAGES) - MARKER_TOKENS
+        new = set(self._renderer.particulars.pages_of(candidate.chunk)).difference(sized.pages)
+        return LEAST_OF_PAGES * len(new) - MARKER_TOKENS
 
     def separator(self, label: Label) -> int:
         """The tokens that go if nothing comes after the block of a label."""

@@ -124,8 +124,8 @@ class Typesetter:
 
     def least_above(self, candidate: Candidate) -> int:
         """A lower bound on the tokens of its header, if `candidate` stands below a label of its own."""
-        page = self.renderer.particulars.number(candidate.chunk, "page")
-        header, _ = self.renderer.around(1, Label([], candidate, ""), pages=() if page is None else (page,))
+        pages = self.renderer.particulars.pages([candidate.chunk])
+        header, _ = self.renderer.around(1, Label([], candidate, ""), pages=pages)
         known = self.counter.measure(header)
         # Its last token may merge with the text.
         return self.counter.count(known.head) + known.inner + max(at_least(known.tail) - 1, 0) if known.tail else 0
