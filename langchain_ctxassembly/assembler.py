@@ -16,8 +16,10 @@ from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation,
 from typing_extensions import Self, override
 
 from ctxassembly.adapting.told import Told
-from ctxassembly.assembly.choosing.supplement import supplement_of
+from ctxassembly.adapting.turns import supplement_named
+from ctxassembly.assembly.choosing.supplement import Given, supplement_of
 from ctxassembly.assembly.gathering.scope import filter_not_seen
+from ctxassembly.chain.reach import Hidden
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import check_labels, labels_of_call
 from ctxassembly.data.chunks import Chunk, Hit
@@ -39,6 +41,7 @@ from langchain_ctxassembly.listeners import listened_to
 from langchain_ctxassembly.searches.filtered import held
 from langchain_ctxassembly.searches.visible import Search
 from langchain_ctxassembly.spans import Spans
+from langchain_ctxassembly.stores.home import store_named
 
 Formed = TypeVar("Formed")
 
@@ -246,6 +249,15 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     def effective(self) -> AssemblyConfig:
         """The config, with `neighbours` in place of its own."""
         return self.config if self.neighbours is None else replace(self.config, neighbours=self.neighbours)
+
+    def reaching(self, supplement: Given) -> dict[str, Any]:
+        """What decides, beside the search, whose text a context has: each by its name, for the key of a kept answer."""
+        return {
+            "held": self.filter,
+            "store": store_named(self.store),
+            "on_fetched": None if self.on_fetched is None else Hidden("on_fetched"),
+            "supplement": supplement_named(supplement),
+        }
 
     def held(self, search: Search | None) -> Any:
         """The store of neighbours, held to `filter` and to the filter of `search`.

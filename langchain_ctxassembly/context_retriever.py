@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -15,15 +16,16 @@ from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_valida
 from typing_extensions import Self, override
 
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for
-from ctxassembly.chain.requests import Search
+from ctxassembly.chain.reach import Hidden, Reach
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.asked import checked_question
+from ctxassembly.drivers.places import reach_over
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
 from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
-from ctxassembly.protocols import AsyncIndex, AsyncOnStage, Index, OnStage
+from ctxassembly.protocols import AsyncIndex, Index
 from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
@@ -33,7 +35,7 @@ from ctxassembly.settings.retrieval import RetrievalConfig
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.rerankers import as_reranker
 from langchain_ctxassembly.searches.channels import as_channel
-from langchain_ctxassembly.searches.visible import ambient
+from langchain_ctxassembly.searches.visible import ambient, search_named
 from langchain_ctxassembly.spans import Spans
 from langchain_ctxassembly.stores.kinds import both
 
@@ -179,21 +181,25 @@ class ContextRetriever(BaseRetriever):
         given = self._input(await self._aretrieved(question, k, config), question)
         return await self.held_to(question.filter).ainvoke(given, config)
 
-    def search(self, request: Search) -> Retrieved:
-        """The hits for one search of an answer chain."""
-        return self._source(Spans(ensure_config()).on_stage).search(request)
+    def source(self, *, awaited: bool = False) -> IndexSource:
+        """The evidence for an answer chain: called, or awaited."""
+        spans, given = Spans(ensure_config()), self._given()
+        given["on_stage"] = spans.aon_stage if awaited else spans.on_stage
+        return IndexSource(given.pop("index"), self._limited(None), self.assembler.effective, given=given)
 
-    async def asearch(self, request: Search) -> Retrieved:
-        """The same as `search`, awaited."""
-        return await self._source(Spans(ensure_config()).aon_stage).asearch(request)
+    def reach(self, condition: Any) -> Reach:
+        """What a call with the filter `condition` may read."""
+        seen, hidden = partial(search_named, config=ensure_config()), "channels[{!r}]"
+        channels = {
+            name: seen(one) if isinstance(one, BaseRetriever) else Hidden(hidden.format(name))
+            for name, one in self.channels.items()
+        }
+        own = self.assembler.reaching(self.supplement)
+        return reach_over(self.index, condition, self.assembler.effective, channels, **own)
 
     def filter_of(self, given: Any) -> Any:
         """The filter of a call: the retriever's own, and `given` beside it."""
         return _together(self.filter, given)
-
-    def _source(self, on_stage: OnStage | AsyncOnStage | None) -> IndexSource:
-        given = {**self._given(), "on_stage": on_stage}
-        return IndexSource(given.pop("index"), self._limited(None), self.assembler.effective, given=given)
 
     def _question(self, query: str | Question, filter: Any) -> Question:
         """The question of a call, held to all filters that there are."""

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.indices.vector_store.retrievers import VectorIndexRetriever
+from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
+from ctxassembly.chain.reach import Hidden
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combined, is_filter
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.nodes import to_hits
 from llamaindex_ctxassembly.stores.filters import both
+from llamaindex_ctxassembly.stores.neighbours import neighbours_of, place_of
+
+_SEARCHING = frozenset({"retrieve", "aretrieve", "_retrieve", "_aretrieve", "_build_vector_store_query"})
+"""The methods of a vector index' retriever by which it searches."""
+_OTHER_FORM = "without filters of its own, where a call has some of another form"
 
 
 def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:
@@ -40,6 +50,59 @@ def _searched(
     return [hit for node in own.retrieve(query) for hit in to_hits(node, keys)][:limit]
 
 
+@dataclass(frozen=True)
+class Seen:
+    """The search of a vector index' retriever, by what it excludes."""
+
+    retriever: VectorIndexRetriever
+    filters: Any
+    """Its own, and those of the call."""
+
+    @property
+    def is_all(self) -> bool:
+        """True if nothing but the filters excludes nodes, as far as that can be told."""
+        kind = type(self.retriever._vector_store)  # noqa: SLF001
+        return not any(self.arguments.values()) and kind.__module__.partition(".")[0] == "llama_index"
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What restricts the search besides. An index hands its retriever the ids of all nodes that it has."""
+        own: Any = self.retriever
+        nodes = getattr(own._index.index_struct, "nodes_dict", {})  # noqa: SLF001 - there is no public way in
+        every = len(own._node_ids or ()) == len(nodes) and set(own._node_ids or ()) == set(nodes.values())  # noqa: SLF001
+        return {"node_ids": None if every else own._node_ids, "doc_ids": own._doc_ids, "kwargs": own._kwargs}  # noqa: SLF001
+
+    def stored(self, keys: MetadataKeys) -> Any:
+        """The nodes that it searches, as a store of chunks."""
+        index, vector_store = self.retriever._index, self.retriever._vector_store  # noqa: SLF001
+        keeps_text = isinstance(vector_store, BasePydanticVectorStore) and vector_store.stores_text
+        docstore = None if keeps_text else index.docstore
+        return neighbours_of(docstore, vector_store if keeps_text else None, None, keys)
+
+
+def seen(retriever: BaseRetriever, filters: Any = None) -> Seen | None:
+    """The search that `retriever` makes with the `filters` of a call beside its own; None if it can't be seen.
+
+    Only that of a vector index' retriever can: any other may filter by itself.
+    """
+    if not isinstance(retriever, VectorIndexRetriever):
+        return None
+    derived = takewhile(lambda kind: kind is not VectorIndexRetriever, type(retriever).__mro__)
+    if any(not _SEARCHING.isdisjoint(vars(kind)) for kind in derived):
+        return None
+    kept = retriever._filters  # noqa: SLF001
+    return Seen(retriever, combined(kept, filters, "retriever", _OTHER_FORM, both, kept))
+
+
+def search_named(retriever: BaseRetriever, filters: Any = None) -> Any:
+    """The name of the same search for the key of a kept answer."""
+    found = seen(retriever, filters)
+    if found is None:
+        return Hidden(type(retriever).__name__)
+    place = place_of(found.retriever._vector_store)  # noqa: SLF001
+    return {"place": place, "filters": found.filters, "arguments": found.arguments}
+
+
 def set_up(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:
     """`retriever` for one call: with that number of chunks, if it has one, and with `filters` beside its own.
 
@@ -54,7 +117,6 @@ def set_up(parameter: str, retriever: BaseRetriever, limit: int | None, filters:
         if not hasattr(own, "_filters"):
             allowed = f"one whose search takes filters, where a call has some; {type(own).__name__} would ignore them"
             raise ConfigError(parameter, allowed, retriever)
-        allowed = "without filters of its own, where a call has some of another form"
         kept = own._filters  # noqa: SLF001
-        own._filters = combined(kept, filters, parameter, allowed, both, kept)  # noqa: SLF001
+        own._filters = combined(kept, filters, parameter, _OTHER_FORM, both, kept)  # noqa: SLF001
     return own  # type: ignore[no-any-return]

@@ -12,11 +12,12 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from ctxassembly.chain.requests import Search
+from ctxassembly.chain.reach import Hidden, Reach
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
 from ctxassembly.data.searched import Channel
 from ctxassembly.drivers.asked import checked_question
+from ctxassembly.drivers.places import reach_over
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
 from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
@@ -27,7 +28,7 @@ from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.retrieval import RetrievalConfig
 from llamaindex_ctxassembly.answered import Answered
-from llamaindex_ctxassembly.channels import as_channel
+from llamaindex_ctxassembly.channels import as_channel, search_named
 from llamaindex_ctxassembly.convert.embeddings import as_query_embedding
 from llamaindex_ctxassembly.convert.rerankers import as_reranker
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
@@ -98,6 +99,7 @@ class ContextRetriever(BaseRetriever):
         self._config = _limited(config or RetrievalConfig(), similarity_top_k)
         self._index = index
         self._filters = filters
+        self._channels = channels or {}
         self._warn_if_split = Warned()
         self._own = postprocessor or ContextAssemblyPostprocessor()
         self._postprocessor = _over(self._own, index, filters)
@@ -164,22 +166,23 @@ class ContextRetriever(BaseRetriever):
         question = self._question(query_bundle.query_str, None)
         return await self.held_to(question.filter).anodes_of(await self._aretrieved(question, None))
 
-    def search(self, request: Search) -> Retrieved:
-        """The hits for one search of an answer chain."""
-        return self._source().search(request)
-
-    async def asearch(self, request: Search) -> Retrieved:
-        """The same as `search`, awaited."""
-        return await self._source().asearch(request)
-
     def filters_of(self, given: Any) -> Any:
         """The filters of a call: the retriever's own, and `given` beside them."""
         return _together(self._filters, given)
 
-    def _source(self) -> IndexSource:
+    def source(self) -> IndexSource:
+        """The evidence for an answer chain."""
         given = {name: value for name, value in self._given.items() if name != "index"}
         given["on_stage"] = on_stage()
         return IndexSource(self._index, self._config, self._own.config, given=given)
+
+    def reach(self, filters: Any, query: str | None) -> Reach:
+        """What a call with `filters` may read."""
+        channels = {
+            name: search_named(one) if isinstance(one, BaseRetriever) else Hidden(f"channels[{name!r}]")
+            for name, one in self._channels.items()
+        }
+        return reach_over(self._index, filters, self._own.config, channels, **self._own.reaching(query))
 
     def _question(self, query: str | Question, filters: Any) -> Question:
         """The question of a call, held to all filters that there are."""

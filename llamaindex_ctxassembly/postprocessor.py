@@ -17,8 +17,10 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
+from ctxassembly.adapting.turns import supplement_named
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for, supplement_of
 from ctxassembly.calls import is_async
+from ctxassembly.chain.reach import Hidden
 from ctxassembly.chain.requests import Assemble
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels, check_labels, labels_of_call
@@ -26,11 +28,13 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import check_llm
 from ctxassembly.drivers.assemble import aassembled, assemble
+from ctxassembly.drivers.places import searched
 from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.misuse import check_parameters, wrong_store
+from ctxassembly.stores.filtered import Scoped
 from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.convert.embeddings import as_embeddings
 from llamaindex_ctxassembly.convert.llm import async_model, model
@@ -38,7 +42,7 @@ from llamaindex_ctxassembly.convert.media import noted
 from llamaindex_ctxassembly.convert.nodes import is_media, listed, to_hits
 from llamaindex_ctxassembly.spans import on_stage
 from llamaindex_ctxassembly.splitting import Warned
-from llamaindex_ctxassembly.stores.neighbours import neighbours_of, under
+from llamaindex_ctxassembly.stores.neighbours import neighbours_of, place_of, under
 from llamaindex_ctxassembly.warned import Owed
 
 dispatcher = get_dispatcher(__name__)
@@ -256,11 +260,32 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         made._set_neighbours()  # noqa: SLF001 - its own
         return made
 
-    def under(self, filters: MetadataFilters) -> ContextAssemblyPostprocessor:
-        """The same whose neighbours have to pass `filters`, too."""
-        made = self.model_copy()
-        made._neighbours = under(filters, self._neighbours)  # noqa: SLF001 - its own
+    def under(self, filters: MetadataFilters, *, is_all: bool = True) -> ContextAssemblyPostprocessor:
+        """The same whose neighbours have to pass `filters`, too; and agree with their hit, if these aren't all."""
+        made, held = self.model_copy(), under(filters, self._neighbours)
+        made._neighbours = held if is_all or held is None else Scoped(held, holds_filter=None)  # noqa: SLF001 - its own
         return made
+
+    def filter_of(self, query: str | None) -> MetadataFilters | None:
+        """The filter of a call.
+
+        Raises:
+            ConfigError: a function gave something else.
+        """
+        filters = self.filter(query) if callable(self.filter) else self.filter
+        if not (filters is None or isinstance(filters, MetadataFilters)):
+            raise ConfigError("what filter(query) returns", "MetadataFilters or None", filters)
+        return filters
+
+    def reaching(self, query: str | None) -> dict[str, Any]:
+        """What decides, beside the search, whose text a context has: each by its name, for the key of a kept answer."""
+        kept_in = self.docstore if self.vector_store is None else self.vector_store
+        return {
+            "held": self.filter_of(query),
+            "store": searched(self.store) if kept_in is None else place_of(kept_in),
+            "on_fetched": None if self.on_fetched is None else Hidden("on_fetched"),
+            "supplement": supplement_named(self.supplement),
+        }
 
     def postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
@@ -321,12 +346,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
 
     def _store(self, query: str | None) -> Any:
         """The store of neighbours, held to the filter of this call."""
-        if not callable(self.filter):
-            return self._neighbours
-        filters = self.filter(query)
-        if not (filters is None or isinstance(filters, MetadataFilters)):
-            raise ConfigError("what filter(query) returns", "MetadataFilters or None", filters)
-        return under(filters, self._neighbours)
+        return under(self.filter_of(query), self._neighbours) if callable(self.filter) else self._neighbours
 
     def _warned(self, context: Context) -> Context:
         self._owed.warn_of(context, self.llm, self.config.token_limit)

@@ -66,7 +66,7 @@ def answer_chain(
         models: models by mode, such as `{"escalated": other}`, in the place of `llm`.
         assembler: the assembler beside a retriever that has none.
         cache: a LangChain cache, or an `AnswerCache`. It is asked for questions that begin a conversation, or follow
-            one without labels.
+            one without labels, and only if every filter of the call can be seen: else a warning says who may hide one.
         structured: False asks for JSON in text even of a model that can call tools, as for a server that refuses them.
 
     A mode's `answer_tokens` replaces a chat model's own limit (`max_tokens` and its other names); a model that reasons

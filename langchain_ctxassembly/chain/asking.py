@@ -20,9 +20,11 @@ from langchain_core.runnables.config import (
 )
 
 from ctxassembly.assembly.choosing.supplement import supplement_for
-from ctxassembly.chain.requests import Assemble, Search, SearchAll
+from ctxassembly.chain.reach import Reach
+from ctxassembly.chain.requests import Assemble, Readmit, Search, SearchAll
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
+from ctxassembly.data.chunks import Hit
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.retrieved import Retrieved
 from langchain_ctxassembly.chain.evidence import Evidence
@@ -46,6 +48,21 @@ class Source:
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
         return await self.evidence.asearch(request)
+
+    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """The chunks cited before that the call may read."""
+        with ambient(self.config):
+            return self.evidence.readmit(request)
+
+    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """The same, awaited."""
+        with ambient(self.config):
+            return await self.evidence.areadmit(request)
+
+    def reach(self, condition: Any) -> Reach:
+        """What a call with that filter may read."""
+        with ambient(self.config):
+            return self.evidence.reach(condition)
 
     def assemble(self, request: Assemble) -> Context:
         """The context, from a run of its own."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Protocol
@@ -15,18 +16,21 @@ from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly.adapting.fetched import fetched
 from ctxassembly.assembly.choosing.supplement import Given
-from ctxassembly.chain.requests import Search
-from ctxassembly.data.filters import combined
+from ctxassembly.chain.carried import agreeing, as_stored
+from ctxassembly.chain.reach import Hidden, Reach, reach
+from ctxassembly.chain.requests import Readmit, Search
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.filters import combined, is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieved import Retrieved
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
-from langchain_ctxassembly.convert.documents import hit_from
+from langchain_ctxassembly.convert.documents import chunk_from, document_of, hit_from
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 from langchain_ctxassembly.searches.scored import ScoredRetriever
 from langchain_ctxassembly.searches.visible import Search as Visible
-from langchain_ctxassembly.searches.visible import search_of
-from langchain_ctxassembly.stores.kinds import both
+from langchain_ctxassembly.searches.visible import search_named, search_of
+from langchain_ctxassembly.stores.kinds import agot, both, got, passes
 
 
 class Evidence(Protocol):
@@ -52,6 +56,15 @@ class Evidence(Protocol):
     def assembling(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
         """The assembler for a call with that filter, and the search to whose filter it holds neighbours."""
 
+    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """The chunks cited before that the call may read."""
+
+    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """The same, awaited."""
+
+    def reach(self, condition: Any) -> Reach:
+        """What a call with that filter may read."""
+
 
 @dataclass(frozen=True)
 class Own:
@@ -75,15 +88,27 @@ class Own:
 
     def search(self, request: Search) -> Retrieved:
         """As `Evidence` has it."""
-        return self.retriever.search(request)
+        return self.retriever.source().search(request)
 
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
-        return await self.retriever.asearch(request)
+        return await self.retriever.source(awaited=True).asearch(request)
 
     def assembling(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
         """As `Evidence` has it."""
         return self.retriever.held_to(condition), None
+
+    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """As `Evidence` has it."""
+        return _held_to(self.assembler, self.retriever.source().readmit(request))
+
+    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """The same, awaited."""
+        return _held_to(self.assembler, await self.retriever.source(awaited=True).areadmit(request))
+
+    def reach(self, condition: Any) -> Reach:
+        """As `Evidence` has it."""
+        return self.retriever.reach(condition)
 
 
 @dataclass(frozen=True)
@@ -114,6 +139,53 @@ class Other:
     def assembling(self, condition: Any) -> tuple[ContextAssembler, Visible | None]:
         """As `Evidence` has it."""
         return self.assembler, search_of(self.retriever, ensure_config(), self._filtering(condition))
+
+    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """As `Evidence` has it."""
+        cited, search = self._readmitted(request)
+        if search is None:
+            return cited
+        with suppress(NotImplementedError):  # it can't be asked by ids
+            found = got(search.vectorstore, _ids(cited, request), search.filter)
+            return self._as_stored(cited, request, found)
+        return cited
+
+    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """The same, awaited."""
+        cited, search = self._readmitted(request)
+        if search is None:
+            return cited
+        with suppress(NotImplementedError):
+            found = await agot(search.vectorstore, _ids(cited, request), search.filter)
+            return self._as_stored(cited, request, found)
+        return cited
+
+    def reach(self, condition: Any) -> Reach:
+        """As `Evidence` has it."""
+        search = search_named(self.retriever, ensure_config(), self._filtering(condition))
+        own = self.assembler.reaching(self.supplement)
+        # Whoever gives the assembler the filter has said what that of a hidden search is.
+        told = isinstance(search, Hidden) and is_filter(self.assembler.filter)
+        neighbours = self.assembler.effective.neighbours
+        is_open = neighbours == "unfiltered"
+        return reach(is_open=is_open, search=None if told else search, neighbours=neighbours, **own)
+
+    def _readmitted(self, request: Readmit) -> tuple[tuple[Hit, ...], Visible | None]:
+        """The chunks cited before that pass the filters of the call, and the search that may have them."""
+        assembler, search = self.assembling(request.filter)
+        cited = _held_to(assembler, request.cited)
+        if search is not None and is_filter(search.filter):
+            cited = _passing(cited, passes(search.vectorstore, search.filter))
+        named = search_named(self.retriever, ensure_config(), self._filtering(request.filter))
+        is_seen = search is not None and search.is_all and not isinstance(named, Hidden)
+        is_told = is_filter(assembler.filter) or assembler.effective.neighbours == "unfiltered"
+        return cited if is_seen or is_told else agreeing(cited, request.found, assembler.effective), search
+
+    def _as_stored(self, cited: tuple[Hit, ...], request: Readmit, found: Sequence[Document]) -> tuple[Hit, ...]:
+        """`cited` as the vector store has them now. One that knows no hit by its id hasn't given these ids."""
+        stored = [chunk_from(document, self.assembler.config.keys) for document in found]
+        knows = {chunk.id for chunk in stored} & {hit.chunk.id for hit in request.found}
+        return as_stored(cited, stored) if knows else cited
 
     def _arguments(self, request: Search) -> dict[str, Any]:
         most = request.mode.kept
@@ -159,6 +231,22 @@ def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Evidence:
     if not isinstance(retriever, Runnable):
         raise ConfigError("retriever", "a retriever, or another Runnable from a query to documents", retriever)
     return Other(retriever, assembler or ContextAssembler())
+
+
+def _held_to(assembler: ContextAssembler, cited: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    """Those of `cited` that pass the assembler's own filter."""
+    if not is_filter(assembler.filter):
+        return cited
+    return _passing(cited, passes(getattr(assembler.store, "vectorstore", None), assembler.filter))
+
+
+def _passing(cited: tuple[Hit, ...], test: Callable[[Document], bool]) -> tuple[Hit, ...]:
+    return tuple(hit for hit in cited if test(document_of(hit)))
+
+
+def _ids(cited: Sequence[Hit], request: Readmit) -> list[str]:
+    """The ids of `cited`, and of one hit that the vector store has just given."""
+    return [hit.chunk.id for hit in (*cited, *request.found[:1])]
 
 
 def _takes_k(retriever: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -28,6 +28,11 @@ from langchain_ctxassembly.chain.evidence import Evidence
 from langchain_ctxassembly.chain.turns import exchanges_of, message_of, messages_of
 from langchain_ctxassembly.convert.documents import document_of, documents_from
 
+REMEDY = (
+    "Give the filter as data, ContextAssembler(filter=...), or say neighbours='unfiltered' if every caller may read "
+    "everything"
+)
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -39,6 +44,8 @@ class Parts:
     evidence: Evidence
     config: AnswerConfig
     cache: AnswerCache | None
+    warned: set[str] = field(default_factory=set)
+    """The warning given that nothing is cached."""
 
     def asked(self, config: RunnableConfig) -> AskedModel:
         """The models of one run."""
@@ -52,10 +59,11 @@ class Run:
         question, messages = question_in(given), messages_of(given.get("chat_history"))
         mode, condition = given.get("mode") or "normal", parts.evidence.filter_of(given.get("filter"))
         self.labels = Labels.after(messages)
-        cached = may_recall(parts.cache, self.labels)
-        self.call = Call(question, exchanges_of(messages), mode, condition, today(), streamed, cached)
+        source, found = Source(parts.evidence, self.labels, config), None
+        if may_recall(parts.cache, self.labels):
+            found = source.reach(condition).warn_once(parts.warned, REMEDY, 4)
+        self.call = Call(question, exchanges_of(messages), mode, condition, today(), streamed, found)
         self._settings = parts.config
-        source = Source(parts.evidence, self.labels, config)
         self._answering = Answering(parts.asked(config), source, parts.config, parts.cache)
         self._asking = Asking(self._answering, config)
 

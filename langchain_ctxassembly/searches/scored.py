@@ -28,8 +28,10 @@ METHODS: dict[SearchType, str] = {
 SCORE_KEY = "relevance_score"
 """The metadata key under which LangChain's rerankers write their score."""
 
-KNOWN = frozenset({"filter", "k", "fetch_k", "lambda_mult", "score_threshold", "hybrid_search_config"})
-"""Search arguments with a known effect: of these, only `filter` excludes documents by their metadata."""
+HARMLESS = frozenset({"k", "fetch_k", "lambda_mult", "score_threshold", "hybrid_search_config"})
+"""Search arguments that exclude no documents by their metadata."""
+KNOWN = frozenset({"filter"}) | HARMLESS
+"""Search arguments with a known effect."""
 
 Scored = Sequence[tuple[Document, float | None]]
 

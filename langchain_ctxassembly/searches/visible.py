@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
@@ -15,12 +15,23 @@ from langchain_core.runnables.configurable import RunnableConfigurableAlternativ
 from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStoreRetriever
 
+from ctxassembly.chain.reach import Hidden
 from ctxassembly.data.filters import is_filter
-from langchain_ctxassembly.searches.scored import ScoredRetriever, unknown
+from langchain_ctxassembly.searches.scored import HARMLESS, ScoredRetriever, unknown
 from langchain_ctxassembly.stores.detect import is_langchains
+from langchain_ctxassembly.stores.home import place_of
 
-Found = tuple[Any, Mapping[str, Any]]
-"""A vector store, and the arguments of its search."""
+
+class Found(NamedTuple):
+    """A search as it is found inside of whatever wraps it."""
+
+    vectorstore: Any
+    options: Mapping[str, Any]
+    """The arguments of the search."""
+    after: tuple[Any, ...] = ()
+    """The compressors that its documents go through, and that may leave out some."""
+
+
 NONE: Mapping[str, Any] = MappingProxyType({})
 WRAPPERS: Mapping[str, tuple[str, bool]] = {
     "ContextualCompressionRetriever": ("base_retriever", True),
@@ -58,13 +69,26 @@ def search_of(
     found = _found(retriever, config, arguments)
     if found is None:
         return None
-    vectorstore, options = found
+    vectorstore, options, _ = found
     condition = options.get("filter")
     is_all = is_langchains(type(vectorstore)) and not unknown(options)
     if not is_filter(condition):
         return Search(vectorstore, None, is_all)
     # As it stands now: whoever changes it later means another call.
     return Search(vectorstore, deepcopy(condition) if isinstance(condition, (dict, list)) else condition, is_all)
+
+
+def search_named(retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NONE) -> Any:
+    """The name of the same search for the key of a kept answer: its place, and all arguments by which it may filter.
+
+    What isn't LangChain's own may filter by itself: a retriever, a vector store, a compressor.
+    """
+    found = _found(retriever, config, arguments)
+    unseen = retriever if found is None else next((one for one in found.after if _may_filter(one)), None)
+    if found is None or unseen is not None:
+        return Hidden(type(unseen).__name__)
+    own = {name: value for name, value in found.options.items() if name not in HARMLESS}
+    return {"place": place_of(found.vectorstore), "arguments": own}
 
 
 @contextmanager
@@ -85,7 +109,7 @@ def _found(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str,
     kind = type(runnable)
     for known in (VectorStoreRetriever, ScoredRetriever):
         if isinstance(runnable, known) and _searches_as(known, kind):
-            return runnable.vectorstore, {**runnable.search_kwargs, **arguments}
+            return Found(runnable.vectorstore, {**runnable.search_kwargs, **arguments})
     if kind in (RunnableBinding, RunnableRetry):
         # In the order in which LangChain merges them for the bound runnable.
         merged = merge_configs(runnable.config, config)
@@ -99,8 +123,19 @@ def _found(runnable: Any, config: RunnableConfig | None, arguments: Mapping[str,
         # A filter among the arguments would not reach the search.
         if arguments and not takes_arguments:
             return None
-        return _whatever_the_config(getattr(runnable, name), config, arguments)
+        inner = _whatever_the_config(getattr(runnable, name), config, arguments)
+        own = (getattr(runnable, "base_compressor", None),)
+        return None if inner is None else inner._replace(after=(*inner.after, *(one for one in own if one is not None)))
     return None
+
+
+def _may_filter(compressor: Any) -> bool:
+    """True if a compressor may leave out documents by whose they are. LangChain's own go by what these say."""
+    several = getattr(compressor, "transformers", None)
+    if isinstance(several, (list, tuple)):
+        return any(map(_may_filter, several))
+    root = type(compressor).__module__.partition(".")[0]
+    return not is_langchains(type(compressor)) or root == __package__.partition(".")[0]
 
 
 def _searches_as(kind: type, derived: type) -> bool:
@@ -115,6 +150,7 @@ def _whatever_the_config(runnable: Any, config: RunnableConfig | None, arguments
     A retriever inside another is given the ambient config alone, so that of the call may not reach it.
     """
     found, other = (_found(runnable, given, arguments) for given in (config, None))
-    if found is None or other is None or found[0] is not other[0] or found[1].keys() != other[1].keys():
+    if found is None or other is None or found.vectorstore is not other.vectorstore:
         return None
-    return found if all(found[1][name] is other[1][name] for name in found[1]) else None
+    same = found.options.keys() == other.options.keys()
+    return found if same and all(found.options[name] is other.options[name] for name in found.options) else None

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+from ctxassembly.chain.reach import Hidden
+from ctxassembly.drivers.places import searched, token_of
 from langchain_ctxassembly.stores.detect import is_langchains, unwrapped
 
 Home = tuple[Hashable, ...]
@@ -26,6 +28,33 @@ def reads_the_same(store: Any, vectorstore: Any) -> bool:
         return True
     home = home_of(own)
     return home is not None and home == home_of(vectorstore)
+
+
+def place_of(vectorstore: Any) -> Any:
+    """The name of where a vector store keeps its documents, for the key of a kept answer.
+
+    A table or a collection has a name in every process, any other place a token of the object. A vector store of the
+    caller's own class may filter by itself: it is hidden.
+    """
+    if not is_langchains(type(vectorstore)):
+        return Hidden(type(vectorstore).__name__)
+    home = home_of(vectorstore)
+    if home is None or home[0] == "qdrant":  # whose client has no name
+        return token_of(unwrapped(vectorstore))
+    return [part if isinstance(part, str) else _written(part) for part in home]
+
+
+def store_named(store: Any) -> Any:
+    """The name of a store of neighbours, with the filter that it has."""
+    vectorstore = getattr(store, "vectorstore", None)
+    if vectorstore is None or type(store).__module__.partition(".")[0] != __package__.partition(".")[0]:
+        return searched(store)
+    return {"place": place_of(vectorstore), "filter": getattr(store, "filter", None)}
+
+
+def _written(part: Any) -> str:
+    hidden = getattr(part, "render_as_string", None)
+    return str(part) if hidden is None else str(hidden(hide_password=True))
 
 
 def home_of(vectorstore: Any) -> Home | None:

@@ -67,10 +67,12 @@ class AnswerQueryEngine(BaseQueryEngine):
         postprocessor: the assembly beside a retriever that has none.
         mode: the mode of `query` and `aquery`.
         streaming: True if `query` and `aquery` stream.
-        cache: an `AnswerCache`, asked for questions that begin a conversation, or follow one without labels.
+        cache: an `AnswerCache`, asked for questions that begin a conversation, or follow one without labels, and only
+            if every filter of the call can be seen: else a warning says who may hide one.
 
     Raises:
-        ConfigError: an argument has another type, or a mode isn't one of `config`.
+        ConfigError: an argument has another type, a mode isn't one of `config`, or the retriever has filters and the
+            store of the postprocessor isn't held to them.
     """
 
     def __init__(

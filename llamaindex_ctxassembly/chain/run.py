@@ -20,9 +20,10 @@ from ctxassembly.calls import in_turn, is_async
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.flow import Flow, answer_flow
-from ctxassembly.chain.requests import AskModel, Assemble, Search, SearchAll
+from ctxassembly.chain.requests import AskModel, Assemble, Readmit, Search, SearchAll
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
+from ctxassembly.data.chunks import Hit
 from ctxassembly.drivers.answer import checked, today
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import astream_run, stream_run
@@ -38,6 +39,11 @@ from llamaindex_ctxassembly.events import QuestionAnsweredEvent, listened_to
 
 dispatcher = get_dispatcher(__name__)
 
+REMEDY = (
+    "Give the filter, ContextAssemblyPostprocessor(filter=...), or say neighbours='unfiltered' if every caller may "
+    "read everything"
+)
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -48,6 +54,8 @@ class Parts:
     evidence: Evidence
     config: AnswerConfig
     cache: AnswerCache | None
+    warned: set[str] = field(default_factory=set)
+    """The warning given that nothing is cached."""
 
 
 class Asked(NamedTuple):
@@ -66,6 +74,7 @@ class Source:
     evidence: Evidence
     labels: Labels
     """Those of the conversation, unless the postprocessor has some."""
+    question: str
     nodes: list[NodeWithScore] = field(default_factory=list)
     """One per label, once the context is there."""
     told: Told | None = None
@@ -77,6 +86,14 @@ class Source:
     async def asearch(self, request: Search) -> Retrieved:
         """The same, awaited."""
         return await self.evidence.asearch(request)
+
+    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """The chunks cited before that the call may read."""
+        return self.evidence.readmit(request, self.question)
+
+    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """The same, awaited."""
+        return await self.evidence.areadmit(request, self.question)
 
     def assemble(self, request: Assemble) -> Context:
         """The context; its nodes are kept."""
@@ -98,15 +115,18 @@ class Run:
     def __init__(self, parts: Parts, asked: Asked, *, streamed: bool = False) -> None:
         messages = messages_of(asked.history)
         condition = parts.evidence.filters_of(asked.filters)
-        self._source = Source(parts.evidence, labels_after(messages))
+        self._source = Source(parts.evidence, labels_after(messages), checked(asked.question))
+        found = None
+        if may_recall(parts.cache, self._source.labels):
+            found = parts.evidence.reach(condition, asked.question).warn_once(parts.warned, REMEDY, 3)
         self._call = Call(
-            checked(asked.question),
+            asked.question,
             exchanges_of(messages),
             asked.mode,
             condition,
             today(),
             streamed,
-            may_recall(parts.cache, self._source.labels),
+            found,
         )
         self._config = parts.config
         self.metadata: dict[str, Any] = {}

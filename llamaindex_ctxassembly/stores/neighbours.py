@@ -9,7 +9,9 @@ from typing import Any
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
+from ctxassembly.chain.reach import Hidden
 from ctxassembly.data.keys import MetadataKeys, keyed
+from ctxassembly.drivers.places import token_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.settings.misuse import check_store
 from ctxassembly.stores.filtered import FilteredStore
@@ -40,6 +42,22 @@ def neighbours_of(
         return PGVectorNeighbours(vector_store, keys=keys)
     check_store(store)
     return keyed(store, keys)
+
+
+def place_of(kept_in: Any) -> Any:
+    """The name of a vector store or a docstore, for the key of a kept answer.
+
+    A table has a name in every process, any other place a token of the object. One of the caller's own class may filter
+    by itself: it is hidden.
+    """
+    if not type(kept_in).__module__.startswith("llama_index."):
+        return Hidden(type(kept_in).__name__)
+    if not _is(kept_in, "llama_index.vector_stores.postgres.base", "PGVectorStore"):
+        return token_of(kept_in)
+    from sqlalchemy import make_url
+
+    url = make_url(kept_in.connection_string).render_as_string(hide_password=True)
+    return [url, kept_in.schema_name, kept_in.table_name]
 
 
 def under(filters: MetadataFilters | None, store: Any) -> Any:

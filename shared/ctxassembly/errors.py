@@ -157,7 +157,9 @@ class EmbeddedServerError(CtxAssemblyError):
 
 
 class FilterNotSeenWarning(UserWarning):
-    """Neighbours were fetched for a search whose filter the adapter can't see. Given once for each object.
+    """The filter of a search can't be seen: neighbours have to agree with their hit, and no answers are cached.
+
+    Given once for each object.
 
     In tests make it an error, so that no chain goes live without its filter. Where every caller may read everything,
     `neighbours="unfiltered"` says so.

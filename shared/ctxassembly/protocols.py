@@ -40,11 +40,12 @@ class Store(Protocol):
     indexes alone needs no ids. A chunk comes back as it was stored, with its metadata: by them it is held to the
     caller's filter. `ctxassembly.testing.store_cases` has a case for each of these rules.
 
-    A store may have three attributes more:
+    A store may have further attributes:
 
     - `holds_filter` says how the caller's search filters. True: every chunk that comes back has passed its filter.
       False: the search has no filter. None, or no attribute: unknown.
     - `finds_offsets` is True if the store answers references with `beside`. Others are never sent any.
+    - `place` and `filters` are those of `Index`, for a cache of answers.
     - `remedies` maps problems to the line that mends them, for warnings: "place" (hits don't say where they stand),
       "answer" (the store has no neighbours of the hits), "method" (`fetch` raises NotImplementedError). Any may be left
       out.
@@ -171,6 +172,10 @@ class Index(Protocol):
     ['gastro#0']
 
     It may be a store of neighbours, too. `holds_filter` and `finds_offsets` are then those of `Store`.
+
+    A cache of answers needs to know what an index filters by itself. `place` names where its chunks are, as a text or a
+    tuple of texts, equal for two indexes over the same ones; `filters` has the filters that it is under, a tuple or
+    None.
     """
 
     def find_terms(self, request: FindTerms) -> Vocabulary:
@@ -244,8 +249,10 @@ ChatModel = AsksModel | Callable[[Any], Any]
 class AnswerCache(Protocol):
     """A cache of answers, for an `AnswerChain`. Entries are JSON, keys are hexadecimal digits.
 
-    The key is made of the question as it was rewritten, the filters, the mode and the settings: not of the documents.
-    So an entry has to expire once the index says something else.
+    The key is made of the question as it was rewritten, all filters and places that are searched, the mode and the
+    settings: not of the documents. So an entry has to expire once the index says something else. Where a filter can't
+    be seen, nothing is kept, and a warning says so. In a conversation answers are found if the question stands alone,
+    and never kept.
 
     >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
     >>> class Shelf(dict):

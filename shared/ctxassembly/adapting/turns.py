@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ctxassembly.assembly.choosing.supplement import Given
 from ctxassembly.chain.answer import Answer
+from ctxassembly.chain.reach import Hidden
 from ctxassembly.chain.requests import Exchange
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.sources import KEPT
@@ -68,6 +70,11 @@ def carried(answer: Answer, labels: Labels | None) -> dict[str, Any]:
 def may_recall(cache: object, labels: Labels) -> bool:
     """True if there is a cache, and the conversation has no labels yet: a kept answer has the labels it had."""
     return cache is not None and labels.next == 1
+
+
+def supplement_named(given: Given) -> Any:
+    """The name of a supplement for the key of a kept answer: a text is its own, a function may know the caller."""
+    return Hidden("supplement") if callable(given) else plain(given)
 
 
 def _exchange(asked: Sequence[str], answered: Sequence[Said]) -> Exchange:

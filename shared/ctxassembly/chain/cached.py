@@ -1,9 +1,12 @@
 """Answers kept under the question that was meant, for a cache of the caller's.
 
 The key is the SHA-256 of these as JSON: the question as it was rewritten, in small letters and single blanks; the
-intent, keywords, filter and sub-questions that the model gave; the caller's filter; the mode; the settings of answers.
-So tenants may share a cache if their filters differ. Neither the index nor the model is named: each pair of them needs
-a cache of its own, which has to forget what the index no longer says.
+intent, keywords, filter and sub-questions that the model gave; all that the call may read, as `reach` names it; the
+mode; the settings of answers. So tenants may share a cache. The model isn't named: each needs a cache of its own. A
+cache has to forget what the index no longer says.
+
+An answer that was given in a conversation may speak of it, so it isn't kept. A question in a conversation finds a kept
+answer only if a model has put it in words that stand alone, or has found that it does.
 
 Kept are the context and the model's words. Citations, quotes and quality are read from these anew.
 """
@@ -11,10 +14,8 @@ Kept are the context and the model's words. Citations, quotes and quality are re
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from typing import Any
 
 from ctxassembly.chain.call import Call
 from ctxassembly.context import Context
@@ -23,9 +24,8 @@ from ctxassembly.data.understood import Understanding
 from ctxassembly.saving.plain import plain, revived
 from ctxassembly.settings.answering import AnswerConfig
 
-FORMAT = 1
+FORMAT = 2
 """Raised when what is kept changes its form, so that older entries are no longer found."""
-_SCALARS = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +50,11 @@ class Kept:
 
 
 def key_of(call: Call, understood: Understanding, config: AnswerConfig) -> str | None:
-    """The key of an answer; None if the filter is no plain data, so that two of them can't be told apart."""
-    if not _is_plain(call.filter):
+    """The key of an answer; None if there is no cache, or not all that the call may read has a name."""
+    if call.reach is None or call.reach.why_not is not None:
         return None
     meant = " ".join((understood.rewritten or call.question).casefold().split())
     settings = {field.name: plain(getattr(config, field.name)) for field in fields(config)}
     inferred = [understood.intent, plain(understood.filter), understood.keywords, understood.sub_questions]
-    named = [FORMAT, meant, inferred, call.filter, call.mode, settings]
+    named = [FORMAT, meant, inferred, call.reach.names, call.mode, settings]
     return sha256(json.dumps(named, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_plain, value))
-    return isinstance(value, _SCALARS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ctxassembly.chain.reach import Reach
 from ctxassembly.chain.requests import Exchange
 
 
@@ -20,5 +21,5 @@ class Call:
     today: str = ""
     """The date, for words like "this year"."""
     streamed: bool = False
-    cached: bool = False
-    """True if there is a cache to ask."""
+    reach: Reach | None = None
+    """All that the call may read, if there is a cache to ask."""

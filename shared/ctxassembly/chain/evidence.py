@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ctxassembly.assembly.choosing.supplement import Supplement, supplement_of
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.log import Log
 from ctxassembly.chain.merge import Ranking, merged
-from ctxassembly.chain.requests import Search, SearchAll
+from ctxassembly.chain.requests import Readmit, Search, SearchAll
 from ctxassembly.chain.searches import ORIGINAL, searches_for
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.conditions import as_predicate
 from ctxassembly.data.understood import Understanding
 from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.retrieved import Retrieved
@@ -57,9 +57,7 @@ class Evidence:
         return next((note for note in notes if note.startswith(THIN)), "retrieval: nothing usable was found")
 
 
-def evidence_flow(
-    call: Call, understood: Understanding, mode: Mode, log: Log
-) -> Generator[SearchAll, list[Retrieved | Exception], Evidence]:
+def evidence_flow(call: Call, understood: Understanding, mode: Mode, log: Log) -> Generator[Any, Any, Evidence]:
     """The evidence for a question; a model's own filter is given up if nothing passes it.
 
     Raises:
@@ -76,8 +74,8 @@ def evidence_flow(
 
 def _evidence(
     searches: Sequence[Search], call: Call, understood: Understanding, log: Log
-) -> Generator[SearchAll, list[Retrieved | Exception], Evidence]:
-    replies = yield SearchAll(tuple(searches))
+) -> Generator[Any, Any, Evidence]:
+    replies: list[Retrieved | Exception] = yield SearchAll(tuple(searches))
     rankings: list[Ranking] = []
     retrieved: dict[str, Retrieved] = {}
     unanswered: list[str] = []
@@ -94,20 +92,23 @@ def _evidence(
         if isinstance(first, ConfigError):  # a fault of the settings, which the caller can mend
             raise first
         raise SearchError(f"no search answered: {failure(first)}") from first
-    carried = _carried(call, understood, log)
-    if carried and any(ranking.hits for ranking in rankings):
+    found = tuple(hit for ranking in rankings for hit in ranking.hits)
+    if carried := (yield from _carried(call, understood, found, log)):
         rankings.append(Ranking("cited last", carried, ORIGINAL))
     most = searches[0].mode.kept or max(LEAST_KEPT, *(len(ranking.hits) for ranking in rankings))
     return Evidence(merged(rankings, most), retrieved, tuple(unanswered))
 
 
-def _carried(call: Call, understood: Understanding, log: Log) -> tuple[Hit, ...]:
-    """The chunks cited last, for a question that leans on the conversation, as far as they pass the caller's filter."""
-    if not (understood.rewritten and call.history and (cited := call.history[-1].cited)):
+def _carried(
+    call: Call, understood: Understanding, found: tuple[Hit, ...], log: Log
+) -> Generator[Readmit, tuple[Hit, ...], tuple[Hit, ...]]:
+    """The chunks cited last, for a question that leans on the conversation, as far as this call may read them."""
+    if not (found and understood.rewritten and call.history and (cited := call.history[-1].cited)):
         return ()
     try:
-        passes = as_predicate(call.filter)
+        return (yield Readmit(cited, found, call.filter))
     except ConfigError:
         log.notes.append("cited last: left out, since this form of filter can't be applied to them")
-        return ()
-    return tuple(hit for hit in cited if passes(hit.chunk))
+    except Exception as error:  # noqa: BLE001 - whatever a store raises, the question has hits of its own
+        log.notes.append(f"cited last: left out ({failure(error)})")
+    return ()

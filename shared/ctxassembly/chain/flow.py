@@ -23,7 +23,7 @@ from ctxassembly.chain.prompt import missing, prompt_for
 from ctxassembly.chain.quality import quality_of
 from ctxassembly.chain.requests import AskModel, Assemble, Keep, Recall
 from ctxassembly.chain.telling import Told, retelling, telling
-from ctxassembly.chain.understand import understand_flow
+from ctxassembly.chain.understand import stands_alone, understand_flow
 from ctxassembly.context import Context
 from ctxassembly.data.understood import Understanding
 from ctxassembly.settings.answering import AnswerConfig
@@ -41,7 +41,7 @@ def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) ->
         AnswerError: the model failed.
     """
     mode, log = config.mode(call.mode), Log(clock)
-    understood = yield from _understand(call, config, log)
+    understood, is_alone = yield from _understand(call, config, log)
     ending = next((one.answer for one in config.intents if one.label == understood.intent), None)
     if ending is not None:
         return (yield from _abstain(ending, f"intent: {understood.intent} ends the chain", call, understood, log))
@@ -49,7 +49,7 @@ def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) ->
         reason = "question: there are no words to search for"
         return (yield from _abstain(config.no_content, reason, call, understood, log))
 
-    key = key_of(call, understood, config) if call.cached else None
+    key = key_of(call, understood, config) if is_alone else None
     if kept := (yield from _recalled(key, log)):
         told = yield from retelling(kept.written, _reader(kept.context, config))
         return _answered(kept.context, Evidence(kept.hits), told, call, understood, log)
@@ -63,18 +63,19 @@ def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) ->
     if context is None or not context.text:
         return (yield from _abstain(config.no_content, evidence.lack, call, understood, log, evidence))
     told = yield from _asked(context, evidence, call, config, log)
-    if key and not evidence.unanswered:
+    if key and not call.history and not evidence.unanswered:
         yield from _keep(key, Kept(told.written, context, evidence.hits), log)
     return _answered(context, evidence, told, call, understood, log)
 
 
-def _understand(call: Call, config: AnswerConfig, log: Log) -> Generator[Any, Any, Understanding]:
+def _understand(call: Call, config: AnswerConfig, log: Log) -> Generator[Any, Any, tuple[Understanding, bool]]:
+    """The question understood; True if it stands alone."""
     understood, reply = yield from understand_flow(call.question, call.history, config, call.today)
     log.notes += understood.notes
     if reply or understood.notes:
         said = (understood.intent, understood.rewritten, *understood.keywords, *understood.sub_questions)
         log.step("understand", "; ".join(one for one in said if one) or "as it is", reply)
-    return understood
+    return understood, stands_alone(call.question, call.history, config, understood, reply)
 
 
 def _abstain(

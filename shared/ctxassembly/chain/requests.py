@@ -98,6 +98,18 @@ class SearchAll:
 
 
 @dataclass(frozen=True, slots=True)
+class Readmit:
+    """Answered with those of `cited` that the call may read."""
+
+    cited: tuple[Hit, ...]
+    """The chunks that the last answer of the conversation cited."""
+    found: tuple[Hit, ...]
+    """The hits of this call."""
+    filter: Any
+    """The caller's filter."""
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     """Answered with the entry that a cache has under `key`; with None if it has none, or there is no cache."""
 

@@ -49,6 +49,25 @@ def understand_flow(
     return _understanding(fields, schema["properties"], question, config), reply
 
 
+def stands_alone(
+    question: str,
+    history: Sequence[Exchange],
+    config: AnswerConfig,
+    understood: Understanding,
+    reply: ModelReply | None,
+) -> bool:
+    """True if the question means the same without `history`, in the words of `understood`.
+
+    Only a model that has read all of it can say so: by other words, or by saying that the question's own will do.
+    """
+    if not history or reply is None or config.rewrite == "off" or len(history) > config.exchanges:
+        return not history
+    if understood.rewritten:
+        return True
+    said = (parsed(reply.text) or {}).get("question", "")
+    return (said is None and config.rewrite == "auto") or _same_words(said, question)
+
+
 def schema_for(config: AnswerConfig, *, has_history: bool) -> dict[str, Any]:
     """The JSON schema of the reply; empty if there is nothing to ask for."""
     fields: dict[str, Any] = {}
@@ -146,8 +165,11 @@ def _rewritten(value: Any, question: str, notes: list[str]) -> str | None:
     if not isinstance(value, str) or not value.strip() or len(value) > MOST_REWRITTEN_CHARS:
         notes.append(malformed("question", value))
         return None
-    words = " ".join(value.split())
-    return None if words == " ".join(question.split()) else words
+    return None if _same_words(value, question) else " ".join(value.split())
+
+
+def _same_words(value: Any, question: str) -> bool:
+    return isinstance(value, str) and value.split() == question.split()
 
 
 def _filter(value: Any, config: AnswerConfig, notes: list[str]) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.flow import Flow, answer_flow
+from ctxassembly.chain.reach import Hidden, Reach, reach
 from ctxassembly.chain.requests import Exchange
 from ctxassembly.chain.understand import understand_flow
 from ctxassembly.conversations.labels import Labels
@@ -25,6 +26,11 @@ from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.retrieval import RetrievalConfig
 from ctxassembly.shown import shown
+
+REMEDY = (
+    "Write filters as mappings, which can be compared, or say AssemblyConfig(neighbours='unfiltered') if every caller "
+    "may read everything"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,9 @@ class AnswerChain:
     cache: AnswerCache | None = None
     """Where answers are kept, by the question as it was rewritten. Not for a source with the labels of a conversation:
     an answer that is kept has the labels it had."""
+
+    _warned: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    """The warning given."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.config, AnswerConfig):
@@ -144,9 +153,17 @@ class AnswerChain:
                 yield event
 
     def _flow(self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, streamed: bool) -> Flow:
-        cached = self.cache is not None
-        call = Call(checked(question), checked_history(history), mode, filter, today(), streamed, cached)
+        found = reach_of(self.source, filter).warn_once(self._warned, REMEDY, 4) if self.cache is not None else None
+        call = Call(checked(question), checked_history(history), mode, filter, today(), streamed, found)
         return answer_flow(call, self.config, time.perf_counter)
+
+
+def reach_of(source: Any, filter: Any) -> Reach:
+    """What a call with `filter` may read of `source`; one that doesn't say it may filter by itself."""
+    if hasattr(source, "reach"):
+        found: Reach = source.reach(filter)
+        return found
+    return reach(source=Hidden(type(source).__name__))
 
 
 def understand(

@@ -8,7 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ctxassembly.calls import await_all, awaited_within, call_all, in_background, in_thread, is_async, within
-from ctxassembly.chain.requests import AskModel, Assemble, Keep, ModelReply, NextPiece, Recall, SearchAll
+from ctxassembly.chain.carried import agreeing, passing
+from ctxassembly.chain.requests import AskModel, Assemble, Keep, ModelReply, NextPiece, Readmit, Recall, SearchAll
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.conditions import as_predicate
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
@@ -50,6 +53,8 @@ class Answering:
             return _piece(within(request.timeout_seconds, in_background(lambda: next(self._stream, None))))
         if isinstance(request, SearchAll):
             return call_all(_sync(self._source, "search"), request.searches, self._seconds)
+        if isinstance(request, Readmit):
+            return _sync(self._source, "readmit", _readmitted)(request)
         if isinstance(request, (Recall, Keep)):
             return _cached(cast(AnswerCache, self._cache), request)
         return _sync(self._source, "assemble")(cast(Assemble, request))
@@ -68,6 +73,8 @@ class Answering:
             return _piece(await awaited_within(request.timeout_seconds, future))
         if isinstance(request, SearchAll):
             return await await_all(_async(self._source, "search"), request.searches, self._seconds)
+        if isinstance(request, Readmit):
+            return await _async(self._source, "readmit", _readmitted)(request)
         if isinstance(request, (Recall, Keep)):
             return await in_thread(partial(_cached, cast(AnswerCache, self._cache)))(request)
         return await _async(self._source, "assemble")(cast(Assemble, request))
@@ -131,15 +138,20 @@ def _cached(cache: AnswerCache, request: Recall | Keep) -> str | None:
     return None
 
 
-def _sync(source: Any, name: str) -> Ask:
-    method = getattr(source, name, None)
+def _readmitted(request: Readmit) -> tuple[Hit, ...]:
+    """What a source of the caller's may give, whose own filter can't be seen."""
+    return agreeing(passing(request.cited, [as_predicate(request.filter)]), request.found)
+
+
+def _sync(source: Any, name: str, default: Ask | None = None) -> Ask:
+    method = getattr(source, name, default)
     if method is None or is_async(method):
         raise InputError(f"{type(source).__name__} has no {name}(request); what can only be awaited needs aanswer()")
     return cast(Ask, method)
 
 
-def _async(source: Any, name: str) -> Ask:
-    method = getattr(source, f"a{name}", None) or getattr(source, name, None)
+def _async(source: Any, name: str, default: Ask | None = None) -> Ask:
+    method = getattr(source, f"a{name}", None) or getattr(source, name, default)
     if method is None:
         raise InputError(f"{type(source).__name__} has neither {name}(request) nor a{name}(request)")
     return cast(Ask, method) if is_async(method) else in_thread(method)

@@ -6,13 +6,18 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ctxassembly.chain.requests import Assemble, Search
+from ctxassembly.calls import in_thread
+from ctxassembly.chain.carried import agreeing, as_stored, passing, refs_of
+from ctxassembly.chain.reach import Hidden, Reach
+from ctxassembly.chain.requests import Assemble, Readmit, Search
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
+from ctxassembly.data.chunks import Hit
 from ctxassembly.data.conditions import as_predicate
 from ctxassembly.data.filters import combined
 from ctxassembly.data.stages import StageBegan, StageEnded
 from ctxassembly.drivers.assemble import aassemble, assemble
+from ctxassembly.drivers.places import reach_over
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
 from ctxassembly.drivers.watched import arun_watched, run_watched
 from ctxassembly.retrieval.question import Question
@@ -22,7 +27,12 @@ from ctxassembly.settings.retrieval import RetrievalConfig
 
 
 class EvidenceSource(Protocol):
-    """What an answer chain searches with and assembles by. It may have `asearch` and `aassemble`, too."""
+    """What an answer chain searches with and assembles by. It may have `asearch` and `aassemble`, too.
+
+    With `readmit(request)` it says which chunks of a conversation a call may read; without it they have to agree with
+    a hit, as neighbours have to where the filter can't be seen. With `reach(filter)` it says what a call may read;
+    without it no answer is cached.
+    """
 
     def search(self, request: Search) -> Retrieved:
         """The hits for one search."""
@@ -65,6 +75,39 @@ class IndexSource:
         store = self._store(request)
         return await aassemble(request.hits, self.assembly, store=store, **self._assembled(request))
 
+    def readmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """Those of the chunks cited before that are in the index, and pass every filter of the call, as it has them."""
+        store, cited = self._looked_up(request), self._readable(request)
+        return as_stored(cited, store.fetch(refs_of(cited))) if hasattr(store, "fetch") else cited
+
+    async def areadmit(self, request: Readmit) -> tuple[Hit, ...]:
+        """The same, awaited."""
+        store, cited = self._looked_up(request), self._readable(request)
+        if store is None:
+            return cited
+        return as_stored(
+            cited, await (store.afetch if hasattr(store, "afetch") else in_thread(store.fetch))(refs_of(cited))
+        )
+
+    def reach(self, filter: Any) -> Reach:
+        """What a call with `filter` may read."""
+        channels = {name: Hidden(f"channels[{name!r}]") for name in self.given.get("channels") or {}}
+        return reach_over(self.index, filter, self.assembly, channels)
+
+    def _looked_up(self, request: Readmit) -> Any:
+        """The index held to the filter, if it can be, and can be asked for a chunk by its id."""
+        return self._store(request) if hasattr(self.index, "under") else None
+
+    def _readable(self, request: Readmit) -> tuple[Hit, ...]:
+        """The same as far as it is known without asking: channels, or an index without `under`, may filter, too."""
+        cited, channels = request.cited, self.given.get("channels")
+        if self._looked_up(request) is None:
+            conditions = (request.filter, *(getattr(self.index, "filters", None) or ()))
+            cited = passing(cited, [as_predicate(condition) for condition in conditions])
+        elif not channels:
+            return cited
+        return cited if self.assembly.neighbours == "unfiltered" else agreeing(cited, request.found, self.assembly)
+
     def _search(self, request: Search) -> Retrieved:
         return retrieve(narrowed(request), in_mode(self.retrieval, request), index=self.index, **self._given(request))
 
@@ -75,7 +118,7 @@ class IndexSource:
     def _given(self, request: Search) -> dict[str, Any]:
         return {**self.given, **({} if request.mode.rerank else {"rerankers": ()})}
 
-    def _store(self, request: Assemble) -> Any:
+    def _store(self, request: Assemble | Readmit) -> Any:
         if not (hasattr(self.index, "fetch") or hasattr(self.index, "afetch")):
             return None
         return self.index.under(request.filter) if hasattr(self.index, "under") else self.index

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 
 from ctxassembly.data.chunks import Chunk, ChunkRef, PartName
 
@@ -21,11 +22,14 @@ class MemoryStore:
     def __init__(self, chunks: Iterable[Chunk]) -> None:
         self.requests: list[tuple[ChunkRef, ...]] = []
         self._chunks: dict[ChunkRef, list[Chunk]] = defaultdict(list)
+        self._read: list[str] = []
+        """The digest of the chunks, once it was asked for. Copies share it, as they share the chunks."""
         self._hold(chunks)
 
     def _hold(self, chunks: Iterable[Chunk]) -> None:
         """Hold `chunks`, in the place of those of before."""
         self._chunks.clear()
+        self._read.clear()
         for chunk in chunks:
             for ref in {
                 ChunkRef(chunk.lookup_id),
@@ -34,6 +38,14 @@ class MemoryStore:
                 ChunkRef(chunk.lookup_id, chunk_id=chunk.id),
             }:
                 self._chunks[ref].append(chunk)
+
+    @property
+    def place(self) -> str:
+        """A digest of all chunks: two stores that hold the same ones are the same place."""
+        if not self._read:
+            each = {repr((chunk, dict(chunk.metadata))): None for held in self._chunks.values() for chunk in held}
+            self._read.append(sha256("\n".join(sorted(each)).encode("utf-8", "surrogatepass")).hexdigest())
+        return self._read[0]
 
     @property
     def round_trips(self) -> int:

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+
 import pytest
 
-from chain_parts import KEYWORDS, Scripted, hospital
-from ctxassembly import AnswerChain, AnswerConfig, ConfigError, Exchange, InputError, Labels
+from chain_parts import KEYWORDS, TEXTS, Scripted, hospital
+from ctxassembly import (
+    AnswerChain,
+    AnswerConfig,
+    AssemblyConfig,
+    Chunk,
+    ConfigError,
+    Exchange,
+    FilterNotSeenWarning,
+    Hit,
+    InputError,
+    Labels,
+    MemoryIndex,
+)
 
 A = {"tenant": "a"}
 
@@ -57,12 +74,176 @@ def test_other_settings_are_another_answer_and_abstentions_are_not_kept():
     assert len(cache) == 2
 
 
-def test_a_filter_that_is_a_function_keeps_nothing():
+def test_a_filter_that_is_a_function_keeps_nothing_and_says_so_once():
     model, cache = Scripted(), Shelf()
     made = kept(model, cache)
-    made.answer("Is parking free?", filter=lambda chunk: True)
+    with pytest.warns(FilterNotSeenWarning, match="not cached: a filter that is a function can't be compared"):
+        made.answer("Is parking free?", filter=lambda chunk: True)
     made.answer("Is parking free?", filter=lambda chunk: False)
     assert cache == {}
+
+
+PARKING = "Where may the board park, and is parking free?"
+WAYS = {
+    "answer": lambda chain, **call: chain.answer(PARKING, **call),
+    "aanswer": lambda chain, **call: asyncio.run(chain.aanswer(PARKING, **call)),
+    "stream": lambda chain, **call: list(chain.stream(PARKING, **call))[-1],
+    "astream": lambda chain, **call: asyncio.run(_last(chain.astream(PARKING, **call))),
+}
+SCOPES = {
+    "call": lambda tenant: (hospital(), {"filter": {"tenant": tenant}}),
+    "index.under": lambda tenant: (hospital().under({"tenant": tenant}), {}),
+    "under both": lambda tenant: (hospital().under({"tenant": {"$in": ["a", "b"]}}).under({"tenant": tenant}), {}),
+    "under a function": lambda tenant: (hospital().under(lambda chunk: chunk.metadata["tenant"] == tenant), {}),
+    "another index": lambda tenant: (MemoryIndex(_of(tenant)), {}),
+    "an index of one's own": lambda tenant: (Own(_of(tenant)), {}),
+    "a derived index": lambda tenant: (Derived(tenant), {}),
+}
+
+
+async def _last(events):
+    return [event async for event in events][-1]
+
+
+def _of(tenant):
+    return [
+        Chunk(f"{name}#0", name, text, 0, metadata={"tenant": owner})
+        for name, (owner, text) in TEXTS.items()
+        if owner == tenant
+    ]
+
+
+class Own:
+    """An index of a caller's own, which searches as it likes."""
+
+    def __init__(self, chunks):
+        self.index = MemoryIndex(chunks)
+
+    def find_terms(self, request):
+        return self.index.find_terms(request)
+
+    def search(self, request):
+        return self.index.search(request)
+
+
+class Derived(MemoryIndex):
+    """An index of ours that filters by itself."""
+
+    def __init__(self, tenant):
+        super().__init__([*_of("a"), *_of("b")])
+        self.tenant = tenant
+
+    def search(self, request):
+        return super().search(replace(request, filter={"tenant": self.tenant}))
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_tenant_never_gets_the_answer_of_another(scope, way):
+    cache, texts = Shelf(), {}
+    for tenant in ("a", "b", "a"):
+        index, call = SCOPES[scope](tenant)
+        chain = AnswerChain.over(index, Scripted(), KEYWORDS, cache=cache)
+        texts[tenant] = WAYS[way](chain, **call).context.text
+        assert {name for name, (owner, text) in TEXTS.items() if owner != tenant and text in texts[tenant]} == set()
+    assert len(cache) == (0 if scope in ("under a function", "an index of one's own", "a derived index") else 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Own(_of("a")), "Own may filter in a way that can't be seen"),
+        (lambda: Derived("a"), "Derived may filter in"),
+        (lambda: hospital().under(lambda chunk: True), "a filter that is a function"),
+    ],
+)
+def test_where_a_filter_can_not_be_seen_one_warning_says_so(make, said):
+    chain = AnswerChain.over(make(), Scripted(), KEYWORDS, cache=Shelf())
+    with pytest.warns(FilterNotSeenWarning, match=said):
+        chain.answer("Is parking free?")
+    chain.answer("Is parking free?")
+
+
+def test_a_channel_or_a_source_of_ones_own_may_hide_a_filter():
+    def channel(query, limit, condition):
+        return [Hit(Chunk("own#0", "own", "Parking is free."))]
+
+    chain = AnswerChain.over(hospital(), Scripted(), KEYWORDS, cache=Shelf(), channels={"keyword": channel})
+    with pytest.warns(FilterNotSeenWarning, match=r"channels\['keyword'\] may filter in"):
+        chain.answer("Is parking free?")
+
+    class Source:
+        def search(self, request):
+            return chain.source.search(request)
+
+        def assemble(self, request):
+            return chain.source.assemble(request)
+
+    shelf = Shelf()
+    with pytest.warns(FilterNotSeenWarning, match="Source may filter in"):
+        AnswerChain(Scripted(), Source(), cache=shelf).answer("Is parking free?")
+    assert shelf == {}
+
+
+def test_who_lets_everybody_read_everything_hides_no_filter():
+    shelf, assembly = Shelf(), AssemblyConfig(neighbours="unfiltered")
+    for _ in range(2):
+        model = Scripted()
+        AnswerChain.over(Own(_of("a")), model, KEYWORDS, assembly, cache=shelf).answer("Is parking free?")
+    assert (len(shelf), model.asked) == (1, [])
+
+
+@pytest.mark.parametrize("value", [date(2024, 1, 2), Decimal("1.5"), ["x", 1], 2024], ids=str)
+def test_a_filter_by_any_plain_value_is_in_the_key(value):
+    shelf = Shelf()
+    for _ in range(2):
+        for given in ({"x": {"$ne": value}, **A}, {"x": {"$ne": "other"}, **A}, A):
+            kept(Scripted(), shelf).answer("Is parking free?", filter={"$or": [given, A]})
+    assert len(shelf) == 3
+
+
+# Conversations
+
+PRIVATE = [Exchange("I take methadone. May I have a sedation?", "Yes, tell the nurse.")]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("config", "understand"),
+    [
+        (AnswerConfig(rewrite="off"), None),
+        (AnswerConfig(), TimeoutError("late")),
+        (AnswerConfig(), "no JSON"),
+        (AnswerConfig(), {"question": 3}),
+        (AnswerConfig(), {"intent": "parking"}),
+        (AnswerConfig(rewrite="always"), {"question": None}),
+        (AnswerConfig(exchanges=0), {"question": "Is parking free?"}),
+    ],
+    ids=["off", "late", "malformed", "of another type", "unsaid", "null against the rule", "history unread"],
+)
+def test_a_question_that_leans_on_a_conversation_is_nobody_elses(config, understand, way):
+    shelf = Shelf()
+    private = Scripted("After methadone you may not park [1].", understand)
+    WAYS[way](kept(private, shelf, config), history=PRIVATE, filter=A)
+    assert shelf == {}
+    other = WAYS[way](kept(Scripted(understand=understand), shelf, config), history=[Exchange("Hi", "Hi.")], filter=A)
+    assert "methadone" not in other.text
+    # And what is kept without a conversation answers none.
+    kept(Scripted("Kept [1].", {"question": "Q?"}), shelf, config).answer(PARKING, filter=A)
+    assert (
+        WAYS[way](kept(Scripted(understand=understand), shelf, config), history=PRIVATE, filter=A).text != "Kept [1]."
+    )
+
+
+@pytest.mark.parametrize("understand", [{"question": "Is parking free?"}, {"question": None}], ids=str)
+def test_an_answer_given_in_a_conversation_is_never_kept(understand):
+    shelf = Shelf()
+    kept(Scripted(understand=understand), shelf).answer("Is parking free?", history=PRIVATE, filter=A)
+    assert shelf == {}
+    kept(Scripted("Free [1]."), shelf).answer("Is parking free?", filter=A)
+    answer = kept(Scripted(understand=understand), shelf).answer("Is parking free?", history=PRIVATE, filter=A)
+    assert answer.text == "Free [1]."
 
 
 def test_a_failing_cache_costs_no_answer():

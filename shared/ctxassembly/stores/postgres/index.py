@@ -8,6 +8,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, overload
 
+from sqlalchemy import make_url
+
 from ctxassembly.calls import in_thread
 from ctxassembly.data.checks import check_weights
 from ctxassembly.data.chunks import Chunk, ChunkRef
@@ -182,6 +184,11 @@ class PostgresIndex(KeptTable):
             ConfigError: it has another form.
         """
         return replace(self, filters=(*(self.filters or ()), *(() if filter is None else (filter,))))
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The database, with the user, who may see only some rows, and the table: equal for two over the same rows."""
+        return make_url(self.server.url).render_as_string(hide_password=True), self.home.schema, self.home.name
 
     # Notes of a model
 

@@ -1,0 +1,448 @@
+"""answer_chain for two tenants: with one cache for both, and with the chunks that a conversation brings along."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple
+
+import pytest
+from langchain_chroma import Chroma
+from langchain_classic.retrievers import ContextualCompressionRetriever, EnsembleRetriever, MultiQueryRetriever
+from langchain_classic.retrievers.document_compressors import DocumentCompressorPipeline
+from langchain_community.document_transformers import LongContextReorder
+from langchain_community.vectorstores import FAISS
+from langchain_core.caches import InMemoryCache
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda, RunnablePassthrough
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
+
+from chain_samples import KEYWORD, Scripted, following
+from ctxassembly import AnswerConfig, Chunk, FilterNotSeenWarning, MemoryIndex, MemoryStore
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    ContextRetriever,
+    VectorStoreNeighbours,
+    answer_chain,
+)
+from langchain_samples import WordEmbeddings
+
+QUESTION = "When does the contract end?"
+SAID = {"ours": "The contract ends on 31 March.", "theirs": "The contract ends on 24 December."}
+REWRITTEN = {"question": "When does the contract end, exactly?"}
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+class Given(NamedTuple):
+    """A chain's retriever and assembler, and the input and the config of a call."""
+
+    retriever: Any
+    assembler: Any = None
+    input: dict[str, Any] = {}  # noqa: RUF012
+    config: dict[str, Any] = {}  # noqa: RUF012
+
+
+def papers(*tenants: str) -> list[Document]:
+    return [
+        Document(
+            text,
+            id=f"{tenant}-{page}",
+            metadata={"source": f"{tenant}.pdf", "page": page, "tenant": tenant},
+        )
+        for tenant in tenants or SAID
+        for page, text in enumerate((SAID[tenant], f"Notice is given in writing to {tenant}."))
+    ]
+
+
+def chunks(*tenants: str) -> list[Chunk]:
+    return [
+        Chunk(f"{tenant}#{at}", tenant, text, at, metadata={"source": f"{tenant}.pdf", "tenant": tenant})
+        for tenant in tenants or SAID
+        for at, text in enumerate((SAID[tenant], f"Notice is given in writing to {tenant}."))
+    ]
+
+
+STORE = FAISS.from_documents(papers(), WordEmbeddings(), relevance_score_fn=lambda distance: 1 / (1 + distance))
+INDEX = MemoryIndex(chunks())
+IN_MEMORY = InMemoryVectorStore(WordEmbeddings())
+IN_MEMORY.add_documents(papers())
+COLLECTIONS = {
+    tenant: Chroma.from_documents(papers(tenant), WordEmbeddings(), collection_name=f"answers-{tenant}")
+    for tenant in SAID
+}
+
+
+def of(tenant: str) -> dict[str, str]:
+    return {"tenant": tenant}
+
+
+def search(**options: Any) -> VectorStoreRetriever:
+    return STORE.as_retriever(search_kwargs={"k": 4, **options})
+
+
+def of_index(index: Any = INDEX, **given: Any) -> ContextRetriever:
+    return ContextRetriever(index, config=KEYWORD, **given)
+
+
+class OwnRetriever(BaseRetriever):
+    """A retriever of a user's own, which knows its tenant."""
+
+    tenant: str
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return papers(self.tenant)
+
+
+class OwnStore(FAISS):
+    """A vector store of a user's own, which knows its tenant."""
+
+    tenant = ""
+
+    def similarity_search(self, query: str, k: int = 4, **_: Any) -> list[Document]:
+        return super().similarity_search(query, k, filter=of(self.tenant))
+
+    async def asimilarity_search(self, query: str, k: int = 4, **_: Any) -> list[Document]:
+        return self.similarity_search(query, k)
+
+
+class OwnCompressor(BaseDocumentCompressor):
+    """A compressor of a user's own, which knows its tenant."""
+
+    tenant: str
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        return [document for document in documents if document.metadata["tenant"] == self.tenant]
+
+
+class OwnNeighbours:
+    """A store of neighbours of a user's own, which knows its tenant."""
+
+    def __init__(self, tenant: str) -> None:
+        self.fetch = MemoryStore(chunks(tenant)).fetch
+
+
+def own_store(tenant: str) -> Any:
+    store = OwnStore.from_documents(papers(), WordEmbeddings())
+    store.tenant = tenant
+    return store.as_retriever()
+
+
+def of_lambda(tenant: str) -> Any:
+    return RunnableLambda(lambda query: papers(tenant))
+
+
+PER_SEARCH = search().configurable_fields(search_kwargs=ConfigurableField(id="search"))
+ALTERNATIVES = (
+    COLLECTIONS["ours"]
+    .as_retriever()
+    .configurable_alternatives(
+        ConfigurableField("whose"), default_key="ours", theirs=COLLECTIONS["theirs"].as_retriever()
+    )
+)
+PER_STORE = COLLECTIONS["ours"].as_retriever().configurable_fields(vectorstore=ConfigurableField(id="store"))
+PER_FILTER = of_index().configurable_fields(filter=ConfigurableField(id="filter"))
+
+
+def searching(tenant: str) -> dict[str, Any]:
+    return {"configurable": {"search": {"k": 4, "filter": of(tenant)}}}
+
+
+WAYS: dict[str, Callable[[str], Given]] = {
+    # Seen, so that there is an entry for each tenant
+    "search_kwargs": lambda tenant: Given(search(filter=of(tenant))),
+    "of the call": lambda tenant: Given(search(), None, {"filter": of(tenant)}),
+    "of the call, beside search_kwargs": lambda tenant: Given(search(filter=of(tenant)), None, {"filter": {"page": 0}}),
+    "bound": lambda tenant: Given(search().bind(filter=of(tenant))),
+    "bound over another": lambda tenant: Given(search(filter={"page": 0}).bind(filter=of(tenant))),
+    "with_retry": lambda tenant: Given(search(filter=of(tenant)).with_retry()),
+    "score threshold": lambda tenant: Given(
+        STORE.as_retriever(
+            search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.0, "filter": of(tenant)}
+        )
+    ),
+    "mmr": lambda tenant: Given(STORE.as_retriever(search_type="mmr", search_kwargs={"filter": of(tenant)})),
+    "configurable, of the call": lambda tenant: Given(PER_SEARCH, config=searching(tenant)),
+    "configurable, with_config": lambda tenant: Given(PER_SEARCH.with_config(searching(tenant))),
+    "configurable, by a factory": lambda tenant: Given(
+        RunnableBinding(bound=PER_SEARCH, config_factories=[lambda _: searching(tenant)])
+    ),
+    "one of two collections": lambda tenant: Given(ALTERNATIVES, config={"configurable": {"whose": tenant}}),
+    "a collection in the config": lambda tenant: Given(
+        PER_STORE, config={"configurable": {"store": COLLECTIONS[tenant]}}
+    ),
+    "a collection each": lambda tenant: Given(COLLECTIONS[tenant].as_retriever()),
+    "a store in memory each": lambda tenant: Given(
+        FAISS.from_documents(papers(tenant), WordEmbeddings()).as_retriever()
+    ),
+    "MultiQueryRetriever": lambda tenant: Given(
+        MultiQueryRetriever(
+            retriever=search(filter=of(tenant)),
+            llm_chain=RunnablePassthrough() | RunnableLambda(lambda given: [given["question"]]),
+        )
+    ),
+    "ContextualCompressionRetriever": lambda tenant: Given(
+        ContextualCompressionRetriever(
+            base_compressor=DocumentCompressorPipeline(transformers=[LongContextReorder()]),
+            base_retriever=search(filter=of(tenant)),
+        )
+    ),
+    "ContextAssemblyRetriever": lambda tenant: Given(ContextAssemblyRetriever(retriever=search(filter=of(tenant)))),
+    "from_vectorstore": lambda tenant: Given(
+        ContextAssemblyRetriever.from_vectorstore(STORE, search_kwargs={"filter": of(tenant)})
+    ),
+    "from_vectorstore, of the call": lambda tenant: Given(
+        ContextAssemblyRetriever.from_vectorstore(STORE), None, {"filter": of(tenant)}
+    ),
+    "an argument that may filter": lambda tenant: Given(
+        COLLECTIONS["ours"].as_retriever(search_kwargs={"where_document": {"$contains": SAID[tenant]}})
+    ),
+    "told to the assembler": lambda tenant: Given(of_lambda(tenant), ContextAssembler(filter=of(tenant))),
+    "ContextRetriever": lambda tenant: Given(of_index(filter=of(tenant))),
+    "ContextRetriever, of the call": lambda tenant: Given(of_index(), None, {"filter": of(tenant)}),
+    "ContextRetriever.under": lambda tenant: Given(of_index().under(of(tenant))),
+    "MemoryIndex.under": lambda tenant: Given(of_index(INDEX.under(of(tenant)))),
+    "MemoryIndex of each": lambda tenant: Given(of_index(MemoryIndex(chunks(tenant)))),
+    "a channel": lambda tenant: Given(of_index(channels={"keyword": search(filter=of(tenant))})),
+    "a store with a filter": lambda tenant: Given(
+        search(filter=of(tenant)), ContextAssembler(store=VectorStoreNeighbours(STORE, filter=of(tenant)))
+    ),
+    "a supplement": lambda tenant: Given(of_index(filter=of(tenant), supplement=f"For {tenant}.")),
+    # Hidden, so that nothing is kept
+    "a function": lambda tenant: Given(
+        IN_MEMORY.as_retriever(search_kwargs={"filter": lambda found: found.metadata["tenant"] == tenant})
+    ),
+    "a function of the call": lambda tenant: Given(
+        IN_MEMORY.as_retriever(), None, {"filter": lambda found: found.metadata["tenant"] == tenant}
+    ),
+    "a lambda": lambda tenant: Given(of_lambda(tenant)),
+    "a retriever of one's own": lambda tenant: Given(OwnRetriever(tenant=tenant)),
+    "a vector store of one's own": lambda tenant: Given(own_store(tenant)),
+    "with_fallbacks": lambda tenant: Given(
+        search(filter=of(tenant)).with_fallbacks([search(filter={"tenant": "nobody"})])
+    ),
+    "EnsembleRetriever": lambda tenant: Given(
+        EnsembleRetriever(retrievers=[search(filter=of(tenant)), search(filter={**of(tenant), "page": 0})])
+    ),
+    "behind a pipe": lambda tenant: Given(search(filter=of(tenant)) | RunnableLambda(lambda found: found)),
+    "a compressor of one's own": lambda tenant: Given(
+        ContextualCompressionRetriever(base_compressor=OwnCompressor(tenant=tenant), base_retriever=search())
+    ),
+    "a compressor in a pipeline": lambda tenant: Given(
+        ContextualCompressionRetriever(
+            base_compressor=DocumentCompressorPipeline(transformers=[OwnCompressor(tenant=tenant)]),
+            base_retriever=search(),
+        )
+    ),
+    "MemoryIndex.under a function": lambda tenant: Given(
+        of_index(INDEX.under(lambda chunk: chunk.metadata["tenant"] == tenant))
+    ),
+    "a channel of one's own": lambda tenant: Given(of_index(channels={"keyword": OwnRetriever(tenant=tenant)})),
+    "a supplement by a function": lambda tenant: Given(
+        of_index(filter=of("ours"), supplement=lambda query: f"For {tenant}: {SAID[tenant]}")
+    ),
+}
+SEEN = list(WAYS)[: list(WAYS).index("a function")]
+HOW: dict[str, Callable[..., Any]] = {
+    "invoke": lambda chain, asked, config: chain.invoke(asked, config),
+    "ainvoke": lambda chain, asked, config: asyncio.run(chain.ainvoke(asked, config)),
+    "stream": lambda chain, asked, config: reduce(add, chain.stream(asked, config)),
+    "astream": lambda chain, asked, config: asyncio.run(_astreamed(chain, asked, config)),
+}
+
+
+async def _astreamed(chain: Any, asked: Any, config: Any) -> Any:
+    return reduce(add, [piece async for piece in chain.astream(asked, config)])
+
+
+def said_of(messages: Any) -> str:
+    """An answer in the words of the context."""
+    read = str(messages[-1].content)
+    return " ".join(text for text in SAID.values() if text in read) + " [1]."
+
+
+def read_by(tenant: str, output: Any) -> str:
+    """The text and the context of an answer, which must be the tenant's alone."""
+    read = output["answer"] + output["result"].context.text + "".join(one.page_content for one in output["context"])
+    assert SAID[tenant] in read
+    return read
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_tenant_never_gets_the_answer_of_another(way: str, how: str) -> None:
+    cache = InMemoryCache()
+    for tenant in ("ours", "theirs", "ours"):
+        given = WAYS[way](tenant)
+        if way == "an argument that may filter" and tenant == "theirs":
+            continue
+        llm = Scripted(says=said_of)
+        chain = answer_chain(llm, given.retriever, assembler=given.assembler, cache=cache)
+        output = HOW[how](chain, {"input": QUESTION, **given.input}, given.config)
+        other = SAID["ours" if tenant == "theirs" else "theirs"]
+        if way == "a supplement by a function":
+            assert f"For {tenant}" in output["result"].context.text
+        else:
+            assert other not in read_by(tenant, output)
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+@pytest.mark.parametrize("way", WAYS)
+def test_who_can_be_told_apart_has_answers_of_their_own_kept(way: str) -> None:
+    cache, given = InMemoryCache(), WAYS[way]("ours")
+    asked: list[int] = []
+    for _ in range(2):
+        llm = Scripted(says=said_of)
+        chain = answer_chain(llm, given.retriever, assembler=given.assembler, cache=cache)
+        chain.invoke({"input": QUESTION, **given.input}, given.config)
+        asked.append(len(llm.asked))
+    assert asked == ([1, 0] if way in SEEN else [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("way", "kind"),
+    [
+        ("a function", "a filter that is a function can't be compared"),
+        ("a retriever of one's own", "OwnRetriever may filter in a way that can't be seen"),
+        ("a vector store of one's own", "OwnStore may filter"),
+        ("EnsembleRetriever", "EnsembleRetriever may filter"),
+        ("with_fallbacks", "RunnableWithFallbacks may filter"),
+        ("a compressor in a pipeline", "OwnCompressor|DocumentCompressorPipeline may filter"),
+        ("a channel of one's own", "OwnRetriever may filter"),
+        ("a supplement by a function", "supplement may filter"),
+    ],
+)
+def test_where_a_filter_can_not_be_seen_one_warning_names_who_hides_it(way: str, kind: str) -> None:
+    given = WAYS[way]("ours")
+    chain = answer_chain(Scripted(), given.retriever, assembler=given.assembler, cache=InMemoryCache())
+    with pytest.warns(FilterNotSeenWarning, match=f"Answers are not cached: ({kind})") as warned:
+        chain.invoke({"input": QUESTION, **given.input}, given.config)
+    assert len(str(warned[0].message).partition(" Give ")[0]) <= 160
+    chain.invoke({"input": QUESTION, **given.input}, given.config)
+
+
+@pytest.mark.parametrize(
+    ("assembler", "name"),
+    [
+        (lambda: ContextAssembler(on_fetched=lambda found: found), "on_fetched"),
+        (lambda: ContextAssembler(store=OwnNeighbours("ours")), "OwnNeighbours"),
+    ],
+)
+def test_so_may_what_the_assembler_is_given(assembler: Any, name: str) -> None:
+    chain = answer_chain(Scripted(), search(filter=of("ours")), assembler=assembler(), cache=InMemoryCache())
+    with pytest.warns(FilterNotSeenWarning, match=f"Answers are not cached: {name} may filter"):
+        chain.invoke({"input": QUESTION})
+
+
+def test_neighbours_of_two_tenants_are_two_answers() -> None:
+    cache = InMemoryCache()
+    for tenant in SAID:
+        assembler = ContextAssembler(filter=of(tenant), store=VectorStoreNeighbours(STORE))
+        llm = Scripted(says=said_of)
+        answer_chain(llm, search(filter={"page": 0}), assembler=assembler, cache=cache).invoke({"input": QUESTION})
+        assert len(llm.asked) == 1
+
+
+def test_who_lets_everybody_read_everything_hides_no_filter() -> None:
+    cache, ensemble = InMemoryCache(), EnsembleRetriever(retrievers=[search(), search()])
+    for times in (1, 0):
+        llm = Scripted(says=said_of)
+        assembler = ContextAssembler(neighbours="unfiltered")
+        answer_chain(llm, ensemble, assembler=assembler, cache=cache).invoke({"input": QUESTION})
+        assert len(llm.asked) == times
+
+
+# Conversations
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize(
+    ("config", "understood"),
+    [
+        (AnswerConfig(rewrite="off"), "{}"),
+        (AnswerConfig(), "no JSON"),
+        (AnswerConfig(), '{"question": 3}'),
+        (AnswerConfig(), TimeoutError("late")),
+    ],
+    ids=["off", "malformed", "of another type", "late"],
+)
+def test_what_leans_on_a_private_conversation_is_nobody_elses(config: Any, understood: Any, how: str) -> None:
+    def says(messages: Any) -> str:
+        if str(messages[0].content).startswith("Prepare a user's question"):
+            if isinstance(understood, Exception):
+                raise understood
+            return str(understood)
+        return "Not after methadone [1]." if "methadone" in str(messages) else "No [1]."
+
+    chain = answer_chain(Scripted(says=says), search(filter=of("ours")), config, cache=InMemoryCache())
+    private = [HumanMessage("I take methadone. May I have a sedation?"), AIMessage("Yes, tell the nurse.")]
+    others = [HumanMessage("When does it end?"), AIMessage("In March.")]
+    asked = "And may I drive after the contract?"
+    first = HOW[how](chain, {"input": asked, "chat_history": private}, {})
+    assert first["answer"] == "Not after methadone [1]."
+    for history in (others, []):
+        assert HOW[how](chain, {"input": asked, "chat_history": history}, {})["answer"] == "No [1]."
+
+
+def carried(**metadata: Any) -> list[Any]:
+    """A conversation whose last answer cited the other tenant's chunk."""
+    index = MemoryIndex([replace(chunk, metadata={**chunk.metadata, **metadata}) for chunk in chunks("theirs")])
+    first = answer_chain(Scripted(), of_index(index)).invoke({"input": QUESTION})
+    assert [one["source"] for one in first["citations"]] == ["theirs.pdf"]
+    return [HumanMessage(QUESTION), first["message"]]
+
+
+def conversation(document: Document) -> list[Any]:
+    """A conversation whose last answer cited that document."""
+    first = answer_chain(Scripted(), RunnableLambda(lambda query: [document])).invoke({"input": QUESTION})
+    return [HumanMessage(QUESTION), first["message"]]
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+@pytest.mark.parametrize("how", ["invoke", "astream"])
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "a supplement by a function"])
+def test_a_chunk_that_another_tenant_was_cited_never_comes_back(way: str, how: str) -> None:
+    given = WAYS[way]("ours")
+    chain = answer_chain(
+        Scripted(says=following(REWRITTEN)), given.retriever, assembler=given.assembler, config=AnswerConfig()
+    )
+    for history in (carried(), conversation(papers("theirs")[0])):
+        asked = {"input": "And exactly?", "chat_history": history, **given.input}
+        output = HOW[how](chain, asked, given.config)
+        assert output["result"].understanding.rewritten
+        assert SAID["theirs"] not in read_by("ours", output)
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("way", ["search_kwargs", "bound", "of the call", "configurable, of the call"])
+def test_a_chunk_of_ones_own_does(way: str, how: str) -> None:
+    given = WAYS[way]("ours")
+    chain = answer_chain(Scripted(says=following({"question": "Notice?"})), given.retriever)
+    history = conversation(papers("ours")[0])
+    output = HOW[how](chain, {"input": "And?", "chat_history": history, **given.input}, given.config)
+    assert "31 March" in output["result"].context.text
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_nor_does_one_that_was_revoked_or_rewritten_since(how: str) -> None:
+    llm = Scripted(says=following({"question": "Notice in writing?"}))
+    history = conversation(papers("ours")[0])
+    gone = FAISS.from_documents(papers("ours")[1:], WordEmbeddings())
+    revoked = [replace(chunk, metadata={"tenant": "board"}) for chunk in chunks("ours")[:1]]
+    index = MemoryIndex([*revoked, *chunks("ours")[1:]])
+    told = answer_chain(Scripted(), of_index(MemoryIndex(chunks("ours")))).invoke({"input": QUESTION})
+    for retriever, before in (
+        (gone.as_retriever(), history),
+        (of_index(index.under(of("ours"))), [HumanMessage(QUESTION), told["message"]]),
+    ):
+        output = HOW[how](answer_chain(llm, retriever), {"input": "And?", "chat_history": before}, {})
+        assert "31 March" not in output["result"].context.text

@@ -1,0 +1,383 @@
+"""Answer engines for two tenants: one cache for both, chunks that a conversation brings along, filters of the index."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+from llama_index.core import VectorStoreIndex
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.llms import MockLLM
+from llama_index.core.retrievers import QueryFusionRetriever, VectorIndexRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+
+from ctxassembly import AnswerConfig, Chunk, ConfigError, FilterNotSeenWarning, MemoryIndex, RetrievalConfig
+from llamaindex_ctxassembly import (
+    AnswerChatEngine,
+    AnswerQueryEngine,
+    ContextAssemblyPostprocessor,
+    ContextRetriever,
+    number_chunks,
+)
+from llamaindex_samples import Fixed, TextVectorStore, WordEmbedding, scored
+from test_llamaindex_answer_chain import Scripted, Shelf, following
+
+QUESTION = "When does the contract end?"
+SAID = {"ours": "The contract ends on 31 March.", "theirs": "The contract ends on 24 December."}
+REWRITTEN = {"question": "When does the contract end, exactly?"}
+WHO: ContextVar[str] = ContextVar("who", default="ours")
+pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+
+
+class Given(NamedTuple):
+    retriever: Any
+    postprocessor: Any = None
+    call: dict[str, Any] = {}  # noqa: RUF012
+
+
+def papers(*tenants: str) -> list[TextNode]:
+    return [
+        TextNode(text=text, id_=f"{tenant}-{at}", metadata={"file_name": f"{tenant}.pdf", "tenant": tenant})
+        for tenant in tenants or SAID
+        for at, text in enumerate((SAID[tenant], f"Notice is given in writing to {tenant}."))
+    ]
+
+
+def chunks(*tenants: str) -> list[Chunk]:
+    return [
+        Chunk(f"{tenant}#{at}", tenant, text, at, metadata={"file_name": f"{tenant}.pdf", "tenant": tenant})
+        for tenant in tenants or SAID
+        for at, text in enumerate((SAID[tenant], f"Notice is given in writing to {tenant}."))
+    ]
+
+
+def of(tenant: str) -> MetadataFilters:
+    return MetadataFilters(filters=[MetadataFilter(key="tenant", value=tenant)])
+
+
+def indexed(*tenants: str) -> VectorStoreIndex:
+    return VectorStoreIndex(papers(*tenants), embed_model=WordEmbedding())
+
+
+STORED = indexed()
+INDEX = MemoryIndex(chunks())
+
+
+def of_index(index: Any = INDEX, **given: Any) -> ContextRetriever:
+    return ContextRetriever(index, config=RetrievalConfig(strategy="keyword", limit=2), **given)
+
+
+def search(**given: Any) -> Any:
+    return STORED.as_retriever(similarity_top_k=4, **given)
+
+
+class Named(VectorIndexRetriever):
+    """A retriever of a user's own that leaves the search as it is."""
+
+
+class Derived(VectorIndexRetriever):
+    """A retriever of a user's own, which knows its tenant."""
+
+    tenant = ""
+
+    def _retrieve(self, query_bundle: Any) -> list[NodeWithScore]:
+        return scored(*papers(self.tenant))
+
+    async def _aretrieve(self, query_bundle: Any) -> list[NodeWithScore]:
+        return scored(*papers(self.tenant))
+
+
+def derived(tenant: str) -> Any:
+    made = Derived(STORED)
+    made.tenant = tenant
+    return made
+
+
+def own_store(tenant: str) -> Any:
+    """An index over a vector store of a user's own, which holds what it holds."""
+    store = TextVectorStore()
+    store.add(papers(tenant))
+    return VectorStoreIndex.from_vector_store(store, embed_model=WordEmbedding())
+
+
+def fusion(tenant: str) -> Any:
+    return QueryFusionRetriever([search(filters=of(tenant))], llm=MockLLM(), num_queries=1, use_async=False)
+
+
+def whose(query: str | None) -> MetadataFilters:
+    return of(WHO.get())
+
+
+WAYS: dict[str, Callable[[str], Given]] = {
+    "filters of the retriever": lambda tenant: Given(search(filters=of(tenant))),
+    "of the call": lambda tenant: Given(search(), None, {"filters": of(tenant)}),
+    "both": lambda tenant: Given(
+        search(filters=of(tenant)),
+        None,
+        {"filters": MetadataFilters(filters=[MetadataFilter(key="file_name", value=f"{tenant}.pdf")])},
+    ),
+    "a derived retriever": lambda tenant: Given(Named(STORED, similarity_top_k=4, filters=of(tenant))),
+    "node_ids": lambda tenant: Given(
+        VectorIndexRetriever(STORED, similarity_top_k=4, node_ids=[node.node_id for node in papers(tenant)])
+    ),
+    "an index each": lambda tenant: Given(indexed(tenant).as_retriever()),
+    "told to the postprocessor": lambda tenant: Given(
+        Fixed(scored(*papers(tenant))), ContextAssemblyPostprocessor(filter=of(tenant))
+    ),
+    "asked of a function": lambda tenant: Given(
+        Fixed(scored(*papers(tenant))), ContextAssemblyPostprocessor(filter=whose)
+    ),
+    "with a store": lambda tenant: Given(
+        search(filters=of(tenant)), ContextAssemblyPostprocessor(docstore=STORED.docstore)
+    ),
+    "ContextRetriever": lambda tenant: Given(of_index(filters={"tenant": tenant})),
+    "ContextRetriever.under": lambda tenant: Given(of_index().under({"tenant": tenant})),
+    "ContextRetriever, of the call": lambda tenant: Given(of_index(), None, {"filters": {"tenant": tenant}}),
+    "MemoryIndex.under": lambda tenant: Given(of_index(INDEX.under({"tenant": tenant}))),
+    "MemoryIndex of each": lambda tenant: Given(of_index(MemoryIndex(chunks(tenant)))),
+    "a channel": lambda tenant: Given(of_index(channels={"keyword": search(filters=of(tenant))})),
+    # Hidden, so that nothing is kept
+    "a retriever of one's own": lambda tenant: Given(Fixed(scored(*papers(tenant)))),
+    "one that searches otherwise": lambda tenant: Given(derived(tenant)),
+    "a vector store of one's own": lambda tenant: Given(own_store(tenant).as_retriever()),
+    "QueryFusionRetriever": lambda tenant: Given(fusion(tenant)),
+    "MemoryIndex.under a function": lambda tenant: Given(
+        of_index(INDEX.under(lambda chunk: chunk.metadata["tenant"] == tenant))
+    ),
+    "a channel of one's own": lambda tenant: Given(of_index(channels={"keyword": Fixed(scored(*papers(tenant)))})),
+    "on_fetched": lambda tenant: Given(
+        search(filters=of(tenant)), ContextAssemblyPostprocessor(on_fetched=lambda found: found)
+    ),
+}
+SEEN = list(WAYS)[: list(WAYS).index("a retriever of one's own")]
+HOW: dict[str, Callable[..., Any]] = {
+    "answer": lambda engine, question, call: engine.answer(question, **call),
+    "aanswer": lambda engine, question, call: asyncio.run(engine.aanswer(question, **call)),
+    "stream": lambda *given: _streamed(*given),  # noqa: PLW0108 - it is defined below
+    "astream": lambda engine, question, call: asyncio.run(_astreamed(engine, question, call)),
+}
+
+
+class Streamed(NamedTuple):
+    """What a stream gave on."""
+
+    text: str
+    read: str
+
+
+def _chat(engine: Any, call: dict[str, Any]) -> tuple[Any, list[ChatMessage]]:
+    return AnswerChatEngine(engine, filters=call.get("filters")), list(call.get("chat_history") or [])
+
+
+def _streamed(engine: Any, question: str, call: dict[str, Any]) -> Streamed:
+    chat, history = _chat(engine, call)
+    response = chat.stream_chat(question, history)
+    text = "".join(response.response_gen)
+    return Streamed(text, "\n\n".join(node.text for node in response.source_nodes))
+
+
+async def _astreamed(engine: Any, question: str, call: dict[str, Any]) -> Streamed:
+    chat, history = _chat(engine, call)
+    response = await chat.astream_chat(question, history)
+    text = "".join([piece async for piece in response.async_response_gen()])
+    return Streamed(text, "\n\n".join(node.text for node in response.source_nodes))
+
+
+def said_of(messages: Sequence[ChatMessage]) -> str:
+    read = messages[-1].content or ""
+    return " ".join(text for text in SAID.values() if text in read) + " [1]."
+
+
+def read_of(answer: Any) -> str:
+    """The text and the context of an answer."""
+    return str(answer.text + (answer.read if isinstance(answer, Streamed) else answer.context.text))
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_tenant_never_gets_the_answer_of_another(way: str, how: str) -> None:
+    shelf = Shelf()
+    for tenant, other in (("ours", "theirs"), ("theirs", "ours"), ("ours", "theirs")):
+        WHO.set(tenant)
+        given = WAYS[way](tenant)
+        llm = Scripted(says=said_of)
+        engine = AnswerQueryEngine(llm, given.retriever, postprocessor=given.postprocessor, cache=shelf)
+        read = read_of(HOW[how](engine, QUESTION, given.call))
+        assert SAID[tenant] in read
+        assert SAID[other] not in read
+    WHO.set("ours")
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+@pytest.mark.parametrize("way", WAYS)
+def test_who_can_be_told_apart_has_answers_of_their_own_kept(way: str) -> None:
+    shelf, given, llm = Shelf(), WAYS[way]("ours"), Scripted(says=said_of)
+    for _ in range(2):
+        engine = AnswerQueryEngine(llm, given.retriever, postprocessor=given.postprocessor, cache=shelf)
+        engine.answer(QUESTION, **given.call)
+    assert len(llm._asked) == (1 if way in SEEN else 2)
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("a retriever of one's own", "Fixed may filter in a way that can't be seen"),
+        ("one that searches otherwise", "Derived may filter"),
+        ("a vector store of one's own", "TextVectorStore may filter"),
+        ("QueryFusionRetriever", "QueryFusionRetriever may filter"),
+        ("MemoryIndex.under a function", "a filter that is a function can't be compared"),
+        ("on_fetched", "on_fetched may filter"),
+    ],
+)
+def test_where_a_filter_can_not_be_seen_one_warning_names_who_hides_it(way: str, said: str) -> None:
+    given = WAYS[way]("ours")
+    engine = AnswerQueryEngine(Scripted(), given.retriever, postprocessor=given.postprocessor, cache=Shelf())
+    with pytest.warns(FilterNotSeenWarning, match=f"Answers are not cached: {said}") as warned:
+        engine.query(QUESTION)
+    assert len(str(warned[0].message).partition(" Give ")[0]) <= 160
+    engine.query(QUESTION)
+
+
+# Conversations
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize(
+    ("config", "understood"),
+    [
+        (AnswerConfig(rewrite="off"), "{}"),
+        (AnswerConfig(), "no JSON"),
+        (AnswerConfig(), '{"question": 3}'),
+        (AnswerConfig(), TimeoutError("late")),
+    ],
+    ids=["off", "malformed", "of another type", "late"],
+)
+def test_what_leans_on_a_private_conversation_is_nobody_elses(config: Any, understood: Any, how: str) -> None:
+    def says(messages: Sequence[ChatMessage]) -> str:
+        if (messages[0].content or "").startswith("Prepare a user's question"):
+            if isinstance(understood, Exception):
+                raise understood
+            return str(understood)
+        return "Not after methadone [1]." if "methadone" in str(messages) else "No [1]."
+
+    engine = AnswerQueryEngine(Scripted(says=says), search(filters=of("ours")), config, cache=Shelf())
+    private = [ChatMessage("I take methadone. May I have a sedation?"), ChatMessage("Yes.", role="assistant")]
+    others = [ChatMessage("When does it end?"), ChatMessage("In March.", role="assistant")]
+    asked = "And may I drive after the contract?"
+    assert HOW[how](engine, asked, {"chat_history": private}).text == "Not after methadone [1]."
+    for history in (others, []):
+        assert HOW[how](engine, asked, {"chat_history": history}).text == "No [1]."
+
+
+def conversation(retriever: Any) -> list[ChatMessage]:
+    """A conversation whose answer cited what `retriever` finds first."""
+    chat = AnswerChatEngine(AnswerQueryEngine(Scripted(), retriever))
+    chat.chat(QUESTION)
+    assert chat.chat_history[1].additional_kwargs["ctxassembly"]["cited"]
+    return chat.chat_history
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+@pytest.mark.parametrize("how", ["answer", "astream"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_chunk_that_another_tenant_was_cited_never_comes_back(way: str, how: str) -> None:
+    given = WAYS[way]("ours")
+    engine = AnswerQueryEngine(Scripted(says=following(REWRITTEN)), given.retriever, postprocessor=given.postprocessor)
+    for before in (Fixed(scored(*papers("theirs"))), of_index(MemoryIndex(chunks("theirs")))):
+        call = {**given.call, "chat_history": conversation(before)}
+        read = read_of(HOW[how](engine, "And exactly?", call))
+        assert SAID["ours"] in read
+        assert SAID["theirs"] not in read
+
+
+@pytest.mark.parametrize("how", ["answer", "astream"])
+@pytest.mark.parametrize("way", ["filters of the retriever", "of the call", "ContextRetriever", "MemoryIndex.under"])
+def test_a_chunk_of_ones_own_does(way: str, how: str) -> None:
+    given = WAYS[way]("ours")
+    engine = AnswerQueryEngine(Scripted(says=following({"question": "Notice?"})), given.retriever)
+    call = {**given.call, "chat_history": conversation(given.retriever)}
+    assert SAID["ours"] in read_of(HOW[how](engine, "And?", call))
+
+
+@pytest.mark.parametrize("how", ["answer", "astream"])
+def test_nor_does_one_that_was_revoked_since(how: str) -> None:
+    llm = Scripted(says=following({"question": "Notice in writing?"}))
+    gone = VectorStoreIndex(papers("ours")[1:], embed_model=WordEmbedding()).as_retriever()
+    board = [replace(chunk, metadata={"tenant": "board"}) for chunk in chunks("ours")[:1]]
+    revoked = of_index(MemoryIndex([*board, *chunks("ours")[1:]]).under({"tenant": "ours"}))
+    before = Fixed(scored(*papers("ours"))), of_index(MemoryIndex(chunks("ours")))
+    for retriever, told in zip((gone, revoked), before, strict=True):
+        call = {"chat_history": conversation(told)}
+        assert SAID["ours"] not in read_of(HOW[how](AnswerQueryEngine(llm, retriever), "And?", call))
+
+
+# Filters that an index' retriever has
+
+
+def shared() -> VectorStoreIndex:
+    """One document, each other chunk of which is another tenant's."""
+    rows = [("ours", SAID["ours"]), ("theirs", SAID["theirs"]), ("ours", "Notice is given in writing.")]
+    nodes = [TextNode(text=text, metadata={"file_name": "contract.pdf", "tenant": tenant}) for tenant, text in rows]
+    return VectorStoreIndex(number_chunks(nodes), embed_model=WordEmbedding())
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_neighbours_are_held_to_the_filters_that_from_args_was_given(streaming: bool) -> None:
+    engine = AnswerQueryEngine.from_args(
+        shared(), Scripted(), filters=of("ours"), similarity_top_k=1, streaming=streaming
+    )
+    for response in (engine.query("When does the contract end on 31 March?"), asyncio.run(engine.aquery(QUESTION))):
+        read = "\n".join(node.text for node in response.source_nodes)
+        assert SAID["theirs"] not in read
+        assert "Notice is given in writing." in read or "31 March" in read
+    nodes = engine.retrieve(QueryBundle("When does the contract end on 31 March?"))
+    assert SAID["theirs"] not in "\n".join(node.text for node in nodes)
+
+
+def test_a_neighbour_that_passes_them_need_not_agree_with_its_hit() -> None:
+    """A seen filter is all that counts: nobody is warned, and a key that the filter doesn't name may differ."""
+    nodes = number_chunks(
+        [
+            TextNode(text=text, metadata={"file_name": "contract.pdf", "tenant": "ours", "signed": by})
+            for text, by in ((SAID["ours"], "Ann"), ("Notice is given in writing.", "Bob"))
+        ]
+    )
+    index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
+    engine = AnswerQueryEngine.from_args(index, Scripted(), filters=of("ours"), similarity_top_k=1)
+    assert "Notice" in "\n".join(node.text for node in engine.query(QUESTION).source_nodes)
+
+
+def test_a_postprocessor_that_lets_everything_in_is_refused_beside_filters() -> None:
+    index = shared()
+    everything = ContextAssemblyPostprocessor.from_index(index, neighbours="unfiltered")
+    refused = r"postprocessor\.filter must be given where a call has filters and it has a store"
+    with pytest.raises(ConfigError, match=refused):
+        AnswerQueryEngine.from_args(index, Scripted(), filters=of("ours"), postprocessor=everything)
+    with pytest.raises(ConfigError, match=refused):
+        AnswerQueryEngine(Scripted(), index.as_retriever(filters=of("ours")), postprocessor=everything)
+    chat = AnswerChatEngine.from_defaults(
+        index.as_retriever(), Scripted(), postprocessor=everything, filters=of("ours")
+    )
+    with pytest.raises(ConfigError, match=refused):
+        chat.chat(QUESTION)
+    both = ContextAssemblyPostprocessor.from_index(index, neighbours="unfiltered", filter=of("ours"))
+    engine = AnswerQueryEngine.from_args(index, Scripted(), filters=of("ours"), postprocessor=both)
+    assert SAID["theirs"] not in "\n".join(node.text for node in engine.query(QUESTION).source_nodes)
+
+
+async def test_the_filters_of_a_conversation_hold_for_neighbours_over_an_ordinary_index() -> None:
+    index = shared()
+    chat = AnswerChatEngine.from_defaults(
+        index.as_retriever(similarity_top_k=1),
+        Scripted(),
+        postprocessor=ContextAssemblyPostprocessor.from_index(index),
+        filters=of("ours"),
+    )
+    for response in (chat.chat(QUESTION), await chat.achat(QUESTION)):
+        assert SAID["theirs"] not in "\n".join(node.text for node in response.source_nodes)
