@@ -1,42 +1,55 @@
-"""The labels of an agent's turns: calls of one turn share a counter, and each turn goes on after the one before."""
+"""The labels of an agent's contexts, as they follow from the state of the branch that the agent is in.
+
+Nothing is remembered here: a state restored from a checkpoint gives the labels that it gave before, in any process.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
-from ctxassembly.calls import lock
-from ctxassembly.conversations.contexts import field_of
-from ctxassembly.conversations.labels import Labels
-
-MOST_TURNS = 1_000
-"""Turns whose labels are remembered. Only calls of one turn need them, which follow each other closely."""
+from ctxassembly.conversations.contexts import is_context
+from ctxassembly.conversations.sources import last_label
+from ctxassembly.settings.config import AssemblyConfig
 
 
-class TurnLabels:
-    """The labels of each turn that is going on, by the message that called the tools.
+def counted_on(
+    config: AssemblyConfig, state: Any, *, call_id: str | None = None, evidence: str | None = None
+) -> AssemblyConfig:
+    """`config` with labels after all that the `state` has, in its contexts and in what its messages carry.
 
-    Those messages tell what was labelled before, so that a conversation goes on in any process. The calls of one turn
-    run at the same time, and none sees the others' results: they share one `Labels`.
+    Contexts under the key `evidence` don't count: a context is made of them.
+
+    Tools that one message calls run at the same time, and none sees what the others find. So the call `call_id`, the
+    second of three, say, takes every third label from the second one on.
     """
+    values = [value for key, value in _items(state) if key != evidence]
+    first = max(config.first_label, last_label([one for value in values for one in _labelled(value)]) + 1)
+    for value in values:
+        for message in reversed(value if isinstance(value, list) else ()):
+            called = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
+            if call_id is not None and call_id in called:
+                return replace(config, first_label=first + called.index(call_id), label_step=len(called))
+    return replace(config, first_label=first)
 
-    def __init__(self) -> None:
-        self._turns: OrderedDict[str, Labels] = OrderedDict()
-        self._lock = lock()
 
-    def of(self, state: Any) -> Labels | None:
-        """The labels of the turn that an agent is in, by its `state`; None where it tells no messages."""
-        messages = field_of(state, "messages")
-        if not isinstance(messages, list):
-            return None
-        asked = next((one.id for one in reversed(messages) if isinstance(one, AIMessage)), None)
-        if asked is None:
-            return Labels.after(messages)
-        with self._lock:
-            if asked not in self._turns:
-                self._turns[asked] = Labels.after(messages)
-                while len(self._turns) > MOST_TURNS:
-                    self._turns.popitem(last=False)
-            return self._turns[asked]
+def _items(state: Any) -> Iterable[tuple[str, Any]]:
+    """The items of a graph's state: a dict, a dataclass, a model, or the list of messages that is all of it."""
+    if isinstance(state, list):
+        return [("", state)]
+    if isinstance(state, Mapping):
+        return state.items()
+    names: Iterable[str] = getattr(state, "__dataclass_fields__", None) or getattr(state, "__dict__", {})
+    return [(name, getattr(state, name)) for name in names]
+
+
+def _labelled(value: Any) -> Iterator[Any]:
+    """The contexts and messages in one value of the state. Documents that may be evidence for a context are neither."""
+    if isinstance(value, BaseMessage) or is_context(value):
+        yield value
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        for one in value:
+            yield from _labelled(one)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -13,7 +13,6 @@ from ctxassembly.assembly.choosing.supplement import Supplement, supplement_for,
 from ctxassembly.calls import in_turn
 from ctxassembly.chain.requests import Search
 from ctxassembly.conversations.contexts import field_of
-from ctxassembly.conversations.sources import last_label
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.errors import ConfigError, InputError
@@ -21,6 +20,7 @@ from ctxassembly.retrieval.question import Question
 from ctxassembly.settings.answering import Mode
 from ctxassembly.shown import shown
 from langchain_ctxassembly.agents.found import all_found_in, together
+from langchain_ctxassembly.agents.labels import counted_on
 from langchain_ctxassembly.agents.turn import last_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.chain.evidence import Evidence, evidence_of
@@ -42,7 +42,7 @@ def context_node(
     """A node from a graph's state to `{"context": ...}`, the dict of a `Context`; sync and async.
 
     A `ContextAssembler` assembles the documents that the state has; a retriever searches for the query first. Labels go
-    on after those of the contexts, and of the messages, that the state has already.
+    on after those of the contexts, and of the messages, that the state has already under any key.
 
     >>> from typing import Annotated, TypedDict
     >>> from langchain_core.documents import Document
@@ -149,9 +149,7 @@ class _Node:
             assembler, visible = self.assembler, None
             if condition is not None:
                 assembler = assembler.model_copy(update={"filter": condition})
-        before = [field_of(state, self.keys.context), field_of(state, "messages")]
-        first = last_label([one for one in before if one is not None]) + 1
-        own = replace(assembler.config, first_label=max(first, assembler.config.first_label))
+        own = counted_on(assembler.config, state, evidence=self.keys.documents)
         return assembler.model_copy(update={"config": own}), visible
 
     def _wanted(self, state: Any, found: Retrieved | None) -> _Wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from ctxassembly.calls import in_turn
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.agents.labels import TurnLabels
+from langchain_ctxassembly.agents.labels import counted_on
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
 from langchain_ctxassembly.convert.tool_output import Content, check_content, to_tool_output
@@ -57,9 +57,11 @@ def context_tool(
     >>> Context.from_dict(message.artifact).citations[0].chunk_ids
     ('gastro#0',)
 
-    Labels. In an agent (`create_agent`, a ToolNode) each call goes on after the labels that stand in the messages of
-    the state, also where several calls run at once, so that `resolve_citations(answer, state["messages"])` finds every
-    source. An assembler's own `labels` take precedence. Elsewhere each call begins with `config.first_label`.
+    Labels. In an agent (`create_agent`, a ToolNode) each call goes on after the labels in the agent's state, whatever
+    key its messages have, so that `resolve_citations(answer, state["messages"])` finds every source. Calls of one
+    message take turns: of two, the first has labels 1 3 5, the other 2 4 6. A state that comes back from a checkpoint
+    gives the same labels again. An assembler's own `labels` take precedence. Elsewhere each call begins with
+    `config.first_label`.
 
     Filters. The config of a call reaches the retriever: what stands under `configurable` sets its configurable fields,
     such as `search_kwargs` of a vector store's retriever, or `filter` of a ContextRetriever. As in any call of these,
@@ -95,7 +97,6 @@ class _Search:
 
     retriever: Runnable[str, Any]
     content: Content
-    turns: TurnLabels = field(default_factory=TurnLabels)
 
     # LangChain finds `config` by its type and `callbacks` by its name. The config is that of the tool's caller; the
     # callbacks make what runs here a part of the tool's own run.
@@ -117,11 +118,11 @@ class _Search:
         return found
 
     def _labelled(self, retriever: Any, runtime: Any) -> Any:
-        """The retriever with the labels of the turn, unless its assembler has some."""
-        labels = self.turns.of(getattr(runtime, "state", None))
-        if labels is None or retriever.assembler.labels is not None:
+        """The retriever with labels after those in the agent's state, unless its assembler has some."""
+        if runtime is None or retriever.assembler.labels is not None:
             return retriever
-        assembler = retriever.assembler.model_copy(update={"labels": labels})
+        config = counted_on(retriever.assembler.config, runtime.state, call_id=runtime.tool_call_id)
+        assembler = retriever.assembler.model_copy(update={"config": config})
         assembler.knows_what_was_warned_of(retriever.assembler)
         return retriever.model_copy(update={"assembler": assembler})
 

@@ -62,7 +62,7 @@ class Run:
         source, found = Source(parts.evidence, self.labels, config), None
         if may_recall(parts.cache, self.labels):
             found = source.reach(condition).warn_once(parts.warned, REMEDY, 4)
-        self.call = Call(question, exchanges_of(messages), mode, condition, today(), streamed, found)
+        self.call = Call(question, exchanges_of(messages), mode, condition, today(), streamed, found, self.labels)
         self._settings = parts.config
         self._answering = Answering(parts.asked(config), source, parts.config, parts.cache)
         self._asking = Asking(self._answering, config)

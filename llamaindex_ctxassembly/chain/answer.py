@@ -17,6 +17,7 @@ from llama_index.core.prompts.mixin import PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from ctxassembly.chain.answer import Answer
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
@@ -188,10 +189,11 @@ class AnswerQueryEngine(BaseQueryEngine):
         mode: str | None = None,
         filters: Any = None,
         *,
+        labels: Labels | None = None,
         streamed: bool = False,
     ) -> Run:
         """One run, for a chat engine."""
-        return Run(self._parts, Asked(question, history, mode or self._mode, filters), streamed=streamed)
+        return Run(self._parts, Asked(question, history, mode or self._mode, filters), labels, streamed=streamed)
 
     def _query(self, query_bundle: QueryBundle) -> Any:
         with self._event(query_bundle) as event:

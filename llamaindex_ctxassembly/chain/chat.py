@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from inspect import signature
 from typing import Any
 
@@ -13,12 +14,13 @@ from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from ctxassembly.chain.answer import Answer
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from ctxassembly.settings.misuse import check_parameters
 from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine
 from llamaindex_ctxassembly.chain.run import Run
-from llamaindex_ctxassembly.chain.streams import apieces_of, pieces_of
-from llamaindex_ctxassembly.chain.turns import question_message
+from llamaindex_ctxassembly.chain.streams import aheld, apieces_of, held, pieces_of
+from llamaindex_ctxassembly.chain.turns import Turns, labels_after, messages_of, question_message
 
 MEMORY_TOKENS = 8_000
 """The published zone of a conversation."""
@@ -42,7 +44,8 @@ class AnswerChatEngine(BaseChatEngine):
 
     A question and its answer enter the memory together, once the answer is whole: a stream that fails, or that its
     reader leaves, was never said. The assistant's message carries the chunks that it cites; a memory that keeps
-    `additional_kwargs` keeps them.
+    `additional_kwargs` keeps them. Questions that are asked at once, in threads or on the event loop, get labels of
+    their own.
 
     Args:
         engine: what answers. Several conversations may share it.
@@ -63,6 +66,7 @@ class AnswerChatEngine(BaseChatEngine):
             raise ConfigError("engine", "an AnswerQueryEngine", engine)
         self._engine, self._filters = engine, filters
         self._memory = memory or ChatMemoryBuffer.from_defaults(token_limit=MEMORY_TOKENS)
+        self._turns = Turns()
         self.mode = mode
 
     @classmethod
@@ -116,48 +120,61 @@ class AnswerChatEngine(BaseChatEngine):
 
     def chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """The answer to `message`; a `chat_history` takes the place of the memory's."""
-        if chat_history is not None:
-            self._memory.set(chat_history)
-        run = self._run(message, self._memory.get(message))
-        answer = run.answer()
-        self._memory.put_messages(_exchange(message, run, answer))
+        with self._turns.begun() as labels:
+            run = self._run(message, chat_history, labels)
+            answer = run.answer()
+            self._memory.put_messages(_exchange(message, run, answer))
         return _response(run, answer)
 
     async def achat(self, message: str, chat_history: list[ChatMessage] | None = None) -> AgentChatResponse:
         """The same as `chat`, awaited."""
-        if chat_history is not None:
-            await self._memory.aset(chat_history)
-        run = self._run(message, await self._memory.aget(message))
-        answer = await run.aanswer()
-        await self._memory.aput_messages(_exchange(message, run, answer))
+        with self._turns.begun() as labels:
+            run = await self._arun(message, chat_history, labels)
+            answer = await run.aanswer()
+            await self._memory.aput_messages(_exchange(message, run, answer))
         return _response(run, answer)
 
     def stream_chat(self, message: str, chat_history: list[ChatMessage] | None = None) -> StreamingAgentChatResponse:
         """The answer to `message` as a stream, read by `response_gen`."""
-        if chat_history is not None:
-            self._memory.set(chat_history)
-        run = self._run(message, self._memory.get(message), streamed=True)
+        with ExitStack() as turn:
+            run = self._run(message, chat_history, turn.enter_context(self._turns.begun()), streamed=True)
+            events = held(run.events(), turn.pop_all())
 
         def finish(answer: Answer) -> None:
             self._memory.put_messages(_exchange(message, run, answer))
 
-        return _streaming(run, chat_stream=pieces_of(run.events(), _piece, finish))
+        return _streaming(run, chat_stream=pieces_of(events, _piece, finish))
 
     async def astream_chat(
         self, message: str, chat_history: list[ChatMessage] | None = None
     ) -> StreamingAgentChatResponse:
         """The same as `stream_chat`, awaited: read by `async_response_gen()`."""
-        if chat_history is not None:
-            await self._memory.aset(chat_history)
-        run = self._run(message, await self._memory.aget(message), streamed=True)
+        with ExitStack() as turn:
+            run = await self._arun(message, chat_history, turn.enter_context(self._turns.begun()), streamed=True)
+            events = aheld(run.aevents(), turn.pop_all())
 
         async def finish(answer: Answer) -> None:
             await self._memory.aput_messages(_exchange(message, run, answer))
 
-        return _streaming(run, achat_stream=await apieces_of(run.aevents(), _piece, finish))
+        return _streaming(run, achat_stream=await apieces_of(events, _piece, finish))
 
-    def _run(self, message: str, history: list[ChatMessage], *, streamed: bool = False) -> Run:
-        return self._engine.run(message, history, self.mode, self._filters, streamed=streamed)
+    def _run(
+        self, message: str, chat_history: list[ChatMessage] | None, labels: Labels, *, streamed: bool = False
+    ) -> Run:
+        if chat_history is not None:
+            self._memory.set(chat_history)
+        return self._begun(message, self._memory.get(message), labels, streamed=streamed)
+
+    async def _arun(
+        self, message: str, chat_history: list[ChatMessage] | None, labels: Labels, *, streamed: bool = False
+    ) -> Run:
+        if chat_history is not None:
+            await self._memory.aset(chat_history)
+        return self._begun(message, await self._memory.aget(message), labels, streamed=streamed)
+
+    def _begun(self, message: str, history: list[ChatMessage], labels: Labels, *, streamed: bool) -> Run:
+        labels.go_on(labels_after(messages_of(history)).next)
+        return self._engine.run(message, history, self.mode, self._filters, labels=labels, streamed=streamed)
 
 
 def _exchange(question: str, run: Run, answer: Answer) -> list[ChatMessage]:

@@ -112,10 +112,13 @@ class Source:
 class Run:
     """One question: what answers it, and what came of it."""
 
-    def __init__(self, parts: Parts, asked: Asked, *, streamed: bool = False) -> None:
+    def __init__(self, parts: Parts, asked: Asked, labels: Labels | None = None, *, streamed: bool = False) -> None:
+        """`labels` are those of the conversation; None means those after the history of `asked`."""
         messages = messages_of(asked.history)
         condition = parts.evidence.filters_of(asked.filters)
-        self._source = Source(parts.evidence, labels_after(messages), checked(asked.question))
+        self._source = Source(
+            parts.evidence, labels_after(messages) if labels is None else labels, checked(asked.question)
+        )
         found = None
         if may_recall(parts.cache, self._source.labels):
             found = parts.evidence.reach(condition, asked.question).warn_once(parts.warned, REMEDY, 3)
@@ -127,6 +130,7 @@ class Run:
             today(),
             streamed,
             found,
+            self._source.labels,
         )
         self._config = parts.config
         self.metadata: dict[str, Any] = {}

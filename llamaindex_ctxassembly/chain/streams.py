@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import aclosing, closing
+from contextlib import AbstractContextManager, aclosing, closing
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ctxassembly.chain.answer import Answer, AnswerPiece
 
@@ -32,6 +32,20 @@ def pieces_of(
                     yield wrap(event.text)
 
     return pieces()
+
+
+def held(events: Events, turn: AbstractContextManager[Any]) -> Events:
+    """`events`, and `turn` until they end or are closed."""
+    with turn, closing(events):
+        yield from events
+
+
+async def aheld(events: AwaitedEvents, turn: AbstractContextManager[Any]) -> AwaitedEvents:
+    """The same, awaited."""
+    with turn:
+        async with aclosing(events):
+            async for event in events:
+                yield event
 
 
 async def apieces_of(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
 from ctxassembly.adapting.turns import Said, carried, exchanges
+from ctxassembly.calls import lock
 from ctxassembly.chain.answer import Answer
 from ctxassembly.chain.requests import Exchange
 from ctxassembly.conversations.labels import Labels
@@ -42,6 +44,32 @@ def exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
 def labels_after(messages: Sequence[ChatMessage]) -> Labels:
     """Labels that go on after those of the answers in `messages`."""
     return Labels.after([message for message in messages if KEPT in message.additional_kwargs])
+
+
+class Turns:
+    """The turns of a conversation that are going on. They share their labels, since none is in the memory yet."""
+
+    def __init__(self) -> None:
+        self._lock, self._labels, self._count = lock(), Labels(), 0
+
+    @contextmanager
+    def begun(self) -> Iterator[Labels]:
+        """A turn, and the labels that it takes its own from. It ends after its answer is in the memory.
+
+        The memory must be read inside: then its messages, or these labels, have those of every other turn.
+        """
+        with self._lock:
+            self._labels = self._labels if self._count else Labels()
+            self._count += 1
+            labels = self._labels
+        try:
+            yield labels
+        finally:
+            with self._lock:
+                self._count -= 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Turns, ()
 
 
 def question_message(text: str) -> ChatMessage:

@@ -296,6 +296,7 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "language": draw(st.sampled_from(["en", "nl"])),
         "cite": draw(st.sampled_from(["document", "passage", "chunk"])),
         "first_label": draw(st.sampled_from([1, 1, 8, 98, 997])),
+        "label_step": draw(st.sampled_from([1, 1, 2, 40])),
         "order": draw(st.sampled_from(ORDERS)),
         "supplement_position": draw(st.sampled_from(["before", "after"])),
         "supplement_max_tokens": draw(st.sampled_from([1000, 1000, 12, 40])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 from collections import Counter
@@ -102,7 +103,8 @@ def cited(context: Context, case: Case) -> None:
         assert text[slice(*source.span)] in own
         assert (source.start is None) == (source.end is None)
     assert not sources or labelled
-    for number, block in enumerate(labelled, start=case.options.get("first_label", 1)):
+    numbers = itertools.count(case.options.get("first_label", 1), case.options.get("label_step", 1))
+    for number, block in zip(numbers, labelled, strict=False):
         citation = block.citation
         assert citation is not None
         assert citation.label == str(number)

@@ -54,7 +54,7 @@ def checked(call: Call, services: Services) -> tuple[AssemblyConfig, str | None]
     Raises:
         InputError: `config`, `query` or `labels` is of another type.
         ConfigError: compression by a language model without one; neighbours that have to be filtered, and no filter;
-            a first label beside `labels`.
+            a first label or a step of labels beside `labels`.
     """
     config = AssemblyConfig() if call.config is None else call.config
     if not isinstance(config, AssemblyConfig):
@@ -74,5 +74,7 @@ def checked(call: Call, services: Services) -> tuple[AssemblyConfig, str | None]
         raise InputError(f"labels must be a Labels or None, got {shown(labels)}")
     if labels is not None and config.first_label != 1:
         raise ConfigError("first_label", "left out where labels are given, as Labels(first) has it", config.first_label)
+    if labels is not None and config.label_step != 1:
+        raise ConfigError("label_step", "left out where labels are given, which have no gaps", config.label_step)
     # A subclass of str may change how its text is read; the text itself is asked for.
     return config, query if query is None else str.__str__(query)

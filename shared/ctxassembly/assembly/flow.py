@@ -148,7 +148,7 @@ def _write(chosen: Chosen, config: AssemblyConfig, counter: Counter) -> _Written
     # A header leaves out what the model is not to read; whoever reads a citation may.
     hides = any(candidate.chunk.unnamed for candidate in chosen.taken)
     read = Particulars(config.keys, config.language) if hides else layout.particulars
-    cited = cite(rows, SEPARATORS[config.separator], read, shortened, config.first_label)
+    cited = cite(rows, SEPARATORS[config.separator], read, shortened, config)
     return _Written(chosen, labels, shortened, read, cited)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ctxassembly.chain.reach import Reach
 from ctxassembly.chain.requests import Exchange
+from ctxassembly.conversations.labels import Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +24,5 @@ class Call:
     streamed: bool = False
     reach: Reach | None = None
     """All that the call may read, if there is a cache to ask."""
+    labels: Labels | None = None
+    """Those of the conversation, in which a kept answer needs the labels that it had."""

@@ -25,6 +25,7 @@ from ctxassembly.chain.requests import AskModel, Assemble, Keep, Recall
 from ctxassembly.chain.telling import Told, retelling, telling
 from ctxassembly.chain.understand import stands_alone, understand_flow
 from ctxassembly.context import Context
+from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.understood import Understanding
 from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.shown import failure
@@ -50,7 +51,7 @@ def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) ->
         return (yield from _abstain(config.no_content, reason, call, understood, log))
 
     key = key_of(call, understood, config) if is_alone else None
-    if kept := (yield from _recalled(key, log)):
+    if kept := (yield from _recalled(key, call.labels, log)):
         told = yield from retelling(kept.written, _reader(kept.context, config))
         return _answered(kept.context, Evidence(kept.hits), told, call, understood, log)
 
@@ -98,7 +99,7 @@ def _abstain(
     )
 
 
-def _recalled(key: str | None, log: Log) -> Generator[Recall, str | None, Kept | None]:
+def _recalled(key: str | None, labels: Labels | None, log: Log) -> Generator[Recall, str | None, Kept | None]:
     """The answer that the cache has; a failing cache is one without it."""
     if key is None:
         return None
@@ -107,6 +108,9 @@ def _recalled(key: str | None, log: Log) -> Generator[Recall, str | None, Kept |
         kept = None if entry is None else Kept.loaded(entry)
     except Exception as error:  # noqa: BLE001 - a cache saves work, and no more
         log.notes.append(f"cache: {failure(error)}")
+        return None
+    if kept and labels and not labels.claim([int(citation.label) for citation in kept.context.citations]):
+        log.notes.append("cache: the labels of the kept answer are taken in this conversation")
         return None
     if kept:
         log.step("recall", f"kept under {key[:12]}")

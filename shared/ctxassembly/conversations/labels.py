@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Union
 
 from ctxassembly.calls import lock
@@ -68,6 +68,19 @@ class Labels:
         with self._lock:
             if self._next == end:
                 self._next = first
+
+    def go_on(self, first: int) -> None:
+        """Give out no label below `first` from here on."""
+        with self._lock:
+            self._next = max(self._next, first)
+
+    def claim(self, labels: Sequence[int]) -> bool:
+        """Reserve `labels`, which a kept answer has; False if some of them may be another context's."""
+        with self._lock:
+            is_free = self._next <= min(labels, default=self._next)
+            if is_free:
+                self._next = max(self._next, *(label + 1 for label in labels))
+        return is_free
 
     def __repr__(self) -> str:
         return f"Labels({self._next})"

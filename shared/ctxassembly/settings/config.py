@@ -52,6 +52,7 @@ POOL_WINDOW = 3
 """Neighbours fetched on each side by default. Measured: 8 finds one percent more of the evidence in twice the time."""
 MAX_FIRST_LABEL = 900_000
 """Answers are read for numbers of up to six digits. This leaves room for the labels after the first."""
+MAX_LABEL_STEP = 1_000
 _LEAST_POSITIVE = math.ulp(0.0)
 
 
@@ -206,6 +207,9 @@ class AssemblyConfig(metaclass=Documented):
     first_label: int = 1
     """The number of the first label, 1 to 900,000. Contexts of one conversation need different labels: `Labels` counts
     them on."""
+    label_step: int = 1
+    """The distance from one label to the next, 1 to 1,000. Contexts that are assembled side by side, n of them, share
+    no label if they begin with n labels in a row and all have n as their step: 1 3 5 and 2 4 6."""
     header_keys: tuple[str, ...] = ()
     """Metadata keys, or dotted paths, whose values the model reads below the header, one a line, such as `author: J.
     Jansen`. They are those of the label's best chunk. A tiny budget leaves them out."""
@@ -276,6 +280,7 @@ class AssemblyConfig(metaclass=Documented):
     def _check_numbers(self) -> None:
         check_int("window", self.window, 0, MAX_WINDOW)
         check_int("first_label", self.first_label, 1, MAX_FIRST_LABEL)
+        check_int("label_step", self.label_step, 1, MAX_LABEL_STEP)
         if self.pool_window is not None:
             check_int("pool_window", self.pool_window, 0, MAX_POOL_WINDOW)
         for parameter, minimum in _INTEGERS:

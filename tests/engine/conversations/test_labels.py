@@ -32,18 +32,21 @@ def test_the_first_label_is_the_one_that_is_set(form: str):
 
 
 @pytest.mark.parametrize("form", ["numbered", "source", "xml", lambda heading: f"({heading.number})"])
-@pytest.mark.parametrize("first", [1, 5, 95, 998, 9_999, 99_995, 900_000])
-def test_longer_numbers_are_counted(form: object, first: int):
+@pytest.mark.parametrize(
+    ("first", "step"),
+    [(1, 1), (5, 1), (95, 1), (998, 1), (9_999, 1), (99_995, 1), (900_000, 1), (2, 3), (90, 40), (7, 1_000)],
+)
+def test_longer_numbers_are_counted(form: object, first: int, step: int):
     sizes = set()
     for limit in range(20, 400, 23):
-        config = AssemblyConfig(first_label=first, format=form, max_tokens=limit)  # type: ignore[arg-type]
+        config = AssemblyConfig(first_label=first, label_step=step, format=form, max_tokens=limit)  # type: ignore[arg-type]
         context = assemble(HITS, config)
         assert context.token_count == count(context.text) <= limit
         sizes.add(len(context.citations))
         # What was left out would not have fitted: a number that is counted too long costs a source.
         if len(context.citations) < len(HITS):
             left_out = [hit for hit in HITS if hit.chunk.id not in {each.best_chunk_id for each in context.citations}]
-            longer = AssemblyConfig(first_label=first, format=form)  # type: ignore[arg-type]
+            longer = AssemblyConfig(first_label=first, label_step=step, format=form)  # type: ignore[arg-type]
             for more in left_out:
                 standing = [hit for hit in HITS if hit not in left_out or hit is more]
                 assert assemble(standing, longer).token_count > limit
@@ -55,6 +58,15 @@ def test_labels_go_on_in_every_order():
     for order, cite in itertools.product(orders, ["document", "passage", "chunk"]):
         context = assemble(HITS, AssemblyConfig(first_label=30, order=order, cite=cite))  # type: ignore[arg-type]
         assert [each.label for each in context.citations] == [str(number) for number in range(30, 42)]
+
+
+def test_contexts_assembled_side_by_side_share_no_label():
+    made = [assemble(HITS, AssemblyConfig(first_label=4 + at, label_step=3)) for at in range(3)]
+    labels = [int(each.label) for context in made for each in context.citations]
+    assert sorted(labels) == list(range(4, 4 + 3 * len(HITS)))
+    for context in made:
+        for block, citation in zip(context.blocks, context.citations, strict=True):
+            assert block.text.startswith(f"[{citation.label}] Source: ")
 
 
 def test_contexts_of_a_conversation_have_labels_of_their_own():
@@ -115,7 +127,7 @@ async def test_labels_are_different_on_the_event_loop():
 @settings(max_examples=60)
 def test_no_context_has_more_labels_than_it_took(case: Retrieval):
     labels = Labels()
-    config = replace(case.config, first_label=1)
+    config = replace(case.config, first_label=1, label_step=1)
     taken: list[int] = []
     take = labels.take
     labels.take = lambda most: taken.append(most) or take(most)  # type: ignore[method-assign, assignment]
@@ -138,3 +150,5 @@ def test_wrong_labels_say_what_is_right():
         assemble(HITS, labels=3)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"first_label must be left out .* Labels\(first\)"):
         assemble(HITS, AssemblyConfig(first_label=3), labels=Labels())
+    with pytest.raises(ConfigError, match="label_step must be left out where labels are given"):
+        assemble(HITS, AssemblyConfig(label_step=3), labels=Labels())

@@ -54,6 +54,7 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
         ("supplement_default", "one of 'add', 'suppress'", ["shut", None]),
         ("cite", "one of 'document', 'passage', 'chunk'", ["page", None]),
         ("first_label", "an integer from 1 to 900,000", [0, -1, 1.0, "4", None, True, 900_001]),
+        ("label_step", "an integer from 1 to 1,000", [0, -1, 1.0, "4", None, True, 1_001]),
         ("order", ORDERS, ["best", None, ["edges"]]),
         ("supplement_position", "one of 'before', 'after'", ["top", None]),
         ("supplement_max_tokens", "an integer of at least 1", [0, -1, 1.5, None, True]),

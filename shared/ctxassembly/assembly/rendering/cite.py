@@ -15,6 +15,7 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.metadata import copied
 from ctxassembly.data.pieces import Label, Part
 from ctxassembly.data.trace import Shortened
+from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.wording.particulars import Particulars
 
 SNIPPET_CHARS = 200
@@ -36,17 +37,18 @@ def cite(
     separator: str,
     read: Particulars,
     shortened: Mapping[int, Shortened],
-    first_label: int = 1,
+    config: AssemblyConfig,
 ) -> Cited:
     """The text that `blocks` make with `separator` between them, cited. A block without a label has no citation.
 
     `read` reads the metadata, as it does for the headers; `shortened` has the candidates that stand in part, by key.
+    `config` numbers the labels.
     """
     text = separator.join("".join(part.text for part in block) for _, block in blocks)
     cited: list[Block] = []
     passages: list[Passage] = []
     provenance: list[Source] = []
-    begin, number = 0, first_label
+    begin, number = 0, config.first_label
     for label, parts in blocks:
         end = begin + sum(len(part.text) for part in parts)
         written, whole = text[begin:end], (begin, end)
@@ -59,7 +61,7 @@ def cite(
             cited.append(Block(written, whole, _citation(label, number, span, read, shortened)))
             passages += _passages(label, _spans(parts, begin), span)
             provenance += sources
-            number += 1
+            number += config.label_step
         begin = end + len(separator)
     return Cited(text, tuple(cited), tuple(passages), tuple(provenance))
 

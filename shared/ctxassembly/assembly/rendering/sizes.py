@@ -52,7 +52,7 @@ class Sizes:
         self._cite = config.cite
         self._order = config.order if config.enabled else "documents"
         self._labelled = shows_labels(config.format)
-        self._first_label = config.first_label
+        self._first_label, self._label_step = config.first_label, config.label_step
         marker = counter.measure(MARKER)
         self._marker_begun = counter.measure(marker.head)
         self._marker_ended = counter.measure(marker.tail or "")
@@ -61,11 +61,12 @@ class Sizes:
 
     def digits(self, labels: int) -> tuple[int, int]:
         """The tokens and the characters by which the numbers of so many labels exceed one digit each."""
-        first, last = self._first_label, self._first_label + labels - 1
+        first, step = self._first_label, self._label_step
+        last = first + (labels - 1) * step
         tokens = characters = 0
         least, length = 10, 1
         while self._labelled and last >= least:
-            more = last - max(least, first) + 1
+            more = (last - max(least, first)) // step + 1
             characters += more
             tokens += more if length % DIGITS_OF_A_TOKEN == 0 else 0
             least, length = least * 10, length + 1

@@ -7,6 +7,7 @@ all the layouts of one assembly share one typesetter, and what it found out for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import Line, lines_of
@@ -142,7 +143,7 @@ class Typesetter:
         for run in arrange(runs, self.order, lambda run: run.place):
             arranged.append(Arranged(run, label, self.together or run.place.document_id not in led))
             led.add(run.place.document_id)
-            label += len(run.labels)
+            label += len(run.labels) * self.config.label_step
         return arranged
 
     def measured(self, groups: Iterable[Group], level: Header) -> Measured:
@@ -159,7 +160,8 @@ class Typesetter:
         run, label, leads = arranged
         key = (label, leads, level)
         if run.written is None or run.written[0] != key:
-            blocks = [self.renderer.block(label + step, parts, level) for step, parts in enumerate(arranged.labelled)]
+            numbers = count(label, self.config.label_step)
+            blocks = [self.renderer.block(next(numbers), parts, level) for parts in arranged.labelled]
             run.written = key, blocks
         return run.written[1]
 

@@ -1,0 +1,190 @@
+"""Labels of a conversation's turns, also of turns at once: no label of one memory means two sources."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
+from llama_index.core.llms import LLM
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.node_parser import SentenceSplitter
+from pydantic import PrivateAttr
+
+from ctxassembly import AssemblyConfig, resolve
+from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor
+from llamaindex_samples import WordEmbedding
+
+TOPICS = ("drinking", "eating", "walking", "sleeping")
+CONFIG = AssemblyConfig(neighbours="unfiltered")
+
+
+class Waiting(LLM):
+    """Answers once `parties` questions have been asked."""
+
+    parties: int = 1
+    _barrier: Any = PrivateAttr()
+    _waiting: int = PrivateAttr(default=0)
+    _all_asked: Any = PrivateAttr()
+
+    def __init__(self, parties: int = 1) -> None:
+        super().__init__(parties=parties)
+        self._barrier, self._all_asked = Barrier(parties), asyncio.Event()
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(is_chat_model=True, model_name="waiting")
+
+    def _said(self) -> ChatResponse:
+        return ChatResponse(message=ChatMessage(content="It is so [1].", role="assistant"), delta="It is so [1].")
+
+    def chat(self, messages: Any, **_: Any) -> ChatResponse:
+        self._barrier.wait(10)
+        return self._said()
+
+    async def achat(self, messages: Any, **_: Any) -> ChatResponse:
+        self._waiting += 1
+        if self._waiting == self.parties:
+            self._all_asked.set()
+        await asyncio.wait_for(self._all_asked.wait(), 10)
+        return self._said()
+
+    def stream_chat(self, messages: Any, **_: Any) -> Any:
+        yield self._said()
+
+    async def astream_chat(self, messages: Any, **_: Any) -> Any:
+        async def pieces() -> Any:
+            yield self._said()
+
+        return pieces()
+
+    def complete(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+    stream_complete = acomplete = astream_complete = complete  # type: ignore[assignment]
+
+
+def retriever() -> Any:
+    documents = [
+        Document(text=f"A rule on {topic} from page {page}. " * 4, metadata={"file_name": f"{topic}.pdf", "page": page})
+        for topic in TOPICS
+        for page in (1, 2)
+    ]
+    nodes = SentenceSplitter(chunk_size=64, chunk_overlap=0, include_metadata=False).get_nodes_from_documents(documents)
+    return VectorStoreIndex(nodes, embed_model=WordEmbedding()).as_retriever(similarity_top_k=3)
+
+
+RETRIEVER = retriever()
+
+
+def chatting(llm: LLM, memory: Any = None, **settings: Any) -> AnswerChatEngine:
+    assembly = ContextAssemblyPostprocessor(config=CONFIG)
+    return AnswerChatEngine(AnswerQueryEngine(llm, RETRIEVER, postprocessor=assembly, **settings), memory)
+
+
+def labels(response: Any) -> list[int]:
+    return [int(node.metadata["citation"]["label"]) for node in response.source_nodes]
+
+
+def check(chat: AnswerChatEngine, responses: list[Any]) -> None:
+    found = [label for response in responses for label in labels(response)]
+    assert len(found) == len(set(found)) >= len(responses)
+    assert len(chat.chat_history) == 2 * len(responses)
+    sources = [response.source_nodes for response in responses]
+    for response in responses:
+        label = labels(response)[0]
+        (cited,) = resolve(f"So it is [{label}].", sources).citations
+        assert cited.chunk_ids == tuple(response.source_nodes[0].metadata["chunk_ids"])
+
+
+QUESTIONS = [f"What is the rule on {topic}?" for topic in TOPICS]
+
+
+def test_turns_in_threads_share_no_label() -> None:
+    chat = chatting(Waiting(4))
+    with ThreadPoolExecutor(4) as pool:
+        responses = list(pool.map(chat.chat, QUESTIONS))
+    check(chat, responses)
+    after = chatting(Waiting(), ChatMemoryBuffer.from_defaults(chat.chat_history)).chat(QUESTIONS[0])
+    assert labels(after)[0] == max(label for one in responses for label in labels(one)) + 1
+
+
+async def test_turns_on_the_event_loop_share_no_label() -> None:
+    chat = chatting(Waiting(4))
+    responses = await asyncio.gather(*(chat.achat(question) for question in QUESTIONS))
+    check(chat, list(responses))
+
+
+def test_streams_at_once_share_no_label() -> None:
+    """Both have begun before either is read; then one after the other is."""
+    chat = chatting(Waiting())
+    streams = [chat.stream_chat(question) for question in QUESTIONS[:2]]
+    for stream in reversed(streams):
+        assert "".join(stream.response_gen)
+    check(chat, streams)
+    assert labels(chat.chat(QUESTIONS[2]))[0] == max(map(max, map(labels, streams))) + 1
+
+
+async def test_awaited_streams_at_once_share_no_label() -> None:
+    chat = chatting(Waiting())
+    streams = await asyncio.gather(*(chat.astream_chat(question) for question in QUESTIONS[:3]))
+    for stream in streams:
+        assert [piece async for piece in stream.async_response_gen()]
+    check(chat, list(streams))
+
+
+def test_a_turn_that_was_never_said_leaves_no_gap() -> None:
+    """A stream that its reader leaves, and an LLM that fails: labels follow from the memory."""
+    chat = chatting(Waiting())
+    left = chat.stream_chat(QUESTIONS[0])
+    next(left.response_gen)
+    left.chat_stream.close()  # type: ignore[union-attr]
+
+    class Failing(Waiting):
+        def chat(self, messages: Any, **_: Any) -> ChatResponse:
+            raise ConnectionError("connection reset")
+
+    failing = chatting(Failing(), chat._memory)
+    with pytest.raises(Exception, match="connection reset"):
+        failing.chat(QUESTIONS[0])
+    for one in (failing, chat):
+        one._engine = chat._engine
+        one.reset()
+        assert labels(one.chat(QUESTIONS[1]))[0] == 1
+
+
+def test_a_conversation_that_is_set_back_counts_from_what_it_holds() -> None:
+    chat = chatting(Waiting())
+    first = chat.chat(QUESTIONS[0])
+    kept = [*chat.chat_history]
+    second = labels(chat.chat(QUESTIONS[1]))
+    assert second[0] == labels(first)[-1] + 1
+    assert labels(chat.chat(QUESTIONS[1], kept)) == second
+    assert labels(chat.chat(QUESTIONS[1], []))[0] == 1
+
+
+class Cache:
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    def get(self, key: str) -> str | None:
+        return self.kept.get(key)
+
+    def set(self, key: str, entry: str) -> None:
+        self.kept[key] = entry
+
+
+@pytest.mark.parametrize("kept_is_first", [True, False])
+def test_a_kept_answer_shares_no_label_with_a_turn_at_once(kept_is_first: bool) -> None:
+    cache = Cache()
+    chatting(Waiting(), cache=cache).chat(QUESTIONS[0])
+    chat = chatting(Waiting(), cache=cache)
+    order = QUESTIONS[:2] if kept_is_first else QUESTIONS[1::-1]
+    streams = [chat.stream_chat(question) for question in order]
+    for stream in streams:
+        assert "".join(stream.response_gen)
+    check(chat, streams)
