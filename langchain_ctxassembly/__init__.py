@@ -30,30 +30,30 @@ if TYPE_CHECKING:
     from langchain_ctxassembly.stores.stored import anumber_stored_chunks, number_stored_chunks
     from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbours
 
-__all__ = [
-    "ContextAssembler",
-    "ContextAssemblyRetriever",
-    "ContextChannel",
-    "ContextMiddleware",
-    "ContextRetriever",
-    "PGVectorNeighbours",
-    "VectorStoreNeighbours",
-    "add_contexts",
-    "answer_chain",
-    "anumber_stored_chunks",
-    "chat_model",
-    "context_node",
-    "context_tool",
-    "contexts_in",
-    "number_chunks",
-    "number_stored_chunks",
-    "resolve_citations",
-    "to_documents",
-    "to_messages",
-    "to_search_results",
-    "to_tool_output",
-    "understanding",
-]
+    __all__ = [
+        "ContextAssembler",
+        "ContextAssemblyRetriever",
+        "ContextChannel",
+        "ContextMiddleware",
+        "ContextRetriever",
+        "PGVectorNeighbours",
+        "VectorStoreNeighbours",
+        "add_contexts",
+        "answer_chain",
+        "anumber_stored_chunks",
+        "chat_model",
+        "context_node",
+        "context_tool",
+        "contexts_in",
+        "number_chunks",
+        "number_stored_chunks",
+        "resolve_citations",
+        "to_documents",
+        "to_messages",
+        "to_search_results",
+        "to_tool_output",
+        "understanding",
+    ]
 
 _HOMES = {
     "ContextAssembler": "assembler",
@@ -88,6 +88,8 @@ _OF_LANGGRAPH = frozenset({"agents.middleware", "agents.node", "agents.state"})
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return _all()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
@@ -104,10 +106,17 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    # `help` reads all of these: it has to work with any extra.
+    return sorted({*globals(), *_all()})
+
+
+def _all() -> list[str]:
+    """The public names that the installed extras have: `import *` reads them all."""
     from ctxassembly.errors import is_installed
 
-    # `help` reads all of these: it has to work with any extra.
+    if not is_installed("langchain_core"):
+        return []
     absent = set() if is_installed("langchain", "langgraph") else set(_OF_LANGGRAPH)
     if not is_installed("langchain_postgres", "sqlalchemy"):
         absent |= {home for home in _HOMES.values() if home.endswith(("postgres", "stored"))}
-    return sorted({*globals(), *__all__} - {name for name, home in _HOMES.items() if home in absent})
+    return [name for name, home in _HOMES.items() if home not in absent]

@@ -34,7 +34,14 @@ from ctxassembly.settings.config import AssemblyConfig, Neighbours
 from ctxassembly.settings.misuse import check_parameters, check_store, not_a_document, wrong_config
 from ctxassembly.shown import shown
 from ctxassembly.tokens.models import too_small
-from langchain_ctxassembly.configurable import NAME, configured, following
+from langchain_ctxassembly.configurable import (
+    NAME,
+    ConfigurableAlternatives,
+    ConfigurableFields,
+    alternatives,
+    configured,
+    fields,
+)
 from langchain_ctxassembly.convert.documents import documents_from, hit_from
 from langchain_ctxassembly.convert.llm import async_model, model
 from langchain_ctxassembly.listeners import listened_to
@@ -269,14 +276,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return held(keyed(self.store, self.config.keys), self.filter, None if needs_none else search)
 
     @override
-    def configurable_fields(self, **kwargs: AnyConfigurableField) -> RunnableSerializable[Any, list[Document]]:
-        return following(super().configurable_fields(**kwargs))
+    def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
+        return fields(super().configurable_fields(**kwargs))
 
     @override
-    def configurable_alternatives(
-        self, which: ConfigurableField, **kwargs: Any
-    ) -> RunnableSerializable[Any, list[Document]]:
-        return following(super().configurable_alternatives(which, **kwargs))
+    def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
+        return alternatives(super().configurable_alternatives(which, **kwargs))
 
     @override
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> list[Document]:

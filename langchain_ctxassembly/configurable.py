@@ -6,10 +6,12 @@ a call would not hold.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
+from langchain_core.documents import Document
 from langchain_core.runnables import ConfigurableField, Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
 from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
+from langchain_core.runnables.utils import AnyConfigurableField
 
 from ctxassembly.context import Context
 
@@ -26,19 +28,28 @@ class Assembler(Protocol):
         """The same, awaited."""
 
 
-# Without type arguments: with them pydantic takes only runnables of exactly that parametrized class as the default.
+# With type arguments, pydantic takes only runnables of exactly that parametrized class as the default.
+if TYPE_CHECKING:
+    _Fields: TypeAlias = RunnableConfigurableFields[Any, list[Document]]
+    _Alternatives: TypeAlias = RunnableConfigurableAlternatives[Any, list[Document]]
+else:
+    _Fields, _Alternatives = RunnableConfigurableFields, RunnableConfigurableAlternatives
 
 
-class ConfigurableFields(RunnableConfigurableFields):  # type: ignore[type-arg]
+class ConfigurableFields(_Fields):
     """An assembler whose fields the config of the call sets."""
 
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
         """The same as `ContextAssembler.as_context`."""
         return configured(_as_context(self), config)
 
-    def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> RunnableSerializable[Any, Any]:
+    def configurable_fields(self, **kwargs: AnyConfigurableField) -> ConfigurableFields:
         """The same as for any runnable; `as_context()` follows the result, too."""
-        return following(super().configurable_alternatives(which, **kwargs))
+        return cast(ConfigurableFields, super().configurable_fields(**kwargs))
+
+    def configurable_alternatives(self, which: ConfigurableField, **kwargs: Any) -> ConfigurableAlternatives:
+        """The same as for any runnable; `as_context()` follows the result, too."""
+        return alternatives(super().configurable_alternatives(which, **kwargs))
 
     def _prepare(self, config: RunnableConfig | None = None) -> tuple[Runnable[Any, Any], RunnableConfig]:
         made, config = super()._prepare(config)
@@ -46,7 +57,7 @@ class ConfigurableFields(RunnableConfigurableFields):  # type: ignore[type-arg]
         return made, config
 
 
-class ConfigurableAlternatives(RunnableConfigurableAlternatives):  # type: ignore[type-arg]
+class ConfigurableAlternatives(_Alternatives):
     """One of several assemblers, which the config of the call chooses."""
 
     def as_context(self, *, config: RunnableConfig | None = None) -> Runnable[Any, Context]:
@@ -54,10 +65,14 @@ class ConfigurableAlternatives(RunnableConfigurableAlternatives):  # type: ignor
         return configured(_as_context(self), config)
 
 
-def following(made: RunnableSerializable[Any, Any]) -> RunnableSerializable[Any, Any]:
-    """The configurable runnable that LangChain `made`, as one of the classes above."""
-    kind = ConfigurableFields if isinstance(made, RunnableConfigurableFields) else ConfigurableAlternatives
-    return kind(**made.__dict__)
+def fields(made: RunnableSerializable[Any, Any]) -> ConfigurableFields:
+    """The runnable with configurable fields that LangChain `made`, as one of ours."""
+    return ConfigurableFields(**made.__dict__)
+
+
+def alternatives(made: RunnableSerializable[Any, Any]) -> ConfigurableAlternatives:
+    """The runnable with configurable alternatives that LangChain `made`, as one of ours."""
+    return ConfigurableAlternatives(**made.__dict__)
 
 
 def configured(runnable: Runnable[Any, Context], config: RunnableConfig | None) -> Runnable[Any, Context]:

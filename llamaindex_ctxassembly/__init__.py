@@ -33,34 +33,34 @@ if TYPE_CHECKING:
     from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbours
     from llamaindex_ctxassembly.workflow import ContextEvent, RetrievedEvent, add_assembly_step
 
-__all__ = [
-    "CITATION_CONTEXT_PROMPT",
-    "CITATION_CONTEXT_REFINE_PROMPT",
-    "CITATION_QA_TEMPLATE",
-    "CITATION_REFINE_TEMPLATE",
-    "AnswerChatEngine",
-    "AnswerQueryEngine",
-    "CitationTemplates",
-    "ContextAssembledEvent",
-    "ContextAssemblyPostprocessor",
-    "ContextEvent",
-    "ContextRetriever",
-    "DocstoreNeighbours",
-    "PGVectorNeighbours",
-    "QuestionAnsweredEvent",
-    "RetrievedEvent",
-    "VectorStoreNeighbours",
-    "add_assembly_step",
-    "anumber_stored_chunks",
-    "chat_model",
-    "citation_templates",
-    "number_chunks",
-    "number_stored_chunks",
-    "reader",
-    "resolve",
-    "to_messages",
-    "token_budget",
-]
+    __all__ = [
+        "CITATION_CONTEXT_PROMPT",
+        "CITATION_CONTEXT_REFINE_PROMPT",
+        "CITATION_QA_TEMPLATE",
+        "CITATION_REFINE_TEMPLATE",
+        "AnswerChatEngine",
+        "AnswerQueryEngine",
+        "CitationTemplates",
+        "ContextAssembledEvent",
+        "ContextAssemblyPostprocessor",
+        "ContextEvent",
+        "ContextRetriever",
+        "DocstoreNeighbours",
+        "PGVectorNeighbours",
+        "QuestionAnsweredEvent",
+        "RetrievedEvent",
+        "VectorStoreNeighbours",
+        "add_assembly_step",
+        "anumber_stored_chunks",
+        "chat_model",
+        "citation_templates",
+        "number_chunks",
+        "number_stored_chunks",
+        "reader",
+        "resolve",
+        "to_messages",
+        "token_budget",
+    ]
 
 _HOMES = {
     "AnswerChatEngine": "chain.chat",
@@ -97,6 +97,8 @@ _BROUGHT = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", 
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return _all()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
@@ -109,8 +111,15 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    # `help` reads all of these: it has to work with any extra.
+    return sorted({*globals(), *_all()})
+
+
+def _all() -> list[str]:
+    """The public names that the installed extras have: `import *` reads them all."""
     from ctxassembly.errors import is_installed
 
-    # `help` reads all of these: it has to work with any extra.
+    if not is_installed("llama_index.core"):
+        return []
     absent = {home for home, modules in _NEEDED.items() if not is_installed(*modules)}
-    return sorted({*globals(), *__all__} - {name for name, home in _HOMES.items() if home in absent})
+    return [name for name, home in _HOMES.items() if home not in absent]

@@ -171,3 +171,18 @@ def test_help_works_with_any_extra(package: str, missing: set[str]):
 
 def test_all_public_names_need_no_more_than_the_base_install():
     assert run("from ctxassembly import *", {"typing_extensions"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("package", "missing", "absent", "present"),
+    [
+        ("langchain_ctxassembly", {"langchain", "langgraph"}, "ContextMiddleware", "context_tool"),
+        ("langchain_ctxassembly", {"langchain_postgres", "sqlalchemy"}, "PGVectorNeighbours", "ContextMiddleware"),
+        ("langchain_ctxassembly", {"langchain_core"}, "ContextAssembler", "package"),
+        ("llamaindex_ctxassembly", {"asyncpg", "psycopg", "pgvector"}, "number_stored_chunks", "AnswerQueryEngine"),
+        ("llamaindex_ctxassembly", {"llama_index"}, "AnswerQueryEngine", "package"),
+    ],
+)
+def test_a_star_brings_what_the_installed_extras_have(package: str, missing: set[str], absent: str, present: str):
+    code = f"package = 1\nsys.modules['llama_index.vector_stores.postgres'] = None\nfrom {package} import *\n"
+    assert run(f"{code}print({absent!r} in dir(), {present!r} in dir())", missing) == "False True\n"
