@@ -56,8 +56,10 @@ class ContextEvent(Event):
     query: str | None = None
 
 
-def add_assembly_step(workflow: type[Workflow], postprocessor: ContextAssemblyPostprocessor | None = None) -> None:
-    """Give `workflow` the step "assemble": a RetrievedEvent in, a ContextEvent out.
+def add_assembly_step(
+    workflow: type[Workflow], postprocessor: ContextAssemblyPostprocessor | None = None, *, name: str = "assemble"
+) -> None:
+    """Give `workflow` the step `name`: a RetrievedEvent in, a ContextEvent out.
 
     >>> import asyncio
     >>> from llama_index.core.schema import NodeWithScore, TextNode
@@ -80,12 +82,15 @@ def add_assembly_step(workflow: type[Workflow], postprocessor: ContextAssemblyPo
     A step of one's own does the same with `await postprocessor.acontext(event.nodes, event.query)`.
 
     Raises:
-        ConfigError: `workflow` is no class of workflows, or `postprocessor` of another kind.
+        ConfigError: `workflow` is no class of workflows, `postprocessor` of another kind, or `name` no identifier.
+        WorkflowValidationError: the workflow has a step of that name.
     """
     if not (isinstance(workflow, type) and issubclass(workflow, Workflow)):
         raise ConfigError("workflow", "a class of workflows", workflow)
     if not (postprocessor is None or isinstance(postprocessor, ContextAssemblyPostprocessor)):
         raise ConfigError("postprocessor", "a ContextAssemblyPostprocessor or None", postprocessor)
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise ConfigError("name", "the name of a step, an identifier", name)
     assembly = postprocessor or ContextAssemblyPostprocessor()
 
     async def assemble(event: RetrievedEvent) -> ContextEvent:
@@ -93,5 +98,5 @@ def add_assembly_step(workflow: type[Workflow], postprocessor: ContextAssemblyPo
 
     # A workflow reads the events of a step from its annotations, and knows a free function by its name.
     assemble.__annotations__ = {"event": RetrievedEvent, "return": ContextEvent}
-    assemble.__qualname__ = assemble.__name__
+    assemble.__qualname__ = assemble.__name__ = name
     step(workflow=workflow)(assemble)

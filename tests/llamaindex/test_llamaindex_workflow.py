@@ -80,6 +80,24 @@ async def test_a_saved_run_has_the_context_again(index: VectorStoreIndex) -> Non
     assert event.context.resolve("By night [1].").citations[0].source == "tax.pdf"
 
 
+async def test_the_step_has_the_name_that_is_free(index: VectorStoreIndex) -> None:
+    class Own(Workflow):
+        @step
+        async def assemble(self, event: StartEvent) -> RetrievedEvent:
+            return RetrievedEvent(nodes=await index.as_retriever().aretrieve(event.question), query=event.question)
+
+        @step
+        async def answer(self, event: ContextEvent) -> StopEvent:
+            return StopEvent(result=event.context.text)
+
+    with pytest.raises(Exception, match="assemble is already part of this workflow"):
+        add_assembly_step(Own)
+    add_assembly_step(Own, name="read")
+    assert (await Own().run(question=QUESTION)).startswith("[1] Source: ")
+    with pytest.raises(ConfigError, match="name must be the name of a step, an identifier, got 'my step'"):
+        add_assembly_step(Own, name="my step")
+
+
 def test_nodes_come_back_as_what_they_were() -> None:
     nodes = [
         NodeWithScore(node=TextNode(id_="t", text="Wool.", metadata={"page": 3}), score=0.5),
