@@ -116,11 +116,10 @@ class Run:
         """`labels` are those of the conversation; None means those after the history of `asked`."""
         messages = messages_of(asked.history)
         condition = parts.evidence.filters_of(asked.filters)
-        self._source = Source(
-            parts.evidence, labels_after(messages) if labels is None else labels, checked(asked.question)
-        )
+        labels = labels_after(messages) if labels is None else labels
+        self._source = Source(parts.evidence, labels, checked(asked.question))
         found = None
-        if may_recall(parts.cache, self._source.labels):
+        if may_recall(parts.cache, labels):
             found = parts.evidence.reach(condition, asked.question).warn_once(parts.warned, REMEDY, 3)
         self._call = Call(
             asked.question,
@@ -130,7 +129,7 @@ class Run:
             today(),
             streamed,
             found,
-            self._source.labels,
+            labels,
         )
         self._config = parts.config
         self.metadata: dict[str, Any] = {}
