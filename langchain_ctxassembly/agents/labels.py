@@ -28,11 +28,10 @@ def counted_on(
     """
     values = [value for key, value in _items(state) if key != evidence]
     first = max(config.first_label, last_label([one for value in values for one in _labelled(value)]) + 1)
-    for value in values:
-        for message in reversed(value if isinstance(value, list) else ()):
-            called = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
-            if call_id is not None and call_id in called:
-                return replace(config, first_label=first + called.index(call_id), label_step=len(called))
+    for message in (message for value in values if isinstance(value, list) for message in reversed(value)):
+        called = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
+        if call_id is not None and call_id in called:
+            return replace(config, first_label=first + called.index(call_id), label_step=len(called))
     return replace(config, first_label=first)
 
 
