@@ -124,7 +124,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     from the query and sentences to scores, called or awaited. `assemble` says when it is asked."""
     filter: Any = None
     """The retriever's filter (tenant, access group), in the form of the vector store of `store`. No neighbour that it
-    excludes comes in. It may be configurable: `configurable_fields(filter=ConfigurableField(id="filter"))`."""
+    excludes comes in, and in an `answer_chain` no hit. It may be configurable:
+    `configurable_fields(filter=ConfigurableField(id="filter"))`."""
     neighbours: Neighbours | None = None
     """Replaces `config.neighbours`: "auto", "filtered" (no run without a filter) or "unfiltered" (none is needed)."""
     on_fetched: Callable[[Sequence[Chunk]], Any] | None = None

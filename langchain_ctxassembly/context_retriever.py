@@ -198,13 +198,15 @@ class ContextRetriever(BaseRetriever):
         return reach_over(self.index, condition, self.assembler.effective, channels, **own)
 
     def filter_of(self, given: Any) -> Any:
-        """The filter of a call: the retriever's own, and `given` beside it."""
-        return _together(self.filter, given)
+        """The filter of a call: the retriever's own and that of its assembler, and `given` beside them."""
+        told = self.assembler.filter if self.assembler.store is None else None
+        # A function may test a document, which no index has.
+        return _together(_together(self.filter, told if isinstance(told, Mapping) else None), given)
 
     def _question(self, query: str | Question, filter: Any) -> Question:
         """The question of a call, held to all filters that there are."""
         question = checked_question(query, None)
-        return replace(question, filter=_together(_together(self.filter, question.filter), filter))
+        return replace(question, filter=_together(self.filter_of(question.filter), filter))
 
     def _retrieved(self, question: Question, k: int | None, config: RunnableConfig | None = None) -> Retrieved:
         on_stage = Spans(config or ensure_config()).on_stage

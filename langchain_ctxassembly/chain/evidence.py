@@ -211,7 +211,11 @@ class Other:
 
     def _read(self, request: Search, found: list[Document]) -> Retrieved:
         keys = self.assembler.config.keys
-        return fetched(request, [hit_from(document, keys) for document in found], self.retriever)
+        hits = tuple(hit_from(document, keys) for document in found)
+        try:
+            return fetched(request, _held_to(self.assembler, hits), self.retriever)
+        except ConfigError:  # in a language of the search alone
+            return fetched(request, hits, self.retriever, ["assembler.filter: only the search can apply it"])
 
 
 def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Evidence:
@@ -234,7 +238,7 @@ def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Evidence:
 
 
 def _held_to(assembler: ContextAssembler, cited: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Those of `cited` that pass the assembler's own filter."""
+    """Those of `cited` that pass the assembler's own filter, in the form of its store."""
     if not is_filter(assembler.filter):
         return cited
     return _passing(cited, passes(getattr(assembler.store, "vectorstore", None), assembler.filter))

@@ -185,7 +185,8 @@ class Other:
     def _read(self, request: Search, nodes: Sequence[NodeWithScore]) -> Retrieved:
         keys = self.postprocessor.config.keys
         hits = [hit for node in nodes if not is_media(node) for hit in to_hits(node, keys)]
-        return fetched(request, hits, self.retriever, unread_notes(nodes))
+        held = _passing(tuple(hits), self.postprocessor.filter_of(request.question.text))
+        return fetched(request, held, self.retriever, unread_notes(nodes))
 
 
 def _is_filter(filters: Any) -> bool:

@@ -361,6 +361,23 @@ def test_who_lets_everybody_read_everything_hides_no_filter() -> None:
         assert len(llm.asked) == times
 
 
+@pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+@pytest.mark.parametrize("how", HOW)
+def test_the_filter_of_the_assembler_holds_for_what_is_found(how: str) -> None:
+    told = {"assembler": ContextAssembler(filter=of("ours"))}
+    lambda_ = RunnableLambda(lambda query: papers())
+    for retriever, given in ((search(), told), (lambda_, told), (of_index(**told), {})):
+        output = HOW[how](answer_chain(Scripted(says=said_of), retriever, **given), {"input": QUESTION}, {})
+        assert SAID["theirs"] not in read_by("ours", output)
+
+
+def test_one_that_only_the_search_can_apply_is_left_to_it() -> None:
+    told = ContextAssembler(filter="tenant == 'ours'")
+    output = answer_chain(Scripted(says=said_of), of_lambda("ours"), assembler=told).invoke({"input": QUESTION})
+    assert SAID["ours"] in output["answer"]
+    assert "assembler.filter: only the search can apply it" in str(output["trace"])
+
+
 # Conversations
 
 

@@ -244,6 +244,17 @@ def test_where_a_filter_can_not_be_seen_one_warning_names_who_hides_it(way: str,
     engine.query(QUESTION)
 
 
+@pytest.mark.parametrize("how", HOW)
+def test_the_filter_of_the_postprocessor_holds_for_what_is_found(how: str) -> None:
+    for own in (of("ours"), whose):
+        told = ContextAssemblyPostprocessor(filter=own)
+        for retriever in (search(), Fixed(scored(*papers()))):
+            engine = AnswerQueryEngine(Scripted(says=said_of), retriever, postprocessor=told)
+            read = read_of(HOW[how](engine, QUESTION, {}))
+            assert SAID["ours"] in read
+            assert SAID["theirs"] not in read
+
+
 # Conversations
 
 
