@@ -58,11 +58,19 @@ def room_of(
 
 
 def budget_of(model: Any, window: int | None = None) -> TokenBudget | None:
-    """The budget for `model`, as `TokenBudget.for_model` reads it; None if its window is unknown and not given."""
+    """The budget for `model`, as `TokenBudget.for_model` reads it; None if its window is unknown and not given.
+
+    Raises:
+        ConfigError: the window is too small for any context.
+    """
     try:
         return TokenBudget.for_model(model, window=window)
-    except (ConfigError, InputError, MissingExtraError):
+    except (InputError, MissingExtraError):
         return None
+    except ConfigError as error:
+        if error.parameter == "model":
+            return None
+        raise
 
 
 def _tokens(message: BaseMessage, count: Callable[[str], int]) -> int:

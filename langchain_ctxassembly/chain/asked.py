@@ -18,8 +18,8 @@ from langchain_ctxassembly.chain.checks import check_model
 from langchain_ctxassembly.chain.models import limited
 from langchain_ctxassembly.chain.models import structured as held_to
 
-FINISH = ("finish_reason", "stop_reason", "done_reason")
-"""The names under which providers tell the reason that an answer ended by."""
+FINISH = ("finish_reason", "stop_reason", "done_reason", "reason")
+"""The names under which providers tell the reason that an answer ended by; the last one is in `incomplete_details`."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def reply_of(answer: Any) -> ModelReply:
     if not isinstance(answer, BaseMessage):
         return cast(ModelReply, ModelReply(answer) if isinstance(answer, str) else answer)
     usage = getattr(answer, "usage_metadata", None) or {}
-    told = answer.response_metadata
+    told = {**answer.response_metadata, **(answer.response_metadata.get("incomplete_details") or {})}
     return ModelReply(
         json.dumps(fields) if isinstance(fields, Mapping) else str(answer.text),
         next((str(told[name]) for name in FINISH if told.get(name)), None),

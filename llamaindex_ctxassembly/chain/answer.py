@@ -13,7 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.indices.base import BaseIndex
-from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from ctxassembly.chain.answer import Answer
@@ -21,7 +21,8 @@ from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
-from llamaindex_ctxassembly.chain.checks import check_cache, check_models, checked_config
+from ctxassembly.settings.misuse import check_parameters
+from llamaindex_ctxassembly.chain.checks import check_cache, check_models, checked_config, parameters_of
 from llamaindex_ctxassembly.chain.evidence import Own, evidence_of
 from llamaindex_ctxassembly.chain.response import astreamed_response, response_of, streamed_response
 from llamaindex_ctxassembly.chain.run import Asked, Parts, Run
@@ -129,7 +130,8 @@ class AnswerQueryEngine(BaseQueryEngine):
             settings: the class's own parameters; any others go to `index.as_retriever`.
 
         Raises:
-            ConfigError: there are `node_postprocessors`, or as the class says.
+            ConfigError: there are `node_postprocessors`, or a name that neither the class nor the retriever has a
+                parameter for, or as the class says.
         """
         if "node_postprocessors" in settings:
             allowed = "left out: give the assembly as postprocessor=, and a retriever= that reranks or filters"
@@ -137,6 +139,10 @@ class AnswerQueryEngine(BaseQueryEngine):
         own = {name: settings.pop(name) for name in _OWN if name in settings}
         if retriever is None:
             retriever = index.as_retriever(**settings)
+            known = {*_OWN, "llm", "retriever", "postprocessor", *parameters_of(index, retriever)}
+            check_parameters(
+                f"{cls.__name__}.from_args", settings, known, "postprocessor=ContextAssemblyPostprocessor(config={})"
+            )
         elif settings:
             raise ConfigError(next(iter(settings)), "left out beside a retriever=", next(iter(settings.values())))
         if postprocessor is None and not isinstance(retriever, ContextRetriever):
@@ -215,3 +221,8 @@ class AnswerQueryEngine(BaseQueryEngine):
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
+
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
+        if prompts_dict:
+            allowed = "empty: the prompt is made from config=AnswerConfig(style=..., template=..., extra_rules=...)"
+            raise ConfigError("prompts_dict", allowed, sorted(prompts_dict))

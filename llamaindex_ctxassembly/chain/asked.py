@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing, closing
+from dataclasses import replace
 from typing import Any, cast
 
 from llama_index.core.base.llms.base import BaseLLM
@@ -15,7 +16,7 @@ from llamaindex_ctxassembly.convert.llm import is_stalling
 
 READ = ("prompt_tokens", "input_tokens", "prompt_token_count")
 WRITTEN = ("completion_tokens", "output_tokens", "candidates_token_count")
-FINISH = ("finish_reason", "stop_reason", "done_reason")
+FINISH = ("finish_reason", "stop_reason", "done_reason", "reason")
 """The names under which providers tell tokens read and written, and the reason that an answer ended by."""
 
 
@@ -32,11 +33,11 @@ class CalledLLM:
 
     def stream(self, request: AskModel) -> Iterator[ModelReply]:
         """The pieces of the reply. Closed before its end, the LLM's own stream is."""
-        last: ChatResponse | None = None
+        end = _Ending()
         with closing(cast(Any, self._of(request).stream_chat(_messages(request)))) as pieces:
-            for last in pieces:
-                yield ModelReply(last.delta or "")
-        yield _told(last)
+            for piece in pieces:
+                yield ModelReply(end.read(piece))
+        yield end.told()
 
     def _of(self, request: AskModel) -> BaseLLM:
         llm = self._models.get(request.mode, self._llm)
@@ -53,11 +54,31 @@ class AwaitedLLM(CalledLLM):
 
     async def astream(self, request: AskModel) -> AsyncIterator[ModelReply]:
         """The same as `stream`, awaited."""
-        last: ChatResponse | None = None
+        end = _Ending()
         async with aclosing(cast(Any, await self._of(request).astream_chat(_messages(request)))) as pieces:
-            async for last in pieces:
-                yield ModelReply(last.delta or "")
-        yield _told(last)
+            async for piece in pieces:
+                yield ModelReply(end.read(piece))
+        yield end.told()
+
+
+class _Ending:
+    """What the pieces of a stream tell besides their text: the last piece may have the tokens alone."""
+
+    def __init__(self) -> None:
+        self._last: ChatResponse | None = None
+        self._finish: str | None = None
+
+    def read(self, piece: ChatResponse | None) -> str:
+        """Return the text of `piece`, which may be None."""
+        if piece is None:
+            return ""
+        self._last = piece
+        self._finish = _finish(piece) or self._finish
+        return piece.delta or ""
+
+    def told(self) -> ModelReply:
+        """Return the finish and the tokens of the whole answer."""
+        return ModelReply("") if self._last is None else replace(_told(self._last), finish=self._finish)
 
 
 def chat_model(llm: BaseLLM) -> CalledLLM:
@@ -105,17 +126,19 @@ def _whole(response: ChatResponse) -> ModelReply:
     return ModelReply(response.message.content or "", told.finish, told.tokens_in, told.tokens_out)
 
 
-def _told(response: ChatResponse | None) -> ModelReply:
+def _told(response: ChatResponse) -> ModelReply:
     """What a response, or the last one of a stream, tells besides its text: providers agree on no place for it."""
-    if response is None:
-        return ModelReply("")
     raw = response.raw
-    choice = next(iter(_part(raw, "choices") or ()), None)
     usages = (_part(raw, "usage"), _part(raw, "usage_metadata"), response.additional_kwargs)
-    finish = _first((choice, raw, response.additional_kwargs), FINISH)
-    return ModelReply(
-        "", None if finish is None else str(finish), _first(usages, READ, int), _first(usages, WRITTEN, int)
-    )
+    return ModelReply("", _finish(response), _first(usages, READ, int), _first(usages, WRITTEN, int))
+
+
+def _finish(response: ChatResponse) -> str | None:
+    raw = response.raw
+    choices = (next(iter(_part(raw, name) or ()), None) for name in ("choices", "candidates"))
+    places = (*choices, raw, _part(raw, "delta"), _part(raw, "incomplete_details"), response.additional_kwargs)
+    finish = _first(places, FINISH)
+    return None if finish is None else str(finish)
 
 
 def _first(places: Iterable[Any], names: Iterable[str], kind: type = object) -> Any:

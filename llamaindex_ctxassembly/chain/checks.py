@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import Parameter, signature
 from typing import Any
 
 from llama_index.core.base.llms.base import BaseLLM
@@ -32,6 +33,19 @@ def check_models(llm: Any, models: Mapping[str, Any]) -> None:
     for name, model in {"llm": llm, **{f"models[{mode!r}]": given for mode, given in models.items()}}.items():
         if not isinstance(model, BaseLLM):
             raise ConfigError(name, "a LlamaIndex LLM", model)
+
+
+def parameters_of(index: Any, retriever: Any) -> set[str]:
+    """Return the names that `index.as_retriever` and the classes of the `retriever` it made have parameters for.
+
+    These classes take any other name, too, and do nothing with it.
+    """
+    made = (retriever, *(getattr(retriever, "sub_retrievers", None) or ()))
+    own = (vars(kind).get("__init__") for one in made for kind in type(one).__mro__)
+    functions = [index.as_retriever, *filter(None, own)]
+    parameters = (one for function in functions for one in signature(function).parameters.values())
+    many = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return {one.name for one in parameters if one.kind not in many} - {"self"} | {"vector_store_kwargs"}
 
 
 def check_cache(cache: Any, evidence: Evidence) -> None:

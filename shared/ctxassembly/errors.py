@@ -12,13 +12,20 @@ CtxAssemblyError
 
 FilterNotSeenWarning (UserWarning)    an adapter can't see the filter of the search; see AssemblyConfig.neighbours
 NothingToJoinWarning (UserWarning)    hits, or the store, lack what neighbours and joining need; see Trace.missing
+
+A SearchError or an AnswerError that another library's error caused is of the class of that error, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
 
 from ctxassembly.shown import shown
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "AnswerError",
@@ -45,6 +52,47 @@ class CtxAssemblyError(Exception):
     ...     print(type(error).__name__)
     InputError
     """
+
+    @classmethod
+    def of(cls, error: Exception, *given: Any) -> Self:
+        """Return the error that `given` makes, with `error` as its cause and of the class of `error`, too.
+
+        So `except` clauses, retries and fallbacks that name a provider's error still catch it. It has the attributes of
+        `error`. A class that can't be inherited from is left out.
+        """
+        classes: tuple[Any, Any] = (cls, type(error))
+        kind, made = _both(*classes), cast(Any, None)
+        try:
+            made = kind.__new__(kind)
+            made.__dict__.update({**error.__dict__, "given": given})
+            if isinstance(made, OSError) and isinstance(error, OSError):  # these have no entry there
+                made.errno, made.strerror, made.filename = error.errno, error.strerror, error.filename
+        except Exception:  # noqa: BLE001 - the class of a provider may raise anything
+            made = cls.__new__(cls)
+        cls.__init__(made, *given)
+        made.__cause__ = error
+        return cast("Self", made)
+
+
+@lru_cache(maxsize=256)
+def _both(ours: Any, theirs: Any) -> Any:
+    """Return a class that inherits from both; `ours` if there can't be one."""
+
+    def text(self: Any) -> str:
+        return str(self.args[0])
+
+    def reduced(self: Any) -> tuple[Any, ...]:
+        return ours.of, (self.__cause__, *self.given)
+
+    if issubclass(theirs, ours):
+        return theirs
+    if issubclass(theirs, (StopIteration, StopAsyncIteration)):  # generators turn these into a RuntimeError
+        return ours
+    own = {"__module__": ours.__module__, "__doc__": ours.__doc__, "__str__": text, "__reduce__": reduced}
+    try:
+        return type(ours.__name__, (ours, theirs), own)
+    except TypeError:  # it is final, or written in C with a layout of its own
+        return ours
 
 
 class ConfigError(CtxAssemblyError, ValueError):
@@ -94,7 +142,7 @@ class StoreError(CtxAssemblyError):
 
 
 class SearchError(CtxAssemblyError):
-    """No channel of a retrieval answered; `__cause__` is the first one's own error.
+    """No channel of a retrieval answered; `__cause__` is the first one's own error, and this one is of its class, too.
 
     >>> from ctxassembly import RetrievalConfig, retrieve
     >>> def unreachable(query, limit, filter):
@@ -109,6 +157,10 @@ class SearchError(CtxAssemblyError):
 
 class AnswerError(CtxAssemblyError):
     """The model of an answer chain failed, or said nothing; `__cause__` is its own error.
+
+    An error that a model raised is an instance of the model's own class, too: `except openai.RateLimitError` catches
+    it, and so do `with_retry(retry_if_exception_type=...)` and `with_fallbacks(exceptions_to_handle=...)`. It has the
+    attributes of the model's own error, such as `status_code`. Only a class that can't be inherited from is left out.
 
     `partial` has what a stream had given on by then. It is no answer.
 
@@ -125,8 +177,11 @@ class AnswerError(CtxAssemblyError):
     """
 
     def __init__(self, message: str, partial: str) -> None:
-        super().__init__(message)
+        Exception.__init__(self, message)  # the next class in line may be a provider's, which takes other arguments
         self.partial = partial
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AnswerError, (*self.args, self.partial)
 
 
 class VocabularyError(CtxAssemblyError):

@@ -170,3 +170,16 @@ def test_long_messages_of_other_tools_count_too() -> None:
     agent(model, TOOL, report, middleware=ContextMiddleware(budget=window(1_600))).invoke(asked("What is what?"))
     assert taken(model.prompts[-1], (TOOL, report)) + ANSWER <= 1_600
     assert counter_for("cl100k_base").count(str(tool_messages(model.prompts[-1])[0].content)) < 900
+
+
+@pytest.mark.parametrize("own", [900, 1_020, 1_030, 1_300])
+def test_a_small_window_is_known_and_kept_to(own: int) -> None:
+    model = Scripted(calls("topic0", "topic1", "topic2"), AIMessage("Done."), window=own)
+    agent(model, TOOL).invoke(asked("What is what?"))
+    assert 200 < taken(model.prompts[-1]) <= own - own // 2 - 64
+
+
+def test_a_window_without_room_for_any_context_is_an_error() -> None:
+    model = Scripted(calls("topic0"), AIMessage("Done."), window=100)
+    with pytest.raises(ConfigError, match=r"TokenBudget\.window must be more than the zones take together"):
+        agent(model, TOOL).invoke(asked("What is what?"))

@@ -10,7 +10,7 @@ from ctxassembly.answers.answer import Resolved
 from ctxassembly.answers.quotes import Quote
 from ctxassembly.answers.references import Reference
 from ctxassembly.chain.quality import Quality
-from ctxassembly.chain.requests import Exchange
+from ctxassembly.chain.requests import Exchange, ModelReply
 from ctxassembly.context import Context
 from ctxassembly.data.assembled import Citation
 from ctxassembly.data.chunks import Hit
@@ -71,10 +71,15 @@ class Answer:
     unanswered: tuple[str, ...] = ()
     """Sub-questions that couldn't be searched for."""
     finish: str | None = None
-    """The reason that the model ended by, in the provider's words; "length" means that the text was cut."""
+    """The reason that the model ended by, in the provider's words, such as "stop"."""
     steps: tuple[AnswerStep, ...] = ()
     notes: tuple[str, ...] = ()
-    """Fallbacks taken."""
+    """Fallbacks taken, and a note if the answer was cut."""
+
+    @property
+    def is_cut(self) -> bool:
+        """True if the model had no more room, so that the end of its answer is missing."""
+        return ModelReply("", self.finish).is_cut
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -109,6 +114,7 @@ class Answer:
             "abstained": self.abstained,
             "unanswered": list(self.unanswered),
             "finish": self.finish,
+            "is_cut": self.is_cut,
             "steps": [plain(step) for step in self.steps],
             "notes": list(self.notes),
         }

@@ -91,7 +91,7 @@ def _evidence(
         first = next(reply for reply in replies if isinstance(reply, Exception))
         if isinstance(first, ConfigError):  # a fault of the settings, which the caller can mend
             raise first
-        raise SearchError(f"no search answered: {failure(first)}") from first
+        raise SearchError.of(first, f"no search answered: {failure(first)}") from first
     found = tuple(hit for ranking in rankings for hit in ranking.hits)
     if carried := (yield from _carried(call, understood, found, log)):
         rankings.append(Ranking("cited last", carried, ORIGINAL))

@@ -31,6 +31,7 @@ from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.shown import failure
 
 Flow = Generator[Any, Any, Answer]
+_MORE_ROOM = "raise answer_tokens of the mode, or the model's own limit"
 
 
 def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) -> Flow:
@@ -64,7 +65,9 @@ def answer_flow(call: Call, config: AnswerConfig, clock: Callable[[], float]) ->
     if context is None or not context.text:
         return (yield from _abstain(config.no_content, evidence.lack, call, understood, log, evidence))
     told = yield from _asked(context, evidence, call, config, log)
-    if key and not call.history and not evidence.unanswered:
+    if told.reply.is_cut:
+        log.notes.append(f"answer: cut, the model ended by {told.reply.finish!r}: {_MORE_ROOM}")
+    elif key and not call.history and not evidence.unanswered:
         yield from _keep(key, Kept(told.written, context, evidence.hits), log)
     return _answered(context, evidence, told, call, understood, log)
 

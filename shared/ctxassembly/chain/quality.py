@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,6 +11,8 @@ from ctxassembly.answers.answer import Resolved
 from ctxassembly.answers.quotes import Quote
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import sentence_ends
+
+_SAID, _FIRST = re.compile(r"\S"), re.compile(r"\s*\[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ def quality_of(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Qualit
     """The quality of `text`, the answer as the model wrote it."""
     ends = [*sentence_ends(text), len(text)]
     sentences = [(begin, end) for begin, end in pairwise([0, *ends]) if text[begin:end].strip()]
-    marked = {_place(mark.span[0], text, sentences) for mark in resolved.marks if mark.labels}
+    marked = _marked([mark.span[0] for mark in resolved.marks if mark.labels], text, sentences)
     return Quality(
         sentences=len(sentences),
         labelled=len(marked) / len(sentences) if sentences else None,
@@ -48,11 +51,18 @@ def quality_of(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Qualit
     )
 
 
-def _place(at: int, text: str, sentences: Sequence[Span]) -> int:
-    """The number of the sentence that the marker at `at` speaks for.
+def _marked(marks: Sequence[int], text: str, sentences: Sequence[Span]) -> set[int]:
+    """The numbers of the sentences that the markers at `marks`, in ascending order, speak for.
 
     One after a full stop speaks for the sentence before, unless the answer puts markers first: "[1] says ... [2] says".
     """
-    place = next(number for number, (_, end) in enumerate(sentences) if at < end)
-    stands_first = not text[sentences[place][0] : at].strip()
-    return place - 1 if place and stands_first and text.lstrip()[:1] != "[" else place
+    comes_first = _FIRST.match(text) is not None
+    found: set[int] = set()
+    place, begins = -1, -1
+    for at in marks:
+        while place < 0 or at >= sentences[place][1]:
+            place += 1
+            said = _SAID.search(text, *sentences[place])
+            begins = said.start() if said else -1
+        found.add(place - 1 if place and at <= begins and not comes_first else place)
+    return found

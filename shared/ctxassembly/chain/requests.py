@@ -60,6 +60,10 @@ class NextPiece:
     timeout_seconds: float
 
 
+CUT_BY = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
+"""What providers call the end of an answer that had no room, in small letters."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     """Text of a model: all of it, or the next piece.
@@ -73,6 +77,15 @@ class ModelReply:
     """The reason that it ended by, in the provider's words ("stop", "length"); None if it doesn't say."""
     tokens_in: int | None = None
     tokens_out: int | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """True if the model ended because it had no more room.
+
+        >>> ModelReply("Until two", "length").is_cut, ModelReply("Until two hours.", "stop").is_cut
+        (True, False)
+        """
+        return self.finish is not None and self.finish.lower().rpartition(".")[2] in CUT_BY  # or an enum's text
 
 
 @dataclass(frozen=True, slots=True)

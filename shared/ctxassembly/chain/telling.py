@@ -50,7 +50,7 @@ def telling(
                 told = len(marks)
             reply = (yield NextPiece(request.timeout_seconds)) if request.streamed else None
     except Exception as error:
-        raise AnswerError(f"the model failed: {failure(error)}", "".join(given)) from error
+        raise AnswerError.of(error, f"the model failed: {failure(error)}", "".join(given)) from error
     written, last = "".join(reply.text for reply in replies), _summed(replies)
     if not written.strip():
         raise AnswerError(f"the model answered with nothing, and ended by {last.finish!r}", "")

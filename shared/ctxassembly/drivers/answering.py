@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Ask = Callable[[Any], Any]
+_END = object()
+"""The end of a stream. None is a piece."""
 
 
 class Answering:
@@ -50,7 +52,7 @@ class Answering:
                 return None
             return _reply(call_all(self._called(), (request,), request.timeout_seconds))
         if isinstance(request, NextPiece):
-            return _piece(within(request.timeout_seconds, in_background(lambda: next(self._stream, None))))
+            return _piece(within(request.timeout_seconds, in_background(lambda: next(self._stream, _END))))
         if isinstance(request, SearchAll):
             return call_all(_sync(self._source, "search"), request.searches, self._seconds)
         if isinstance(request, Readmit):
@@ -68,8 +70,8 @@ class Answering:
             return _reply(await await_all(self._awaited(), (request,), request.timeout_seconds))
         if isinstance(request, NextPiece):
             if isinstance(self._stream, AsyncIterator):
-                return _piece(await awaited_within(request.timeout_seconds, anext_or_none(self._stream)))
-            future = in_background(lambda: next(self._stream, None))
+                return _piece(await awaited_within(request.timeout_seconds, _next_of(self._stream)))
+            future = in_background(lambda: next(self._stream, _END))
             return _piece(await awaited_within(request.timeout_seconds, future))
         if isinstance(request, SearchAll):
             return await await_all(_async(self._source, "search"), request.searches, self._seconds)
@@ -126,9 +128,8 @@ class Answering:
         self.__exit__()
 
 
-async def anext_or_none(stream: AsyncIterator[Any]) -> Any:
-    """The next item; None at the end."""
-    return await anext(stream, None)
+async def _next_of(stream: AsyncIterator[Any]) -> Any:
+    return await anext(stream, _END)
 
 
 def _cached(cache: AnswerCache, request: Recall | Keep) -> str | None:
@@ -166,13 +167,20 @@ def _reply(replies: list[Any]) -> ModelReply:
     (reply,) = replies
     if isinstance(reply, Exception):
         raise reply
-    return cast(ModelReply, _piece(reply, last=False))
+    return _checked(reply)
 
 
-def _piece(reply: Any, *, last: bool = True) -> ModelReply | None:
-    """A reply of the model: a text is one by itself; None, where it may be the `last`, ends a stream."""
+def _piece(reply: Any) -> ModelReply | None:
+    """The next reply of a stream; None at its end. A model may write None for a piece without text."""
+    if reply is _END:
+        return None
+    return ModelReply("") if reply is None else _checked(reply)
+
+
+def _checked(reply: Any) -> ModelReply:
+    """A reply of the model: a text is one by itself."""
     if isinstance(reply, str):
         return ModelReply(reply)
-    if isinstance(reply, ModelReply) or (reply is None and last):
+    if isinstance(reply, ModelReply):
         return reply
     raise InputError(f"a model must answer with a string or a ModelReply, got {shown(reply, 80)}")

@@ -105,7 +105,8 @@ def search(
         )
     answers = yield from ask(requests, config, log)
     if channels and not answers:
-        raise SearchError(f"no channel answered: {'; '.join(map(failure, log.failures))}") from log.failures[0]
+        first = log.failures[0]
+        raise SearchError.of(first, f"no channel answered: {'; '.join(map(failure, log.failures))}") from first
     return merged([_read(requests.get(channel), answer) for channel, answer in answers.items()]), vocabulary
 
 
@@ -125,7 +126,7 @@ def ask(
         elif isinstance(answer, ConfigError):
             raise answer  # such as a filter that can't be read: going on without the channel would hide it
         elif config.on_search_error == "raise":
-            raise SearchError(f"the {channel} channel failed: {failure(answer)}") from answer
+            raise SearchError.of(answer, f"the {channel} channel failed: {failure(answer)}") from answer
         elif isinstance(request, SearchChunks) and _is_of_both(request) and not isinstance(answer, TimeoutError):
             apart = {"vector": replace(request, vocabulary=None), "keyword": replace(request, vector=None)}
         else:

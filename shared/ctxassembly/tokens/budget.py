@@ -105,7 +105,8 @@ class TokenBudget:
             system_prompt: the instructions, without the retrieved text.
             question: the user's question.
             history: the messages before it, as strings or as objects or mappings with `content`.
-            generation: tokens kept for the answer; by default 1,024, or the model's own limit if that is higher.
+            generation: tokens kept for the answer; by default 1,024, but at most half of the window, or the model's own
+                limit if that is higher.
             buffer: tokens kept for text that nobody counted.
             context_cap: the most tokens of the context; None means no cap.
 
@@ -120,12 +121,15 @@ class TokenBudget:
         known = known or Model()
         encoding = known.encoding
         count = counter_for(encoding or "cl100k_base").count
+        window = window if window is not None else known.window or window_of(known.name or "")
+        if generation is None:
+            generation = max(min(OUTPUT, window // 2), known.output or 0)
         return cls(
-            window=window if window is not None else known.window or window_of(known.name or ""),
+            window=window,
             system=count(system_prompt),
             query=count(question),
             conversation=history_tokens(history, count),
-            generation=max(OUTPUT, known.output or 0) if generation is None else generation,
+            generation=generation,
             buffer=buffer,
             context_cap=context_cap,
             encoding=encoding,

@@ -174,3 +174,38 @@ async def test_many_conversations_on_one_loop_keep_to_themselves():
     questions = list(ASKED) * 20
     answers = await asyncio.gather(*(made.aanswer(question, filter=A) for question in questions))
     assert [answer.text for answer in answers] == [f"{ASKED[question]} [1]." for question in questions]
+
+
+class EndsBy(Scripted):
+    finish: str | None = "stop"
+
+    def stream(self, request):
+        yield ModelReply("Parking is ")
+        yield None
+        yield ModelReply("free [1].", self.finish)
+        yield None
+
+
+async def test_none_is_a_piece_without_text_and_ends_nothing():
+    *_, answer = chain(EndsBy()).stream("Is parking free?", filter=A)
+    assert (answer.text, answer.is_cut, answer.notes) == ("Parking is free [1].", False, ())
+    *_, awaited = [event async for event in chain(EndsBy()).astream("Is parking free?", filter=A)]
+    assert awaited.text == "Parking is free [1]."
+
+
+async def test_a_stream_that_is_cut_says_so():
+    model = EndsBy()
+    model.finish = "length"
+    *_, answer = chain(model).stream("Is parking free?", filter=A)
+    assert answer.is_cut
+    assert answer.to_dict()["is_cut"] is True
+    assert answer.notes == (
+        "answer: cut, the model ended by 'length': raise answer_tokens of the mode, or the model's own limit",
+    )
+
+
+def test_the_error_of_a_model_is_of_its_own_class():
+    for kind in (ConnectionError, AnswerError):
+        with pytest.raises(kind) as caught:
+            list(chain(Breaks()).stream("Is parking free?", filter=A))
+        assert caught.value.partial == "Parking is "

@@ -170,3 +170,15 @@ def test_a_hosted_model_needs_its_package(monkeypatch: pytest.MonkeyPatch):
 
 def test_the_cap_holds_where_more_is_left():
     assert TokenBudget.for_model("llama3.2", context_cap=20_000).context == 20_000
+
+
+@pytest.mark.parametrize("window", [200, 1_000, 1_029, 1_030, 1_500, 2_048, 2_100])
+def test_the_answer_takes_at_most_half_of_a_small_window(window: int):
+    """The published 1,024 tokens would leave no token of 1,030, and 100 of 1,200."""
+    for model in (
+        Said(metadata=Said(model_name="tiny", context_window=window)),
+        Said(profile={"max_input_tokens": window}),
+    ):
+        budget = TokenBudget.for_model(model)
+        assert budget.generation == min(1_024, window // 2)
+        assert budget.context == window - budget.generation - 64
