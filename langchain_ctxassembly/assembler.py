@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,12 +27,13 @@ from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.drivers.ask import asking, check_llm
 from ctxassembly.drivers.assemble import aassembled, assemble
 from ctxassembly.drivers.scorers import check_scorer
-from ctxassembly.errors import ConfigError, FilterNotSeenWarning, InputError, NothingToJoinWarning
+from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.settings.config import AssemblyConfig, Neighbours
 from ctxassembly.settings.misuse import check_parameters, check_store, not_a_document, wrong_config
 from ctxassembly.shown import shown
 from ctxassembly.tokens.models import too_small
+from ctxassembly.warned import Once
 from langchain_ctxassembly.configurable import (
     NAME,
     ConfigurableAlternatives,
@@ -55,14 +55,11 @@ Formed = TypeVar("Formed")
 EVENT = "context_assembled"
 """The custom event that carries citations and trace to callbacks and `astream_events`."""
 
-MOST_WARNED = 1_000
-"""Stores of which an assembler warns: one that gets a new store for each call has been heard by then."""
 REMEDY = (
-    "Give the filter, ContextAssembler(filter=...), or let ContextAssemblyRetriever(retriever=...) read it from a "
-    "vector store's own retriever"
+    "ContextAssembler(filter=...), or ContextAssemblyRetriever(retriever=vectorstore.as_retriever(...)), which reads it"
 )
-ELSEWHERE = "The search has no filter, but neighbours come from other documents than it searches"
-GIVE_IT = "Give the filter that these need, ContextAssembler(filter=...)"
+ELSEWHERE = "The search has no filter, but the neighbors come from another store"
+GIVE_IT = "ContextAssembler(filter=...), the filter of that store"
 QUERY_NAMES = ("question", "input")
 """The keys under which chains hand on the user's question, where none is named "query"."""
 FORMS = "the input must be a list of documents or {'documents': [...], 'query': '...', 'supplement': '...'}"
@@ -135,9 +132,8 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
     """The `Labels()` of a conversation, from which each run takes the next ones; or a function without arguments that
     returns those of the running conversation, or None. Without labels each run begins with `config.first_label`."""
 
-    _warned: set[tuple[type[Warning], int]] = PrivateAttr(default_factory=set)
-    """The warnings given, each with the `id` of its store. Copies share the set; so does an assembler that is made from
-    the config of a call."""
+    _once: Once = PrivateAttr(default_factory=Once)
+    """Its warnings. Copies share it; so does an assembler that is made from the config of a call."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -164,7 +160,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         held(self.store, self.filter, None)
         check_labels(self.labels)
         if message := too_small(self.llm, self.config.token_limit):
-            warnings.warn(message, UserWarning, stacklevel=3)
+            self._once.warn(message, key="window")
         return self
 
     @override
@@ -251,7 +247,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
 
     def knows_what_was_warned_of(self, other: ContextAssembler) -> None:
         """Don't repeat the warnings of `other`, from which the config of a call made this assembler."""
-        self._warned = other._warned
+        self._once = other._once
 
     @property
     def effective(self) -> AssemblyConfig:
@@ -330,16 +326,13 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return await self._aformed(documents_from, given, config, search)
 
     def _warn(self, context: Context, search: Search | None) -> None:
-        """Give each warning that `context` owes, once."""
+        """Issue what `context` calls for, once."""
         if search is not None and search.has_no_filter:
             # Warn only if neighbours were left out: to the owner of a single tenant it makes no difference.
             unseen = filter_not_seen(context.trace, GIVE_IT, ELSEWHERE) if context.trace.unscoped else None
         else:
             unseen = filter_not_seen(context.trace, REMEDY)
-        for message, kind in ((unseen, FilterNotSeenWarning), (context.trace.missing, NothingToJoinWarning)):
-            if message and (kind, id(self.store)) not in self._warned and len(self._warned) < MOST_WARNED:
-                self._warned.add((kind, id(self.store)))
-                warnings.warn(message, kind, stacklevel=3)
+        self._once.warn_of_neighbors(unseen, context.trace.missing, type(self.store))
 
     def _read(self, given: Any) -> dict[str, Any]:
         """The arguments of `assemble`, from either form of input. The engine checks the supplement."""

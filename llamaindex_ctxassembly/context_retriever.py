@@ -27,13 +27,14 @@ from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.retrieval import RetrievalConfig
+from ctxassembly.warned import Once
 from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.channels import as_channel, search_named
 from llamaindex_ctxassembly.convert.embeddings import as_query_embedding
 from llamaindex_ctxassembly.convert.rerankers import as_reranker
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.spans import on_stage
-from llamaindex_ctxassembly.splitting import Warned, without_span
+from llamaindex_ctxassembly.splitting import warn_if_split, without_span
 from llamaindex_ctxassembly.stores.filters import both
 
 
@@ -100,7 +101,7 @@ class ContextRetriever(BaseRetriever):
         self._index = index
         self._filters = filters
         self._channels = channels or {}
-        self._warn_if_split = Warned()
+        self._once = Once()
         self._own = postprocessor or ContextAssemblyPostprocessor()
         self._postprocessor = _over(self._own, index, filters)
         keys = self._own.config.keys
@@ -150,13 +151,13 @@ class ContextRetriever(BaseRetriever):
     @without_span  # LlamaIndex puts one around the method called here
     def retrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
         """The nodes of the context for a query, one per label."""
-        self._warn_if_split()
+        warn_if_split(self._once)
         return super().retrieve(str_or_query_bundle)
 
     @without_span
     async def aretrieve(self, str_or_query_bundle: str | QueryBundle) -> list[NodeWithScore]:
         """The same, awaited."""
-        self._warn_if_split()
+        warn_if_split(self._once)
         return await super().aretrieve(str_or_query_bundle)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -41,7 +40,7 @@ from llamaindex_ctxassembly.convert.llm import async_model, model
 from llamaindex_ctxassembly.convert.media import noted
 from llamaindex_ctxassembly.convert.nodes import is_media, listed, to_hits
 from llamaindex_ctxassembly.spans import on_stage
-from llamaindex_ctxassembly.splitting import Warned
+from llamaindex_ctxassembly.splitting import warn_if_split
 from llamaindex_ctxassembly.stores.neighbours import neighbours_of, place_of, under
 from llamaindex_ctxassembly.warned import Owed
 
@@ -156,7 +155,6 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
     _neighbours: Any = PrivateAttr()
     _embeddings: Any = PrivateAttr()
     _owed: Owed = PrivateAttr(default_factory=Owed)
-    _warn_if_split: Warned = PrivateAttr(default_factory=Warned)
 
     def __init__(self, *, neighbours: Literal["auto", "filtered", "unfiltered"] | None = None, **settings: Any) -> None:
         check_parameters(type(self).__name__, settings, type(self).model_fields, "config={}")
@@ -176,8 +174,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         check_scorer(self.scorer)
         check_labels(self.labels)
         check_llm(self.llm, self.config, BaseLLM, "a LlamaIndex LLM or a function from a prompt to an answer")
-        if message := self._owed.no_room(self.llm, self.config.token_limit):
-            warnings.warn(message, UserWarning, stacklevel=2)
+        self._owed.warn_of_window(self.llm, self.config.token_limit)
 
     @classmethod
     def from_index(cls, index: BaseIndex[Any], **settings: Any) -> ContextAssemblyPostprocessor:
@@ -291,14 +288,14 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
     ) -> list[NodeWithScore]:
         """The nodes of the context, one per label."""
-        self._warn_if_split()
+        warn_if_split(self._owed)
         return super().postprocess_nodes(nodes, query_bundle, query_str)
 
     async def apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None, query_str: str | None = None
     ) -> list[NodeWithScore]:
         """The same, awaited."""
-        self._warn_if_split()
+        warn_if_split(self._owed)
         return await super().apostprocess_nodes(nodes, query_bundle, query_str)
 
     def _postprocess_nodes(
@@ -349,7 +346,8 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return under(self.filter_of(query), self._neighbours) if callable(self.filter) else self._neighbours
 
     def _warned(self, context: Context) -> Context:
-        self._owed.warn_of(context, self.llm, self.config.token_limit)
+        store = self.docstore or self.vector_store or self.store
+        self._owed.warn_of(context, store, self.llm, self.config.token_limit)
         return context
 
 

@@ -10,15 +10,16 @@ Further down, in a retriever within a retriever, it isn't. `resolve(response)` r
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATTR
 from llama_index_instrumentation.span import active_span_id
 
+from ctxassembly.warned import Once, with_remedy
+
 INSTEAD = (
-    "Say index.as_query_engine(node_postprocessors=[postprocessor], text_qa_template=CITATION_QA_TEMPLATE, "
+    "index.as_query_engine(node_postprocessors=[postprocessor], text_qa_template=CITATION_QA_TEMPLATE, "
     "refine_template=CITATION_REFINE_TEMPLATE), with the templates of llamaindex_ctxassembly, or "
     "AnswerQueryEngine.from_args(index)"
 )
@@ -26,23 +27,11 @@ _MODULE = "llama_index.core.query_engine.citation_query_engine"
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class Warned:
-    """Warns of it once, and so do its copies together."""
-
-    def __init__(self) -> None:
-        self._given = False
-
-    def __call__(self) -> None:
-        """Warn if a CitationQueryEngine is what runs."""
-        if self._given or (engine := _splitting_engine()) is None:
-            return
-        self._given = True
-        warnings.warn(
-            f"{engine} splits labelled nodes and numbers the pieces, so its answer cites other sources than the labels "
-            f"name. {INSTEAD}",
-            UserWarning,
-            stacklevel=3,
-        )
+def warn_if_split(once: Once) -> None:
+    """Warn if a CitationQueryEngine is what runs."""
+    if (engine := _splitting_engine()) is not None:
+        fact = f"{engine[:40]} splits labeled nodes and numbers the pieces, so its answer cites other sources"
+        once.warn(with_remedy(fact, INSTEAD), key="split")
 
 
 def without_span(method: Method) -> Method:

@@ -7,7 +7,6 @@ so that a checkpoint has what the model read; a call that fails leaves the state
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Annotated, Any, cast
@@ -24,6 +23,7 @@ from ctxassembly.calls import in_turn
 from ctxassembly.conversations.sources import last_label
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
+from ctxassembly.warned import Once, with_remedy
 from langchain_ctxassembly.agents.asking import Asking, Written, advanced, asking
 from langchain_ctxassembly.agents.assembling import Ask, Assembling
 from langchain_ctxassembly.agents.found import Found
@@ -115,7 +115,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         if not (token_counter is None or callable(token_counter)):
             raise ConfigError("token_counter", "a function from messages to a number, or None", token_counter)
         self._budget, self._names, self._count = budget, None if tools is None else frozenset(tools), token_counter
-        self._warned: set[str] = set()
+        self._once = Once()
 
     @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]) -> Any:
@@ -152,35 +152,25 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         written = yield from asking(turn, room, before, wanted)
         excess = room.excess([*before, *written.messages])
         if excess > 0:
-            self._warn(
-                f"the prompt exceeds the model's window by {excess:,} tokens without any context: summarize or trim "
-                "the conversation, as SummarizationMiddleware does"
-            )
+            fact = f"The prompt exceeds the model's window by {excess:,} tokens, even without any context"
+            remedy = "summarize or trim the conversation, as SummarizationMiddleware does"
+            self._once.warn(with_remedy(fact, remedy), key="excess")
         return written
 
     def _room(self, request: ModelRequest[Any], encoding: Any) -> Room:
         given = self._budget
         budget = given if isinstance(given, TokenBudget) else budget_of(request.model, given)
         if budget is None:
-            self._warn(
-                "the model's window is unknown, so only max_tokens of the assembler's config holds: give "
-                "ContextMiddleware(budget=...), in tokens"
-            )
+            fact = "The model's window is unknown, so only max_tokens of the assembler's config limits the context"
+            self._once.warn(with_remedy(fact, "ContextMiddleware(budget=...), in tokens"), key="window")
         return room_of(budget, encoding, request.tools, self._count)
 
     def _warn_of_tools(self, tools: Collection[Any]) -> None:
         for tool in tools:
             if isinstance(tool, BaseTool) and tool.args_schema is RetrieverInput and tool.response_format == "content":
-                self._warn(
-                    f"the tool {tool.name!r} hands on no documents to assemble: give create_retriever_tool(..., "
-                    'response_format="content_and_artifact")'
-                )
-
-    def _warn(self, message: str) -> None:
-        kind = message[:40]  # figures change from call to call
-        if kind not in self._warned:
-            self._warned.add(kind)
-            warnings.warn(message, UserWarning, stacklevel=2)
+                fact = f"The tool {tool.name[:60]!r} returns text alone, so there are no documents to assemble"
+                remedy = 'create_retriever_tool(..., response_format="content_and_artifact")'
+                self._once.warn(with_remedy(fact, remedy), key="tools")
 
 
 def _prompt(request: ModelRequest[Any], written: Written | None) -> ModelRequest[Any]:

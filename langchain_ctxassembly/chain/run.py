@@ -21,6 +21,7 @@ from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import astream_run, stream_run
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.settings.answering import AnswerConfig
+from ctxassembly.warned import Once
 from langchain_ctxassembly.chain.asked import AskedModel
 from langchain_ctxassembly.chain.asking import Asking, Source
 from langchain_ctxassembly.chain.checks import question_in
@@ -44,7 +45,7 @@ class Parts:
     evidence: Evidence
     config: AnswerConfig
     cache: AnswerCache | None
-    warned: set[str] = field(default_factory=set)
+    warned: Once = field(default_factory=Once)
     """The warning given that nothing is cached."""
 
     def asked(self, config: RunnableConfig) -> AskedModel:
@@ -61,7 +62,7 @@ class Run:
         self.labels = Labels.after(messages)
         source, found = Source(parts.evidence, self.labels, config), None
         if may_recall(parts.cache, self.labels):
-            found = source.reach(condition).warn_once(parts.warned, REMEDY, 4)
+            found = source.reach(condition).warn(parts.warned, REMEDY)
         self.call = Call(question, exchanges_of(messages), mode, condition, today(), streamed, found, self.labels)
         self._settings = parts.config
         self._answering = Answering(parts.asked(config), source, parts.config, parts.cache)

@@ -30,6 +30,7 @@ from ctxassembly.drivers.run import astream_run, stream_run
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.settings.answering import AnswerConfig
+from ctxassembly.warned import Once
 from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.chain.asked import asked_llm
 from llamaindex_ctxassembly.chain.evidence import Evidence
@@ -54,7 +55,7 @@ class Parts:
     evidence: Evidence
     config: AnswerConfig
     cache: AnswerCache | None
-    warned: set[str] = field(default_factory=set)
+    warned: Once = field(default_factory=Once)
     """The warning given that nothing is cached."""
 
 
@@ -120,7 +121,7 @@ class Run:
         self._source = Source(parts.evidence, labels, checked(asked.question))
         found = None
         if may_recall(parts.cache, labels):
-            found = parts.evidence.reach(condition, asked.question).warn_once(parts.warned, REMEDY, 3)
+            found = parts.evidence.reach(condition, asked.question).warn(parts.warned, REMEDY)
         self._call = Call(
             asked.question,
             exchanges_of(messages),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
     from queue import SimpleQueue
+    from types import FrameType
 
 Given = TypeVar("Given")
 Answer = TypeVar("Answer")
@@ -290,6 +291,59 @@ async def _awaited(function: Callable[[Given], Awaitable[Answer]], given: Given,
             return await function(given)
         except Exception as error:  # noqa: BLE001 - see above
             return error
+
+
+def is_of_loop(frame: FrameType) -> bool:
+    """True if `frame` is an event loop's: whoever called for the step that it runs is not on the stack."""
+    return str(frame.f_globals.get("__name__")).startswith(("asyncio.events", "asyncio.runners", "uvloop"))
+
+
+def waiting_frames() -> Iterator[FrameType]:
+    """The frames that wait for the task under way, innermost first; none outside of a task.
+
+    Python keeps no way back from a task to who awaits it, so all tasks of the event loop are looked at.
+    """
+    import asyncio
+
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs in this thread
+        return
+    seen: list[Any] = []
+    while task is not None:
+        seen.append(task)
+        others = [other for other in asyncio.all_tasks() if other not in seen]
+        task, frames = next(
+            ((other, frames) for other in others if _waits_for(task, other, frames := _suspended(other))), (None, [])
+        )
+        yield from reversed(frames)
+
+
+def _suspended(task: Any) -> list[FrameType]:
+    """The frames of a task that waits, outermost first, as far as generators tell what they wait for."""
+    frames: list[FrameType] = []
+    at: Any = task.get_coro()
+    while at is not None:
+        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(at, f"{kind}_frame")), None)
+        if kind is None:
+            break
+        if (frame := getattr(at, f"{kind}_frame")) is not None:
+            frames.append(frame)
+        at = getattr(at, {"cr": "cr_await", "gi": "gi_yieldfrom", "ag": "ag_await"}[kind])
+    return frames
+
+
+def _waits_for(task: Any, other: Any, frames: Sequence[FrameType]) -> bool:
+    """True if `other`, suspended in `frames`, waits for `task`: itself, by asyncio.gather, or by asyncio.wait."""
+    waiter = getattr(other, "_fut_waiter", None)
+    if waiter is task or any(child is task for child in getattr(waiter, "_children", ())):
+        return True
+    names = (value for frame in frames if _is_asyncios(frame) for value in frame.f_locals.values())
+    return any(one is task for value in names for one in (value if isinstance(value, (set, list, tuple)) else (value,)))
+
+
+def _is_asyncios(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith("asyncio.")
 
 
 def _late(timeout_seconds: float) -> TimeoutError:

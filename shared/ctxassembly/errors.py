@@ -236,7 +236,7 @@ class FilterNotSeenWarning(UserWarning):
 
 
 class NothingToJoinWarning(UserWarning):
-    """Hits could not be joined; the message says what is missing and how to add it. Given once for each object.
+    """Hits could not be joined with their neighbors, or the store failed; the message says how to fix it.
 
     Silenced, what is missing is in the trace all the same, as `Trace.missing`:
 
@@ -248,7 +248,7 @@ class NothingToJoinWarning(UserWarning):
     ...     warnings.simplefilter("ignore", NothingToJoinWarning)
     ...     documents = ContextAssembler(store=MemoryStore([])).invoke([Document("Drink water.")])
     >>> print(documents[0].metadata["trace"]["missing"].partition(",")[0])
-    1 of 1 hit can't be joined with what stands next to them
+    1 of 1 hit has no chunk_index or prev/next links and neither document_id nor source
     """
 
 

@@ -134,7 +134,9 @@ def test_contexts_stay_while_there_is_room() -> None:
 def test_a_conversation_that_is_too_long_by_itself_is_warned_of() -> None:
     model = Scripted(calls("topic0"), AIMessage("Done."))
     graph = agent(model, TOOL, middleware=ContextMiddleware(budget=window(700)))
-    with pytest.warns(UserWarning, match=r"the prompt exceeds the model's window by [\d,]+ tokens without any context"):
+    with pytest.warns(
+        UserWarning, match=r"The prompt exceeds the model's window by [\d,]+ tokens, even without any context"
+    ):
         state = graph.invoke(asked("What is what? " * 300))
     (context,) = contexts_in(state["messages"])
     assert context.token_count <= 1

@@ -145,6 +145,7 @@ def test_one_query_is_made_for_all_documents(monkeypatch: pytest.MonkeyPatch) ->
     assert len(asked) == 2
 
 
+@pytest.mark.filterwarnings("ignore:The store failed, so hits lack neighbors")
 @pytest.mark.parametrize("make", [chroma, qdrant])
 async def test_what_takes_too_long_is_a_timeout_error(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = make(CORPUS)

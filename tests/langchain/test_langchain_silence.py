@@ -63,7 +63,7 @@ def test_an_ordinary_index_says_what_it_lacks_once_and_the_trace_says_it_each_ti
     (message,) = warned(lambda: invoke(made))
     found = invoke(made)  # the warning was given
 
-    assert message.startswith("20 of 20 hits can't be joined with what stands next to them, since they have no chunk_")
+    assert message.startswith("20 of 20 hits have no chunk_")
     assert message.endswith("store them anew as vectorstore.add_documents(number_chunks(documents))")
     assert found[0].metadata["trace"]["missing"] == message
     assert message in found[0].metadata["trace"]["notes"]
@@ -91,7 +91,7 @@ def test_numbered_it_is_joined_without_a_word(invoke: Any) -> None:
 def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invoke: Any) -> None:
     made = ContextAssembler()
     (message,) = warned(lambda: invoke(made, split()[:5]))
-    assert "number_chunks(...)" in message
+    assert "number_chunks(documents)" in message
     assert warned(lambda: invoke(ContextAssembler(), split()[:1])) == []
     assert warned(lambda: invoke(ContextAssembler(), number_chunks(split())[:5])) == []
     assert warned(lambda: invoke(ContextAssembler(), [Document("One."), Document("Two.")])) == []
@@ -100,14 +100,14 @@ def test_without_a_store_hits_of_one_source_that_cannot_be_joined_are_told(invok
 def test_chunks_that_lack_a_document_alone_are_not_said_to_lack_an_index(invoke: Any) -> None:
     chunks = [Document(each.page_content, metadata={"chunk_index": at}) for at, each in enumerate(split())]
     (message,) = warned(lambda: invoke(over(stored(chunks))))
-    assert "can't be joined with what stands next to them, since they have neither document_id nor source;" in message
+    assert "have neither document_id nor source, so neighbors can't be joined (first: " in message
 
 
 def test_numbered_chunks_under_random_ids_are_told(invoke: Any) -> None:
     chunks = number_chunks(split())
     made = over(stored([each.model_copy(update={"id": None}) for each in chunks]))
     (message,) = warned(lambda: invoke(made))
-    assert message.startswith("the store answered with none of the chunks next to the hits, but chunk ")
+    assert message.startswith("The store has none of the chunks next to the hits, but chunk ")
     assert "vectorstore.add_documents(number_chunks(documents)), or say under which they are" in message
 
 

@@ -214,7 +214,7 @@ class Small(MockLLM):
         return LLMMetadata(context_window=4_096, num_output=512, model_name="small")
 
 
-WARNED = r"a context of up to 8,000 tokens has no room in the 4,096 that small takes.*TokenBudget.for_model\(llm\)"
+WARNED = r"A context of up to 8,000 tokens doesn't fit into the 4,096 that small takes.*TokenBudget.for_model\(llm\)"
 
 
 def test_a_context_that_has_no_room_in_the_window_of_the_llm_is_warned_of(monkeypatch: pytest.MonkeyPatch):
@@ -246,6 +246,6 @@ def test_nor_has_it_room_if_the_llm_is_set_after_the_postprocessor_was_made(
     engine = index.as_query_engine(node_postprocessors=[ours])
     engine.query("May I drink?")
     engine.query("May I drink?")
-    (warned,) = [each for each in recwarn if "has no room" in str(each.message)]
+    (warned,) = [each for each in recwarn if "doesn't fit into" in str(each.message)]
     assert re.match(WARNED, str(warned.message))
     assert pickle.loads(pickle.dumps(ours)).config == ours.config

@@ -277,7 +277,7 @@ def of_page(nodes: Sequence[BaseNode], page: int) -> list[BaseNode]:
 def test_metadata_keys_that_are_given_go_before_the_source() -> None:
     docstore, nodes = pages_split(2048, pdf())
     hits = scored([of_page(nodes, 3)[0], of_page(nodes, 7)[0]])
-    with pytest.warns(NothingToJoinWarning, match="pages '3' and '7' of '/in/a.pdf' are documents of their own"):
+    with pytest.warns(NothingToJoinWarning, match="Pages '3' and '7' of '/in/a.pdf' are separate documents"):
         by_page = ContextAssemblyPostprocessor(config=CONFIG, docstore=docstore).context(hits)
     assert len(by_page.citations) == 2
     by_file = ContextAssemblyPostprocessor(config=BY_FILE).context(hits)

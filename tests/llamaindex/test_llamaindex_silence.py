@@ -97,11 +97,11 @@ def test_the_docstore_of_an_index_over_a_vector_store_is_empty_and_that_is_told(
     (message,) = warned(lambda: run(made, hits))
     labelled = run(made, hits)  # the warning was given
 
-    assert message.startswith("the store answered with none of the chunks next to the hits, but chunk ")
+    assert message.startswith("The store has none of the chunks next to the hits, but chunk ")
     assert "ContextAssemblyPostprocessor(vector_store=index.vector_store)" in message
     assert labelled[0].metadata["trace"]["missing"] == message
     answered = warned(lambda: run(ours(vector_store=index.vector_store), hits))
-    assert [each for each in answered if not each.startswith("pages '")] == []  # each page is a document here
+    assert [each for each in answered if not each.startswith("Pages '")] == []  # each page is a document here
 
 
 def test_so_is_that_of_an_ingestion_pipeline(run: Any) -> None:
@@ -123,9 +123,7 @@ class NoNodes(TextVectorStore):
 def test_a_vector_store_without_get_nodes_is_told(run: Any) -> None:
     nodes = split()
     (message,) = warned(lambda: run(ours(vector_store=NoNodes()), scored(nodes[2])))
-    assert message.startswith(
-        "the store can't be asked for neighbours (NotImplementedError: get_nodes not implemented)"
-    )
+    assert message.startswith("The store can't be asked for neighbors (NotImplementedError: get_nodes not implemented)")
     assert "store_nodes_override=True" in message
 
 
@@ -223,12 +221,14 @@ def test_what_one_query_finds_is_not_lost_to_another_that_fails(run: Any) -> Non
     store = NoDocuments()
     store.add([*nodes, *alone])
 
-    labelled = run(ours(vector_store=store), scored(alone[0], nodes[3]))
+    made, hits = ours(vector_store=store), scored(alone[0], nodes[3])
+    (message,) = warned(lambda: run(made, hits))
+    labelled = run(made, hits)  # the warning was given
 
+    assert message.startswith("The store failed, so hits lack neighbors (ValueError: no such index). Fix: ")
     assert len(labelled[1].metadata["chunk_ids"]) >= 3
-    assert labelled[0].metadata["trace"]["notes"] == [
-        "store: no neighbours (ValueError: no such index), what else was asked for came"
-    ]
+    noted = "store: no neighbours (ValueError: no such index), what else was asked for came"
+    assert labelled[0].metadata["trace"]["notes"] == [noted, message]
 
 
 # Numbered
@@ -297,7 +297,7 @@ def test_pages_of_a_file_are_said_to_be_documents_whatever_the_number_of_their_c
     index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
     hits = scored(nodes[0], nodes[-1])
     (said,) = warned(lambda: ours(docstore=index.docstore).postprocess_nodes(hits, QueryBundle(QUERY)))
-    assert said.startswith("pages '1' and '2' of '/a.pdf' are documents of their own: ")
+    assert said.startswith("Pages '1' and '2' of '/a.pdf' are separate documents. Fix: ")
 
 
 def test_pages_of_one_chunk_each_are_said_to_be_documents_of_their_own() -> None:
@@ -307,7 +307,7 @@ def test_pages_of_one_chunk_each_are_said_to_be_documents_of_their_own() -> None
     hits = scored(nodes[1], nodes[3])
     said = warned(lambda: postprocessor.postprocess_nodes(hits, QueryBundle(QUERY)))
     remedy = "AssemblyConfig(keys=MetadataKeys(document_id='file_path')) makes one document of them"
-    assert said == [f"pages '2' and '4' of '/a.pdf' are documents of their own: {remedy}"]
+    assert said == [f"Pages '2' and '4' of '/a.pdf' are separate documents. Fix: {remedy}"]
     one = ours(docstore=index.docstore, config=AssemblyConfig(keys=MetadataKeys(document_id="file_path")))
     context = one.context(hits, QUERY)
     assert context.trace.missing is None

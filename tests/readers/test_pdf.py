@@ -343,5 +343,5 @@ def test_labels_that_are_no_numbers_fuse_nothing(thesis: Path, kind: str) -> Non
 def test_without_the_setting_each_page_of_llamaindex_is_a_document(report: Path) -> None:
     nodes = nodes_of(report, 4_000)
     ask = engine_over(nodes, "docstore", UNFILTERED, hits=2)
-    with pytest.warns(NothingToJoinWarning, match="are documents of their own"):
+    with pytest.warns(NothingToJoinWarning, match="are separate documents"):
         assert len(ask(on_page(nodes, 4)[0], on_page(nodes, 5)[0])) == 2

@@ -225,7 +225,7 @@ def test_who_may_not_change_the_table_is_told_so(engine: PGEngine, database_url:
 def test_without_pg_trgm_there_are_no_near_words_and_a_warning(engine: PGEngine, database_url: str):
     store = langchain_store(engine)
     execute(database_url, "DROP EXTENSION pg_trgm")
-    with pytest.warns(UserWarning, match="there is no pg_trgm"):
+    with pytest.warns(UserWarning, match="There is no pg_trgm"):
         index = PostgresIndex.attach(store)
     assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ()
     assert searched(index, "wheelchair") == ["lab#3"]
@@ -235,7 +235,7 @@ def test_without_pg_trgm_there_are_no_near_words_and_a_warning(engine: PGEngine,
 def test_pg_trgm_that_comes_later_is_used_after_another_attach(engine: PGEngine, database_url: str):
     store = langchain_store(engine)
     execute(database_url, "DROP EXTENSION pg_trgm")
-    with pytest.warns(UserWarning, match="there is no pg_trgm"):
+    with pytest.warns(UserWarning, match="There is no pg_trgm"):
         PostgresIndex.attach(store)
     execute(database_url, "CREATE EXTENSION pg_trgm")
     assert "gin_trgm_ops" in str(PostgresIndex.attach(store, dry_run=True))

@@ -6,7 +6,6 @@ with the call, in a retriever, an index, a store, an assembler. Where one can't 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from uuid import UUID
 
 from ctxassembly.data.filters import is_filter
 from ctxassembly.errors import FilterNotSeenWarning
+from ctxassembly.warned import Once, with_remedy
 
 _SCALARS = (str, int, float, bool, type(None))
 _WRITTEN = (date, datetime, time, Decimal, UUID)
@@ -37,12 +37,11 @@ class Reach:
     why_not: str | None = None
     """The reason that nothing is kept; None if everything has a name."""
 
-    def warn_once(self, given: set[str], remedy: str, stacklevel: int) -> Reach:
-        """The same; a warning that nothing is kept, unless one is among those `given`."""
-        if self.why_not is not None and not given:
-            given.add(self.why_not)
-            message = f"Answers are not cached: {self.why_not} {remedy}"
-            warnings.warn(message, FilterNotSeenWarning, stacklevel=stacklevel + 1)
+    def warn(self, once: Once, remedy: str) -> Reach:
+        """The same; a warning if nothing is kept."""
+        if self.why_not is not None:
+            fact = f"Answers are not cached: {self.why_not.rstrip('.')}"
+            once.warn(with_remedy(fact, remedy), FilterNotSeenWarning, "cache")
         return self
 
 

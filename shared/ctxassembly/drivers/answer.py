@@ -26,6 +26,7 @@ from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.settings.retrieval import RetrievalConfig
 from ctxassembly.shown import shown
+from ctxassembly.warned import Once
 
 REMEDY = (
     "Write filters as mappings, which can be compared, or say AssemblyConfig(neighbours='unfiltered') if every caller "
@@ -62,7 +63,7 @@ class AnswerChain:
     """Where answers are kept, by the question as it was rewritten. Not for a source with the labels of a conversation:
     an answer that is kept has the labels it had."""
 
-    _warned: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    _warned: Once = field(default_factory=Once, init=False, repr=False, compare=False)
     """The warning given."""
 
     def __post_init__(self) -> None:
@@ -153,7 +154,7 @@ class AnswerChain:
                 yield event
 
     def _flow(self, question: str, history: Sequence[Exchange], mode: str, filter: Any, *, streamed: bool) -> Flow:
-        found = reach_of(self.source, filter).warn_once(self._warned, REMEDY, 4) if self.cache is not None else None
+        found = reach_of(self.source, filter).warn(self._warned, REMEDY) if self.cache is not None else None
         call = Call(checked(question), checked_history(history), mode, filter, today(), streamed, found)
         return answer_flow(call, self.config, time.perf_counter)
 

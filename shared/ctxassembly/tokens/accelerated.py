@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
+
+from ctxassembly.warned import warn, with_remedy
 
 LONGEST = 500_000
 """Characters of the longest text that toktok counts. tiktoken refuses a million blanks, which has to stay visible."""
@@ -67,13 +68,13 @@ def accelerated(name: str, count: Callable[[str], int]) -> Callable[[str], int]:
     except Exception as error:  # noqa: BLE001 - any failure is warned of, and tiktoken counts
         if isinstance(error, ModuleNotFoundError) and error.name == "toktok":
             return count
-        failure = f"toktok-rs fails ({error!r})"
+        failure = f"toktok-rs fails ({error!r:.80})"
     else:
         if wrong is None:
             return _settled_by(lambda text: int(truncate(text, sys.maxsize, name)[1]), count)
         failure = f"toktok-rs counts {wrong!r:.60} otherwise than tiktoken"
-    message = f"{failure}: {name} is counted by tiktoken, which is slower. Upgrade or uninstall toktok-rs."
-    warnings.warn(message, RuntimeWarning, stacklevel=2)
+    fact = f"{failure}, so {name} is counted by tiktoken, which is slower"
+    warn(with_remedy(fact, "upgrade or uninstall toktok-rs"), RuntimeWarning)
     return count
 
 

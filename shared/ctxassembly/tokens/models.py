@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctxassembly.errors import ConfigError, MissingExtraError
+from ctxassembly.warned import with_remedy
 
 PUBLISHED_WINDOWS = {
     "mistral": 8_192,
@@ -109,7 +110,7 @@ def too_small(llm: object, max_tokens: int) -> str | None:
     if model is None or model.window is None or max_tokens < model.window:
         return None
     name = model.name or type(llm).__name__
-    return (
-        f"a context of up to {max_tokens:,} tokens has no room in the {model.window:,} that {name} takes: "
-        "say AssemblyConfig(max_tokens=TokenBudget.for_model(llm))"
+    return with_remedy(
+        f"A context of up to {max_tokens:,} tokens doesn't fit into the {model.window:,} that {name[:60]} takes",
+        "AssemblyConfig(max_tokens=TokenBudget.for_model(llm))",
     )

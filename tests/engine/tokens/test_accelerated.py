@@ -131,12 +131,14 @@ def no_such_encoding(text: str, name: str) -> int:
             "toktok-rs counts 'def area",
         ),
         (Toktok(no_such_encoding), r"toktok-rs fails \(KeyError\(\"unknown encoding 'cl100k_base'\"\)\)"),
-        (SimpleNamespace(batch_count=len), r"toktok-rs fails \(AttributeError\(.*truncate"),
+        (SimpleNamespace(batch_count=len), r"toktok-rs fails \(AttributeError\(.*has no att"),
     ],
 )
 def test_one_that_is_wrong_is_not_used_and_named_once(install: Callable[[Any], Any], module: Any, reason: str):
     install(module)
-    with pytest.warns(RuntimeWarning, match=rf"(?s)^{reason}.*: cl100k_base is counted by tiktoken, which") as caught:
+    with pytest.warns(
+        RuntimeWarning, match=rf"(?s)^{reason}.*, so cl100k_base is counted by tiktoken, which"
+    ) as caught:
         counts = [counter_for("cl100k_base").count(text) for text in ("Bring your card.", "", "Ḁ's")]
     assert len(caught) == 1
     assert counts == [count("Bring your card."), 0, count("Ḁ's")]
@@ -148,7 +150,7 @@ def test_one_that_does_not_load_is_not_used(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "toktok" / "__init__.py").write_text(line)
     monkeypatch.delitem(sys.modules, "toktok", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.warns(RuntimeWarning, match=r"toktok-rs fails .*Error.*Upgrade or uninstall toktok-rs"):
+    with pytest.warns(RuntimeWarning, match=r"toktok-rs fails .*Error.*upgrade or uninstall toktok-rs"):
         assert accelerated("cl100k_base", len) is len
 
 

@@ -17,7 +17,7 @@ from ctxassembly.assembly.adjacency.offsets import part_of
 from ctxassembly.assembly.adjacency.parted import by_id, name_in
 from ctxassembly.assembly.gathering.admit import Admitted, admit_fetched
 from ctxassembly.assembly.gathering.expand import index_refs, link_refs
-from ctxassembly.assembly.gathering.missing import own_places
+from ctxassembly.assembly.gathering.missing import Lack, own_places
 from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.assembly.gathering.surroundings import Surroundings
 from ctxassembly.data.chunks import Beside, Chunk, ChunkRef
@@ -50,8 +50,8 @@ class Fetched:
     """The ids of all chunks that came, by document id."""
     incomplete: bool = False
     """True if the store failed to answer some references."""
-    unanswerable: str | None = None
-    """The error of a store that has no way to be asked."""
+    failure: tuple[Lack, str] | None = None
+    """The error of the store: it failed, or has no way to be asked."""
 
 
 class _Answer(NamedTuple):
@@ -71,11 +71,16 @@ def fetch(
     while refs := search.next_refs():
         answer = yield from _answer(refs, config, log)
         any_came = search.enter(refs, answer, log)
-        if answer.failed and not any_came:
-            unable = (failure(error) for error in answer.failed if isinstance(error, NotImplementedError))
-            search.fetched.unanswerable = next(unable, None)
-            break
+        if answer.failed:
+            search.fetched.failure = search.fetched.failure or _failure(answer.failed, any_came=any_came)
+            if not any_came:
+                break
     return search.fetched
+
+
+def _failure(errors: Sequence[Exception], *, any_came: bool) -> tuple[Lack, str]:
+    unable = next((error for error in errors if isinstance(error, NotImplementedError) and not any_came), None)
+    return ("failed", failure(errors[0])) if unable is None else ("method", failure(unable))
 
 
 class _Search:

@@ -136,7 +136,7 @@ def _fetch(
     every = [hit.chunk for hit in admitted.candidates]
     if not answered and len(chunks) < len(every) and proof(every) is None:
         answered = None  # what stands next to the hits are copies, for which no store is asked
-    log.miss(missing(chunks, config.keys, answered, fetched.beside, fetched.unanswerable, around.remedies))
+    log.miss(missing(chunks, config.keys, answered, fetched.beside, fetched.failure, around.remedies))
     if log.missing is None and (doubt := untold(chunks, answered, around.remedies)) is not None:
         log.notes.append(doubt)
     return fetched

@@ -19,17 +19,19 @@ from ctxassembly.assembly.adjacency.offsets import TOUCHING, is_facts, offset_of
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.shown import shown
+from ctxassembly.warned import with_remedy
 
-Lack = Literal["place", "answer", "method", "pages"]
+Lack = Literal["place", "answer", "method", "failed", "pages"]
 """The hits don't say where in their document they stand; the store has none of the chunks that must be there; the store
-can't be asked; each page of a file is a document of its own."""
+can't be asked; it raised an error; each page of a file is a document of its own."""
 
 REMEDIES: Mapping[Lack, str] = {
-    "place": "number_chunks(...) gives them to chunks before they are stored, number_stored_chunks(vectorstore) to "
-    "those that are",
+    "place": "store number_chunks(documents), or number the stored ones by number_stored_chunks(vectorstore)",
     "answer": "its fetch(refs) has to find chunks by document_id and index, or by chunk_id, and to read them under the "
     "same keys as AssemblyConfig(keys=...)",
-    "method": "give a store of neighbours of your own: any object with fetch(refs)",
+    "method": "pass store=, any object with fetch(refs) that has the chunks",
+    "failed": "if it happens at every call, pass store=, any object with fetch(refs) that has the chunks; "
+    "AssemblyConfig(on_store_error='raise') shows the error, AssemblyConfig(window=0) asks for no neighbors",
     "pages": "AssemblyConfig(keys=MetadataKeys(document_id={!r})) makes one document of them",
 }
 """The remedies for a store that names none of its own; see `ctxassembly.Store`."""
@@ -37,7 +39,7 @@ _ELSEWHERE = (
     "; other hits of the same document have one, so give the numbered chunks to every retriever, also to one that "
     "keeps its own (BM25)"
 )
-_ID_CHARS = 80
+_ID_CHARS = 40
 _FILE = re.compile(r"\.\w{2,5}$")
 
 
@@ -46,26 +48,31 @@ def missing(
     keys: MetadataKeys,
     answered: Mapping[str, Collection[str]] | None,
     beside: Collection[str] = (),
-    refused: str | None = None,
+    refused: tuple[Lack, str] | None = None,
     remedies: Mapping[Lack, str] | None = None,
 ) -> str | None:
     """The sentence that says what `hits` or their store lack, with the remedy; None if they lack nothing.
 
     `answered` are the ids of the chunks that the store returned, by document id; None if it wasn't asked, or failed.
-    `beside` are the ids of the hits whose surroundings it told by their offsets. `refused` is the error of a store that
-    has no way to be asked.
+    `beside` are the ids of the hits whose surroundings it told by their offsets. `refused` is the error of
+    the store, and whether it failed or has no way to be asked.
     """
-    if refused is not None:
-        return _told("method", f"the store can't be asked for neighbours ({refused})", remedies)
+    if refused is not None and refused[0] == "method":
+        return _told([("method", f"the store can't be asked for neighbors ({refused[1]})")], remedies)
+    failed: list[tuple[Lack, str]] = (
+        [] if refused is None else [("failed", f"the store failed, so hits lack neighbors ({refused[1]})")]
+    )
     unplaced = _unplaced([hit for hit in hits if not is_facts(hit)], answered, beside)
     if unplaced:
-        told = _told("place", _without_place(unplaced, len(hits), keys), remedies)
-        return told + (_ELSEWHERE if _is_placed_elsewhere(unplaced, hits) else "")
+        elsewhere = _ELSEWHERE if _is_placed_elsewhere(unplaced, hits) else ""
+        return _told([("place", _without_place(unplaced, len(hits), keys)), *failed], remedies, elsewhere)
+    if failed:
+        return _told(failed, remedies)
     if answered is not None and not answered and (because := proof(hits) or _not_found(hits)) is not None:
-        return _told("answer", f"the store answered with none of the chunks next to the hits, but {because}", remedies)
+        return _told([("answer", f"the store has none of the chunks next to the hits, but {because}")], remedies)
     if (apart := _pages_apart(hits, keys)) is not None:
         fact, key = apart
-        return f"{fact}: {REMEDIES['pages'].format(key)}"
+        return with_remedy(fact, REMEDIES["pages"].format(key))
     return None
 
 
@@ -87,7 +94,7 @@ def _pages_apart(hits: Iterable[Chunk], keys: MetadataKeys) -> tuple[str, str] |
     for (key, file), of_file in pages.items():
         numbers = [*dict.fromkeys(of_file.values())]
         if len(of_file) > 1 and len(numbers) > 1:
-            return f"pages {numbers[0]} and {numbers[1]} of {shown(file, _ID_CHARS)} are documents of their own", key
+            return f"Pages {numbers[0]} and {numbers[1]} of {shown(file, _ID_CHARS)} are separate documents", key
     return None
 
 
@@ -105,7 +112,7 @@ def untold(
         return None
     where = f"the hit at index {first.index} of document {shown(first.document_id, _ID_CHARS)}"
     fact = f"the store finds nothing next to the hits, not even {where}; if there is more of it"
-    return _told("answer", fact, remedies)
+    return _told([("answer", fact)], remedies)
 
 
 def own_places(hits: Iterable[Chunk]) -> tuple[ChunkRef, ...]:
@@ -144,8 +151,11 @@ def under_filter(remedies: Mapping[Lack, str] | None) -> Mapping[Lack, str]:
     return {**(remedies or {}), "answer": f"if the filter of the search lets it through, {answer}"}
 
 
-def _told(lack: Lack, fact: str, remedies: Mapping[Lack, str] | None) -> str:
-    return f"{fact}: {(remedies or {}).get(lack) or REMEDIES[lack]}"
+def _told(facts: Sequence[tuple[Lack, str]], remedies: Mapping[Lack, str] | None, beside: str = "") -> str:
+    """One message of all `facts`, with their remedies."""
+    fact = "; ".join(said for _, said in facts)
+    what = "; ".join((remedies or {}).get(lack) or REMEDIES[lack] for lack, _ in facts)
+    return with_remedy(fact[0].upper() + fact[1:], what + beside)
 
 
 def _unplaced(
@@ -179,16 +189,13 @@ def _without_place(unplaced: Sequence[Chunk], of: int, keys: MetadataKeys) -> st
     lacks: list[str] = []
     # A hit without a document has lost its index.
     if nameless < len(unplaced) or any(keys.read(hit.metadata, "index") is None for hit in unplaced):
-        lacks.append(f"no {keys.index[0]} and no links")
+        lacks.append(f"no {keys.index[0]} or prev/next links")
     if nameless:
         whose = "" if nameless == len(unplaced) else f" ({nameless:,} of them)"
         lacks.append(f"neither {keys.document_id[0]} nor {keys.source[0]}{whose}")
-    lacking = ", and ".join(lacks)
-    first = shown(unplaced[0].id, _ID_CHARS)
-    return (
-        f"{len(unplaced):,} of {of:,} {'hit' if of == 1 else 'hits'} can't be joined with what stands next to them, "
-        f"since they have {lacking}; the first is {first}"
-    )
+    lacking, first = " and ".join(lacks), shown(unplaced[0].id, _ID_CHARS)
+    have = "hit has" if of == 1 else "hits have"
+    return f"{len(unplaced):,} of {of:,} {have} {lacking}, so neighbors can't be joined (first: {first})"
 
 
 def _is_placed_elsewhere(unplaced: Iterable[Chunk], hits: Iterable[Chunk]) -> bool:

@@ -27,6 +27,7 @@ from ctxassembly.data.metadata import StandIn
 from ctxassembly.data.trace import Trace
 from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import as_name
+from ctxassembly.warned import with_remedy
 
 Fixed = frozenset[tuple[str, Hashable]]
 """The values that chunks have to share, each with its path."""
@@ -174,12 +175,11 @@ def filter_not_seen(trace: Trace, remedy: str, why: str = "The filter of the sea
     """The warning that an adapter owes for a run whose filter it couldn't see, or None; `remedy` is what to write."""
     if trace.unscoped is None:
         return None
-    differing = ", ".join(map(repr, trace.unscoped))
-    lost = f" Neighbours were left out because these keys differ from their hit's: {differing}." if differing else ""
-    return (
-        f"{why}, so a neighbour is read only if its metadata agree with its hit's."
-        f"{lost} {remedy}, or say neighbours='unfiltered' if every caller may read everything; "
-        "AssemblyConfig(varying_keys=...) names further keys that differ within a document."
+    lost = f"; left out by {', '.join(map(repr, trace.unscoped))}" if trace.unscoped else ""
+    return with_remedy(
+        f"{why}, so neighbors must match their hit's metadata{lost}",
+        f"{remedy}; neighbours='unfiltered' if every caller may read everything; "
+        "AssemblyConfig(varying_keys=...) for keys that differ within a document",
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.data.checks import check_int
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.shown import shown
 from ctxassembly.stores.postgres import attached, neighbours
 from ctxassembly.stores.postgres.catalog import Described, connected, described, execute, locked
 from ctxassembly.stores.postgres.engines import Server, server_url
@@ -25,6 +25,7 @@ from ctxassembly.stores.postgres.schema import (
     vectors_indexed,
 )
 from ctxassembly.stores.postgres.table import MOST_INDEXED, OWN_COLUMNS, IndexedTable
+from ctxassembly.warned import warn, with_remedy
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -162,21 +163,18 @@ def _with_extensions(connection: Any, home: IndexedTable) -> frozenset[str]:
 def _readable(home: IndexedTable, found: Described) -> IndexedTable:
     """`home`, with a warning if the user may not read its words. With policies that is as it should be."""
     if not found.reads_lexemes and not found.has_policies:
-        warnings.warn(
-            f"this user may not read {lexemes_name(home)}: words are counted one by one, and those that no chunk has "
-            "bring no near ones. GRANT SELECT ON it lets it, as attach or create by its owner does",
-            UserWarning,
-            stacklevel=4,
+        table = lexemes_name(home)
+        warn(
+            with_remedy(
+                f"This user may not read {shown(table, 60)}: searches take longer, and misspelled words find nothing",
+                f"GRANT SELECT ON {table}, or PostgresIndex.attach or create by its owner",
+            )
         )
     return replace(home, reads_lexemes=found.reads_lexemes)
 
 
 def _warn_of_no_near_words() -> None:
-    warnings.warn(
-        "there is no pg_trgm: words that no chunk has bring no near ones. CREATE EXTENSION pg_trgm adds it",
-        UserWarning,
-        stacklevel=3,
-    )
+    warn(with_remedy("There is no pg_trgm: misspelled words find nothing", "CREATE EXTENSION pg_trgm"))
 
 
 def _check_language(found: Described, fields: Fields) -> None:

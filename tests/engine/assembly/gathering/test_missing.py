@@ -53,37 +53,38 @@ LINKED = Chunk("l", "D", "Linked.", next_id="m")
         (
             [UNPLACED],
             Answering(),
-            "1 of 1 hit can't be joined with what stands next to them, since they have no chunk_",
+            "1 of 1 hit has no chunk_",
         ),
         ([UNPLACED], Answering(UNPLACED, BESIDE), "1 of 1 hit"),
-        ([UNPLACED, BESIDE, PLACED], None, "2 of 3 hits can't be joined"),
+        ([UNPLACED, BESIDE, PLACED], None, "2 of 3 hits have no chunk_index"),
         ([UNPLACED, BESIDE], Answering(OSError("down")), "2 of 2 hits"),
         ([Chunk("a", "D", "Text.", start=900)], Answering(), "1 of 1 hit"),
         (
             [PLACED],
             Answering(),
-            "the store answered with none of the chunks next to the hits, but chunk 4 of document ",
+            "The store has none of the chunks next to the hits, but chunk 4 of document ",
         ),
-        ([PLACED], Answering(Chunk("D#3", "E", "Wrong.", index=3)), "the store answered with none"),
+        ([PLACED], Answering(Chunk("D#3", "E", "Wrong.", index=3)), "The store has none"),
         (
             [Chunk("x", "D", "One.", index=1), Chunk("y", "D", "Zero.", index=0)],
             Answering(),
-            "the store answered with none of the chunks next to the hits, but chunks 1 and 0 of document 'D' are hits,",
+            "The store has none of the chunks next to the hits, but chunks 1 and 0 of document 'D' are hits,",
         ),
         (
             [LINKED],
             Answering(),
-            "the store answered with none of the chunks next to the hits, but chunk 'l' is linked to",
+            "The store has none of the chunks next to the hits, but chunk 'l' is linked to",
         ),
         (
             [Chunk("a", "D", "Text.", start=900)],
             Answering(finds_offsets=True),
-            "the store answered with none of the chunks next to the hits, but chunk 'a' begins at character 900",
+            "The store has none of the chunks next to the hits, but chunk 'a' begins at character 900",
         ),
+        ([PLACED], Answering(OSError("down")), "The store failed, so hits lack neighbors (OSError: down). Fix: "),
         (
             [PLACED],
             Answering(NotImplementedError("no get")),
-            "the store can't be asked for neighbours (NotImplementedEr",
+            "The store can't be asked for neighbors (NotImplementedEr",
         ),
     ],
 )
@@ -109,7 +110,6 @@ def test_hits_of_one_document_with_and_without_an_index_come_of_two_retrievers()
         ([Chunk("D#0", "D", "Text.", index=0)], Answering()),  # it may be all
         ([Chunk("D#0", "D", "Zero.", index=0), Chunk("D#1", "D", "One.", index=1)], Answering(FIRST)),
         ([PLACED, Chunk("E#3", "E", "Three.", index=3)], MemoryStore([Chunk("E#2", "E", "Two.", index=2)])),
-        ([PLACED], Answering(OSError("down"))),  # the trace says that it failed
         ([], Answering()),
         ([Chunk("a", "D", "Text.", start=900)], Answering(Chunk("b", "D", "On.", start=950), finds_offsets=True)),
         ([Chunk("a", "D", "Text.", start=0)], Answering(finds_offsets=True)),  # it may be all
@@ -130,13 +130,12 @@ def test_where_a_hit_may_be_all_of_its_document_the_trace_says_what_cannot_be_to
     context = of(FIRST, others, store=Answering(answer="write this"))
     assert context.trace.missing is None
     (note,) = context.trace.notes
-    assert note.startswith("the store finds nothing next to the hits, not even the hit at index 0 of document 'D'; if ")
-    assert note.endswith(": write this")
+    assert note.startswith("The store finds nothing next to the hits, not even the hit at index 0 of document 'D'; if ")
+    assert note.endswith("Fix: write this")
     assert of(FIRST, others, store=MemoryStore([FIRST, others])).trace.notes == ()
     assert of(FIRST, others, store=MemoryStore([others])).trace.notes == ()
     assert of(FIRST, store=Answering(), config=AssemblyConfig(window=0)).trace.notes == ()
-    (failed,) = of(FIRST, store=Answering(OSError("down"))).trace.notes
-    assert "down" in failed
+    assert all("down" in note for note in of(FIRST, store=Answering(OSError("down"))).trace.notes)
 
 
 def test_nobody_is_told_who_wants_no_neighbours() -> None:
@@ -150,14 +149,14 @@ def test_a_store_says_what_to_write() -> None:
         ("answer", PLACED, ()),
         ("method", PLACED, (NotImplementedError(),)),
     ):
-        assert (said(hit, store=Answering(*answer, **{lack: "write this"})) or "").endswith(": write this")
+        assert (said(hit, store=Answering(*answer, **{lack: "write this"})) or "").endswith("Fix: write this")
     held = said(PLACED, store=Answering(holds_filter=True, answer="write this"))
-    assert (held or "").endswith(": if the filter of the search lets it through, write this")
+    assert (held or "").endswith("Fix: if the filter of the search lets it through, write this")
 
 
 def test_hits_that_name_nothing_are_told_of_both() -> None:
     message = said(Chunk("", "", "Text."), Chunk("b", "D", "Text two."), store=Answering())
-    assert "no chunk_index and no links, and neither document_id nor source (1 of them)" in (message or "")
+    assert "no chunk_index or prev/next links and neither document_id nor source (1 of them)" in (message or "")
 
 
 # One failure
@@ -184,7 +183,10 @@ def test_a_kind_of_reference_that_fails_costs_no_other_its_answer() -> None:
     store = ByKind(CHUNKS, ValueError("no search"))
     context = of(CHUNKS[1], Chunk("x", "E", "Alone."), store=store)
     assert context.citations[0].chunk_ids == ("D#0", "D#1", "D#2")
-    assert context.trace.notes == ("store: no neighbours (ValueError: no search), what else was asked for came",)
+    noted, warned = context.trace.notes
+    assert noted == "store: no neighbours (ValueError: no search), what else was asked for came"
+    assert warned == context.trace.missing
+    assert warned.startswith("The store failed, so hits lack neighbors (ValueError: no search). Fix: ")
     assert context.trace.round_trips == len(store.asked) == 3
 
 

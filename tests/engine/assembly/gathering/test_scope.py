@@ -195,7 +195,7 @@ def test_the_warning_names_the_remedy_and_the_keys():
     assert "left out" not in (filter_not_seen(alike, "Give filter=...") or "")
     warning = filter_not_seen(read(SECRET, 2).trace, "Give filter=...")
     assert warning is not None
-    assert "these keys differ from their hit's: 'acl'. Give filter=..., or say neighbours='unfiltered'" in warning
+    assert "match their hit's metadata; left out by 'acl'. Fix: Give filter=...; neighbours='unfiltered' if" in warning
 
 
 def masked(chunks: Any) -> list[Chunk]:

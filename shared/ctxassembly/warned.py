@@ -1,0 +1,154 @@
+"""The one place where warnings are issued: once an object, at the caller's line, with a short fact and its remedy.
+
+A warning that names a line of a framework, or of ours, tells nobody where to look. `stacklevel` can't count the frames
+between: a chain, a retry, an agent and an instrumented method add different numbers of them. So the caller is the first
+frame outside this package and the frameworks. A step of an async chain is a task of its own, whose stack ends at the
+event loop; there the search goes on in the task that waits for it. A thread of an executor has no caller at all. Then
+the line is used that made the object.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from inspect import currentframe
+from types import FrameType
+from typing import Any, NamedTuple
+
+from ctxassembly.calls import is_of_loop, waiting_frames
+from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
+
+MOST_FACT_CHARS = 160
+"""Most characters of a warning before its remedy."""
+REMEDY = " Fix: "
+"""The mark between the fact and its remedy."""
+_OURS = frozenset({"ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly"})
+_FRAMEWORKS = (
+    "langchain", "langgraph", "langsmith", "llama_index", "workflows", "pydantic", "tenacity", "wrapt", "anyio",
+    "opentelemetry", "openinference",
+)  # fmt: skip
+"""How the names of packages begin that stand between a caller and us."""
+
+
+class _Line(NamedTuple):
+    """A line of code, as the warnings module names it."""
+
+    filename: str
+    number: int
+    module: str
+
+
+def with_remedy(fact: str, remedy: str) -> str:
+    """Return the message of a warning: `fact`, shortened to 160 characters, and what to do about it.
+
+    >>> with_remedy("2 of 2 hits have no chunk_index", "store number_chunks(documents).")
+    '2 of 2 hits have no chunk_index. Fix: store number_chunks(documents).'
+    """
+    short = fact if len(fact) < MOST_FACT_CHARS else f"{fact[: MOST_FACT_CHARS - 4]}..."
+    return f"{short}.{REMEDY}{remedy}"
+
+
+class _BothWarning(FilterNotSeenWarning, NothingToJoinWarning):
+    """One warning for both reasons: whoever asks for one of the categories gets it."""
+
+
+class Once:
+    """Issues the warnings of one object, each kind once. Copies of the object share it.
+
+    A pickled copy is another object: it warns again. Nothing is kept of the objects that the warnings are about.
+
+    >>> import warnings
+    >>> once = Once()
+    >>> with warnings.catch_warnings(record=True) as given:
+    ...     warnings.simplefilter("always")
+    ...     once.warn("Too long."), once.warn("Too long."), once.warn("Too short.", key="short")
+    (None, None, None)
+    >>> [str(each.message) for each in given]
+    ['Too long.', 'Too short.']
+    """
+
+    def __init__(self) -> None:
+        self._given: dict[Any, object] = {}
+        self._made_at = _caller()
+
+    def warn(self, message: str, category: type[Warning] = UserWarning, key: object = None) -> None:
+        """Issue `message`, unless a warning with the same category and key was issued before."""
+        if self._is_first(category, key):
+            warn(message, category, self._made_at)
+
+    def warn_of_neighbors(self, unseen: str | None, missing: str | None, key: object = None) -> None:
+        """Issue one warning for both: a filter that was not seen, and what hits or their store lack."""
+        owed: list[tuple[str, type[Warning]]] = [
+            (message, category)
+            for message, category in ((unseen, FilterNotSeenWarning), (missing, NothingToJoinWarning))
+            if message and self._is_first(category, key)
+        ]
+        if len(owed) == 2:
+            facts, remedies = zip(*(message.split(REMEDY, 1) for message, _ in owed), strict=True)
+            warn(with_remedy(" ".join(facts).rstrip("."), "; ".join(remedies)), _BothWarning, self._made_at)
+        elif owed:
+            warn(*owed[0], self._made_at)
+
+    def _is_first(self, category: type[Warning], key: object) -> bool:
+        mark = object()
+        # One operation, so that of several threads one warns.
+        return self._given.setdefault((category, key), mark) is mark
+
+    def __eq__(self, other: object) -> bool:
+        """True for any other one: what was warned of is no part of an object's value."""
+        return isinstance(other, Once)
+
+    def __hash__(self) -> int:
+        return hash(Once)
+
+    def __copy__(self) -> Once:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Once:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_given": {}, "_made_at": self._made_at}
+
+
+def warn(message: str, category: type[Warning] = UserWarning, instead: _Line | None = None) -> None:
+    """Issue a warning at the caller's line; `instead` is the line to name if no caller can be found."""
+    line = _caller() or instead
+    if line is None:
+        warnings.warn(message, category, stacklevel=2)
+        return
+    # The registry of the module makes Python's own "once a line" work.
+    module = sys.modules.get(line.module)
+    registry = {} if module is None else module.__dict__.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, line.filename, line.number, line.module, registry)
+
+
+def _caller() -> _Line | None:
+    """The innermost line of code on the way here that is neither ours nor a framework's."""
+    stack = list(_stack())
+    loop = next((at for at, frame in enumerate(stack) if is_of_loop(frame)), len(stack))
+    found = next((frame for frame in (*stack[:loop], *waiting_frames()) if not _is_between(frame)), None)
+    if found is None:
+        # The loop may have been started below a plain call. What is installed there is a server or a kernel.
+        found = next((frame for frame in stack[loop:] if not _is_between(frame)), None)
+        if found is None or _is_installed(found):
+            return None
+    return _Line(found.f_code.co_filename, found.f_lineno, found.f_globals.get("__name__") or "<unknown>")
+
+
+def _stack() -> Iterator[FrameType]:
+    frame: FrameType | None = currentframe()
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _is_between(frame: FrameType) -> bool:
+    top = (frame.f_globals.get("__name__") or "").partition(".")[0]
+    # An application may well be called langchain_app: a framework is installed.
+    return top in _OURS or top in sys.stdlib_module_names or (top.startswith(_FRAMEWORKS) and _is_installed(frame))
+
+
+def _is_installed(frame: FrameType) -> bool:
+    return "-packages" in frame.f_code.co_filename
