@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from llama_index.core import Settings
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
@@ -14,6 +16,8 @@ from llama_index.core.vector_stores.types import (
     FilterOperator,
     MetadataFilter,
     MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryResult,
 )
 
 from ctxassembly.assembly.gathering.missing import Lack
@@ -23,6 +27,8 @@ from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.refs import Turn, asked_for, documents_to_search, named_ids, turns
 
+MOST_NODES = 1_000
+"""Most nodes of a document that are searched for, where `get_nodes` fails."""
 REMEDIES: Mapping[Lack, str] = {
     "place": "build the index from number_chunks(nodes)",
     "answer": "build the index from number_chunks(nodes), which gives each node its SOURCE",
@@ -70,22 +76,77 @@ class VectorStoreNeighbours:
 
     def fetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The chunks that exist among `refs`."""
-        nodes = [node for query in _queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
-        pages = [node for query in _page_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+        try:
+            nodes = [node for query in _queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+            pages = [node for query in _page_queries(refs, self.keys) for node in self.vector_store.get_nodes(**query)]
+        except OSError:  # it can't be reached
+            raise
+        except Exception as error:  # noqa: BLE001 - it is raised again where nothing else works
+            return self._chunks(refs, self._of_documents(refs, error), ())
         return self._chunks(refs, nodes, pages)
 
     async def afetch(self, refs: Sequence[ChunkRef]) -> list[Chunk]:
         """The same, awaited."""
         nodes: list[BaseNode] = []
-        for query in _queries(refs, self.keys):
-            nodes += await self.vector_store.aget_nodes(**query)
         pages: list[BaseNode] = []
-        for query in _page_queries(refs, self.keys):
-            pages += await self.vector_store.aget_nodes(**query)
+        try:
+            for query in _queries(refs, self.keys):
+                nodes += await self.vector_store.aget_nodes(**query)
+            for query in _page_queries(refs, self.keys):
+                pages += await self.vector_store.aget_nodes(**query)
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it is raised again where nothing else works
+            return self._chunks(refs, await self._aof_documents(refs, error), ())
         return self._chunks(refs, nodes, pages)
+
+    def _of_documents(self, refs: Sequence[ChunkRef], error: Exception) -> list[BaseNode]:
+        """All nodes of the documents of `refs`, from a store whose `get_nodes` raised `error`.
+
+        LanceDB's fails for ids. Many have none, and a search with a filter finds the nodes of a document all the same.
+        """
+        found: list[BaseNode] = []
+        for document in dict.fromkeys(ref.document_id for ref in refs):
+            for method, given in _ways(document, self.keys):
+                with suppress(Exception):
+                    found += _nodes(getattr(self.vector_store, method)(**given))
+                if any(to_chunk(node, self.keys).lookup_id == document for node in found):
+                    break
+        if not found:
+            raise error
+        return found
+
+    async def _aof_documents(self, refs: Sequence[ChunkRef], error: Exception) -> list[BaseNode]:
+        """The same, awaited."""
+        found: list[BaseNode] = []
+        for document in dict.fromkeys(ref.document_id for ref in refs):
+            for method, given in _ways(document, self.keys):
+                with suppress(Exception):
+                    found += _nodes(await getattr(self.vector_store, f"a{method}")(**given))
+                if any(to_chunk(node, self.keys).lookup_id == document for node in found):
+                    break
+        if not found:
+            raise error
+        return found
 
     def _chunks(self, refs: Sequence[ChunkRef], nodes: Iterable[BaseNode], pages: Iterable[BaseNode]) -> list[Chunk]:
         return [*asked_for(nodes, refs, self.keys), *(to_chunk(node, self.keys) for node in pages)]
+
+
+def _ways(document: str, keys: MetadataKeys) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The calls that may give the nodes of a document, where the usual one fails."""
+    model = getattr(Settings, "_embed_model", None)  # reading `Settings.embed_model` would create one
+    for key in dict.fromkeys(((*keys.lookup_id, "ref_doc_id")[0], "doc_id")):
+        filters = MetadataFilters(filters=[MetadataFilter(key=key, value=document)])
+        yield "get_nodes", {"node_ids": None, "filters": filters}
+        # The order of the nodes doesn't matter, so any vector will do that the store takes.
+        for embedding in (None, *([model.get_query_embedding(document)] if model is not None else [])):
+            query = VectorStoreQuery(query_embedding=embedding, similarity_top_k=MOST_NODES, filters=filters)
+            yield "query", {"query": query}
+
+
+def _nodes(given: Any) -> Sequence[BaseNode]:
+    return given.nodes or () if isinstance(given, VectorStoreQueryResult) else given
 
 
 def _queries(refs: Sequence[ChunkRef], keys: MetadataKeys) -> list[dict[str, Any]]:

@@ -15,7 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+import chromadb
 import pytest
+from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import ConfigurableField, Runnable, RunnableLambda
@@ -324,3 +326,27 @@ def test_python_shows_the_line_and_its_own_filters_work() -> None:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", module=__name__)
         ContextAssembler().invoke(leaflets())
+
+
+# Others' neighbors
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("kind", ["chroma", "memory"])
+def test_a_filtered_call_whose_neighbors_are_all_of_others_is_silent(kind: str, is_async: bool) -> None:
+    """Every other chunk is of another user. The store finds the hit under the filter, so it lacks nothing."""
+    texts = [Document(f"Wool of year {at}.", metadata={"source": "a.pdf", "user": "ab"[at % 2]}) for at in range(8)]
+    chunks = number_chunks(texts)
+    condition: Any = {"user": "a"} if kind == "chroma" else lambda each: each.metadata["user"] == "a"
+    if kind == "chroma":
+        client = chromadb.EphemeralClient()
+        store: Any = Chroma(uuid.uuid4().hex, WordEmbeddings(), client=client)
+    else:
+        store = InMemoryVectorStore(WordEmbeddings())
+    store.add_documents(chunks, ids=[str(each.id) for each in chunks])
+    made = ContextAssemblyRetriever.from_vectorstore(store, hits=1, search_kwargs={"filter": condition})
+    with issued() as seen:
+        for query in ("Wool of year 2.", "Wool of year 4."):
+            (found,) = asyncio.run(made.ainvoke(query)) if is_async else made.invoke(query)
+            assert len(found.metadata["chunk_ids"]) == 1
+    assert [str(each.message) for each in seen] == []

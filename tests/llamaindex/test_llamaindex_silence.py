@@ -214,6 +214,9 @@ class NoDocuments(TextVectorStore):
             raise ValueError("no such index")
         return super().get_nodes(node_ids)
 
+    def query(self, query: Any, **kwargs: Any) -> Any:
+        raise ValueError("no such index")
+
 
 def test_what_one_query_finds_is_not_lost_to_another_that_fails(run: Any) -> None:
     alone = SPLITTER.get_nodes_from_documents([Document(text="Peace.", metadata={"file_name": "b.txt"})])

@@ -102,7 +102,7 @@ class _Search:
         wanted: tuple[ChunkRef, ...] = ()
         if not self._asked:  # all around an index is known beforehand
             wanted = index_refs(self._hits, self._around.reach, self._known.values())
-            wanted += own_places(self._hits) if wanted else ()
+            wanted += own_places(self._hits, always=self._around.is_filtered) if wanted else ()
         if self._without_index:
             absent = {chunk_id for _, _, chunk_id, _ in self._answered if chunk_id} - self._known.keys()
             wanted += link_refs(

@@ -136,6 +136,8 @@ def _fetch(
     every = [hit.chunk for hit in admitted.candidates]
     if not answered and len(chunks) < len(every) and proof(every) is None:
         answered = None  # what stands next to the hits are copies, for which no store is asked
+    if not answered and around.is_filtered and all(chunk.index is None for chunk in chunks):
+        answered = None  # links say that there are neighbors, not that the filter lets them through
     log.miss(missing(chunks, config.keys, answered, fetched.beside, fetched.failure, around.remedies))
     if log.missing is None and (doubt := untold(chunks, answered, around.remedies)) is not None:
         log.notes.append(doubt)

@@ -115,13 +115,14 @@ def untold(
     return _told([("answer", fact)], remedies)
 
 
-def own_places(hits: Iterable[Chunk]) -> tuple[ChunkRef, ...]:
+def own_places(hits: Iterable[Chunk], *, always: bool = False) -> tuple[ChunkRef, ...]:
     """References to `hits` themselves, one for each document; none if the hits prove that their documents have more.
 
-    Asked for beside the neighbours, they tell a document of one chunk from a store that finds nothing by index.
+    Asked for beside the neighbours, they tell a document of one chunk from a store that finds nothing by index. Under a
+    filter they are `always` asked for: where all neighbors are of others, the store still finds the hit.
     """
     hits = list(hits)
-    return () if proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _first_hits(hits))
+    return () if not always and proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _first_hits(hits))
 
 
 def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:

@@ -29,6 +29,8 @@ class Surroundings:
     """Decides which chunks may be read; None if all that the store returns may be."""
     finds_offsets: bool = False
     remedies: Mapping[Lack, str] | None = None
+    is_filtered: bool = False
+    """True if the store holds a filter, which may exclude all that is near the hits."""
 
     @property
     def by_offset(self) -> int:
@@ -46,4 +48,5 @@ def surroundings(config: AssemblyConfig, query: str | None, store: StoreTraits |
         Scope(config) if config.neighbours == "auto" and store.holds_filter is None else None,
         store.finds_offsets,
         under_filter(store.remedies) if store.holds_filter else store.remedies,
+        is_filtered=bool(store.holds_filter),
     )
