@@ -93,7 +93,9 @@ def revived(kind: Any, value: Any) -> Any:
         made = [option for option in arguments if is_dataclass(option) or get_origin(option) in (tuple, Sequence)]
         # A string may be a float that isn't finite, unless the field takes strings as well.
         made += [float] if float in arguments and isinstance(value, str) and str not in arguments else []
-        return revived(made[0], value) if made else value
+        if made:
+            return revived(made[0], value)
+        return _checked(arguments, value) if _SCALARS.issuperset(arguments) else value
     if origin is Sequence:
         return tuple(revived(arguments[0], item) for item in value)
     if origin is tuple:
@@ -102,7 +104,20 @@ def revived(kind: Any, value: Any) -> Any:
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
         return kind(**{name: revived(hints[name], item) for name, item in dict(value).items()})
-    return float(value) if kind is float else dict(value) if origin is Mapping else value
+    if kind in _SCALARS:
+        return float(value) if kind is float else _checked((kind,), value)
+    return dict(value) if origin is Mapping else value
+
+
+def _checked(kinds: tuple[Any, ...], value: Any) -> Any:
+    """Return `value` if it is of one of `kinds`; a whole number is a float, too.
+
+    Raises:
+        TypeError: it isn't.
+    """
+    if type(value) in kinds or (type(value) is int and float in kinds):
+        return value
+    raise TypeError(f"one of {kinds} expected, got {type(value)}")
 
 
 @cache

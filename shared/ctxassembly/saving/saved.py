@@ -24,7 +24,13 @@ from ctxassembly.shown import shown
 if TYPE_CHECKING:
     from ctxassembly.data.assembled import Assembled
 
-_VALUES = ("token_count", "query", "format", "language")
+_VALUES: dict[str, Any] = {
+    "token_count": int,
+    "query": str | None,
+    "format": str,
+    "language": str,
+    "encoding": str | None,
+}
 
 
 def saved(context: Assembled) -> dict[str, Any]:
@@ -55,7 +61,7 @@ def saved(context: Assembled) -> dict[str, Any]:
     places = {id(citation): place for place, citation in enumerate(context.citations)}
     return {
         "text": context.text,
-        **{name: plain(getattr(context, name)) for name in _VALUES},
+        **{name: plain(getattr(context, name)) for name in _VALUES if name != "encoding"},
         "citations": plain(context.citations),
         "trace": plain(context.trace),
         "blocks": [{"span": list(block.span), "citation": places.get(id(block.citation))} for block in context.blocks],
@@ -79,7 +85,7 @@ def restored(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         return _restored(data)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except Exception as error:  # broken data can raise anything: OverflowError, RecursionError, errors of a mapping
         raise InputError(f"a context can be made again of what Context.to_dict() gave, got {shown(data)}") from error
 
 
@@ -88,10 +94,10 @@ def _restored(data: Mapping[str, Any]) -> dict[str, Any]:
     candidates = [
         _candidate(key, chunks[number], *values) for key, (number, *values) in enumerate(data["passages"]["candidates"])
     ]
-    text, citations = data["text"], revived(tuple[Citation, ...], data["citations"])
+    text, citations = revived(str, data["text"]), revived(tuple[Citation, ...], data["citations"])
     return {
         "text": text,
-        **{name: data[name] for name in (*_VALUES, "encoding")},
+        **{name: revived(kind, data[name]) for name, kind in _VALUES.items()},
         "citations": citations,
         "trace": revived(Trace, data["trace"]),
         "blocks": tuple(
