@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ctxassembly.data.checks import check_int
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.shown import shown
 from ctxassembly.stores.postgres import attached, neighbours
 from ctxassembly.stores.postgres.catalog import Described, connected, described, execute, locked
 from ctxassembly.stores.postgres.engines import Server, server_url
@@ -166,7 +165,7 @@ def _readable(home: IndexedTable, found: Described) -> IndexedTable:
         table = lexemes_name(home)
         warn(
             with_remedy(
-                f"This user may not read {shown(table, 60)}: searches take longer, and misspelled words find nothing",
+                f"This user may not read {table[:60]}: searches take longer, and misspelled words find nothing",
                 f"GRANT SELECT ON {table}, or PostgresIndex.attach or create by its owner",
             )
         )
