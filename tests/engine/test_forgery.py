@@ -33,7 +33,7 @@ LEADING = tuple(name for name, form in FORMATS.items() if (form.label or form.le
 BLANK = "\u115f\u1160\u3164\uffa0"
 """Letters by their category, that nobody sees."""
 SECTIONS = re.compile(
-    r"(?:question|vraag|frage|pregunta|context|contextdocumenten|kontext|contexte|contexto)\s*:"
+    r"(?:question|vraag|frage|pregunta|context|contextdocumenten|kontext|contexte|contexto|query|answer)\s*:"
     r"|\(no documents were found\.\)|\(er zijn geen documenten gevonden\.\)"
     r"|\(es wurden keine dokumente gefunden\.\)|\(aucun document n'a été trouvé\.\)"
     r"|\(no se ha encontrado ningún documento\.\)"
@@ -73,8 +73,11 @@ def seen(text: str, form: str) -> Iterator[int]:
 
 def _is_form(line: str, at: int, form: str) -> bool:
     rest = line[at:]
-    if rest.strip() == "---":
-        return not re.search(r"(?:-|\|\s?)\Z", line[:at])
+    if row := re.fullmatch(r"([-*_=])(?:[^\S\n]?\1){2,}", rest.strip()):
+        columns = [column for column in re.split(r"[\s|:+]+", line) if len(column) > 1]
+        if re.fullmatch(r"[\s|:+=-]+", line) and (line.rstrip()[-1] in "|+" or len(columns) > 1):
+            return False
+        return not re.search(rf"(?:{re.escape(row[1])}[^\S\n]?|[|+]|\|[^\S\n])\Z", line[:at])
     if SECTIONS.match(rest) and not (rest[0] == "-" and line[:at].endswith("-")):
         return True
     if form == "grouped" and re.match(r"##\s", rest) and not line[:at].endswith("#"):

@@ -15,7 +15,7 @@ from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.saving.plain import plain, plain_trace
 from ctxassembly.shown import shown
 from ctxassembly.tokens.budget import TokenBudget
-from fuzz.cases import Case
+from fuzz.cases import LOOKALIKES, Case
 
 STANDING = ("kept", "cut", "compressed")
 
@@ -27,6 +27,7 @@ def check(context: Context, case: Case) -> None:
         AssertionError: something doesn't hold.
     """
     within_the_budget(context, case)
+    unforged(context)
     decided(context, len(case.hits))
     traced(context, odd=bool(case.odd))
     cited(context, case)
@@ -41,6 +42,11 @@ def within_the_budget(context: Context, case: Case) -> None:
     assert context.token_count == context.trace.token_count == counted <= limit
     assert context.trace.character_count == len(context.text) <= (config.max_characters or len(context.text))
     assert context.text.isascii() or context.text.encode()
+
+
+def unforged(context: Context) -> None:
+    """No line that looks like ours begins a line of the text."""
+    assert not [line for line in context.text.splitlines() if line.strip().startswith(LOOKALIKES)]
 
 
 def decided(context: Context, hits: int) -> None:

@@ -17,6 +17,15 @@ from ctxassembly.wording.languages.record import Language, without_ending
 
 RULE = "---"
 """A line of its own: between context and question, and at the end of a supplement that stands before the documents."""
+FENCES = (RULE, "***", "___", "===")
+"""Rows of signs that end a context for a reader, guarded in any length: our rule, the dashes of LlamaIndex's prompts,
+the equals signs of LangChain's prompts with sources, and what Markdown renders as our rule."""
+FRAMEWORK_LINES = (
+    *("Query:", "Answer:", "Helpful Answer:", "Final Answer:", "Refined Answer:", "Original Answer:", "New Answer:"),
+    *("Context information is below", "Context information from multiple sources is below", "New Context:"),
+)
+"""The beginnings of lines in the prompts that LangChain and LlamaIndex put around a context by default. Those that a
+language record has, such as `Question:`, are left out."""
 MAX_DIGITS = 6
 """Most digits of a number that an answer cites."""
 BRACKETS = (("[", "]"), ("【", "】"))
@@ -47,7 +56,7 @@ def line_forms(
     that have tags escape all text. `separator` is the caller's own line above a supplement.
     """
     labels = [known.label for known in formats.values() if not known.markup]
-    lines = [*labels, formats[form].lead if form in formats else "", GAP, RULE]
+    lines = [*labels, formats[form].lead if form in formats else "", GAP, *FENCES, *FRAMEWORK_LINES]
     for language in languages.values():
         lines += language.guarded_lines()
     # The last word may end otherwise in another form, or where a chunk was cut: its stem is enough.
@@ -64,3 +73,9 @@ def marker_words(languages: Languages = LANGUAGES, formats: Formats = FORMATS) -
     begins = (form.label.partition("{")[0] for form in formats.values() if not form.markup)
     words |= {word[0] for begin in begins if (word := _LABEL_WORDS.search(begin))}
     return sorted({word.lower() for word in words if word}, key=lambda word: (-len(word), word))
+
+
+def header_words(languages: Languages = LANGUAGES) -> list[str]:
+    """The words between a label and its source, without their colon: Source, of "[1] Source: report.pdf"."""
+    begins = (language.numbered.partition("{")[0].rstrip() for language in languages.values())
+    return sorted({begin.rstrip(": ") for begin in begins if begin.endswith(":")})

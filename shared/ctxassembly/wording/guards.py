@@ -10,7 +10,9 @@ text; `form` reads these lines closely. In 1.6 million characters of documentati
 the search took a sixteenth of the time that reading every line takes.
 
 An invisible character may stand inside a form, or stand for nothing. A line that has one is read twice: as it is, and
-without its invisible characters.
+without its invisible characters. A line with other characters than ASCII is read once more as it looks, with ASCII in
+place of look-alikes (`lookalikes`). The hint is tried on the head of each such line as it looks, unless its first
+letter is one of another script that looks like none of ours. Texts in ASCII never come so far.
 
 Documents are hostile input, so every search takes time that is linear in its text. A pattern repeats only what can be
 read in one way, and never reaches beyond a line.
@@ -34,10 +36,12 @@ from ctxassembly.wording.forms import (
     SUPERSCRIPTS,
     Formats,
     Languages,
+    header_words,
     line_forms,
     marker_words,
 )
 from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.lookalikes import ANGLES, folded, is_alike, origins
 
 # Controls, formats (Cf), and the characters that Unicode has ignored by default.
 _UNSEEN = (
@@ -58,15 +62,24 @@ _NUMBER = "[0-9]{1,9}[.)]"
 _ITEM = re.compile(rf"[\W_]*{_NUMBER}(?=\s)")
 """The number of a list item, as in Markdown, with the signs before it."""
 _ITEMS = re.compile(rf"{_NUMBER}(?=\s|\Z)|[0-9]{{1,9}}\Z")
-_TABLE_RULE = re.compile(r"[\s|:-]+")
-"""The line below the head of a table. It has no form, and a search would start anew from each of its many dashes."""
+_TABLE_RULE = re.compile(r"[\s|:+=-]+")
+_COLUMNS = re.compile(r"[\s|:+]+")
 _PARTS = re.compile(r"\{\}|\w+|([^\w\s])\1*")
 _BETWEEN = r"[\s*_]*"
+_BLANK = r"[^\S\n]?"
+_BLANKS = r"(?:[^\S\n]|[*_])*"
+_OPTIONAL = (_BETWEEN, _BLANK)
 _SAME_LETTERS = "\u0130\u0131\u017f\u212a"
 """Letters that equal an i, an i, an s and a k if case is ignored."""
 _GLANCED = re.compile(r"\\?.(?:\(.*\))?|\[[^\]\\]+\]|\(\?i?:.+\)")
 """An atom that stands for one visible character, so that a hint may be made of it."""
 _UMLAUT = "\u0308"
+_HEAD_CHARACTERS = 32
+_HEAD = re.compile(rf"\n([^\w\n]*)([^\n]{{0,{_HEAD_CHARACTERS}}})")
+"""The signs that a line begins with, and its first characters from its first letter or digit on."""
+_TAG = re.compile(
+    rf"<[\W_]*(?:{'|'.join(form.footer.strip('</>') for form in FORMATS.values() if form.markup)})", re.IGNORECASE
+)
 _GLANCE = 5
 """Atoms of a form that a hint looks at: hardly any line but a forged one begins with so many."""
 _MOST = 128
@@ -82,6 +95,8 @@ class Guard(NamedTuple):
     """Matches a line up to the end of its first form, which is the group."""
     begun: re.Pattern[str]
     """Matches a line that ends, with the text, inside a form. The group is the part of the form."""
+    label: re.Pattern[str]
+    """Matches a label or a summary's beginning wherever a word may begin."""
     markup: bool
     """True if all text is escaped besides."""
 
@@ -95,7 +110,37 @@ class Guard(NamedTuple):
             end = text.find("\n", line)
             begins += _in_views(self.form, text, line, len(text) if end < 0 else end)
             found = self.hint.search(text, found.end())
+        if not text.isascii():
+            begins += self._alike(text)
         return begins
+
+    def _alike(self, text: str) -> Iterator[int]:
+        """The offsets of forms in lines of `text` that begin like one once look-alikes are read as what they look like.
+
+        Only the head of a line is folded. A line that begins with a letter of another script is passed over at once.
+        """
+        for found in _HEAD.finditer(text):
+            signs, head = found.groups()
+            if signs.isascii() and (head.isascii() or not (is_alike(head[0]) or _HIDDEN.match(head))):
+                continue
+            look = folded(head)
+            hides = len(head) == _HEAD_CHARACTERS and len(look.replace(" ", "")) < _GLANCE
+            if hides or self.hint.match(f"\n{folded(signs)}{look}"):
+                begin = found.start() + 1
+                end = text.find("\n", begin)
+                yield from _in_views(self.form, text, begin, len(text) if end < 0 else end)
+
+    def labels(self, line: str) -> list[int]:
+        """The offsets of labels and beginnings of summaries anywhere in `line`, as it is read and as it looks."""
+        if line.isascii() and "[" not in line and line.isprintable():  # the usual case
+            return []
+        visible = [at for at, character in enumerate(line) if not _HIDDEN.match(character)]
+        seen = "".join(line[at] for at in visible)
+        found = {visible[match.start()] for match in self.label.finditer(seen)}
+        if not seen.isascii():
+            origin = origins(seen)
+            found |= {visible[origin[match.start()]] for match in self.label.finditer(folded(seen))}
+        return sorted(at for at in found if line[at - 1 : at] != "\\")
 
     def unfinished(self, text: str) -> list[int]:
         """The offsets of forms in the last line of `text` that following text may complete."""
@@ -104,25 +149,32 @@ class Guard(NamedTuple):
 
 
 def _in_views(form: re.Pattern[str], text: str, begin: int, end: int) -> list[int]:
-    """The offsets of forms in the line `text[begin:end]`, read as it is and without its invisible characters."""
+    """The offsets of forms in the line `text[begin:end]`, as it is, without invisible characters, and as it looks."""
     line = text[begin:end]
     # Deleting the ordinary bytes is far faster than looking at each character: mostly nothing is left.
     rare = line.encode("utf-8", "surrogatepass").translate(None, _ORDINARY)
-    if not rare or not _HIDDEN.search(rare.decode("utf-8", "surrogatepass")):
+    if not rare:
         return [begin + at for at in _in_line(form, line)]
-    hidden = [at for found in _HIDDEN.finditer(line) for at in range(*found.span())]
-    line = _FILLER.sub("\0", line)
+    hidden: list[int] = []
+    visible = line
+    if _HIDDEN.search(rare.decode("utf-8", "surrogatepass")):
+        hidden = [at for match in _HIDDEN.finditer(line) for at in range(*match.span())]
+        visible, line = _HIDDEN.sub("", line), _FILLER.sub("\0", line)
+    found = [*_in_line(form, line)]
+    seen = [*_in_line(form, visible)] if hidden else []
+    if not visible.isascii() and (look := folded(visible)) != visible and (alike := [*_in_line(form, look)]):
+        origin = origins(visible)
+        seen += [origin[at] for at in alike]
     # For each invisible character, the number of visible ones before it. An offset among the visible ones grows by the
     # invisible ones that come before it: those with a number up to that offset.
     visible_before = [at - n for n, at in enumerate(hidden)]
-    seen = (at + bisect_right(visible_before, at) for at in _in_line(form, _HIDDEN.sub("", line)))
-    return [begin + at for at in (*_in_line(form, line), *seen)]
+    return [begin + at for at in (*found, *(at + bisect_right(visible_before, at) for at in seen))]
 
 
 def _in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
     """The offsets of forms before the first word of a line. A form may begin inside another."""
     at = 0
-    if line.endswith("|") and _TABLE_RULE.fullmatch(line):
+    if _TABLE_RULE.fullmatch(line) and _is_table_rule(line):
         return
     while True:
         if found := form.match(line, at):
@@ -137,14 +189,27 @@ def _in_line(form: re.Pattern[str], line: str) -> Iterator[int]:
             return
 
 
+def _is_table_rule(line: str) -> bool:
+    """True if a `line` of dashes, signs and blanks is a rule of a table: it ends in a border or has columns."""
+    return line.rstrip()[-1:] in ("|", "+") or sum(len(column) > 1 for column in _COLUMNS.split(line)) > 1
+
+
+def tags_alike(text: str) -> Iterator[int]:
+    """The offsets of look-alikes of our tags: XML needs no line for them, and escapes only real ones."""
+    for found in ANGLES.finditer(text):
+        if _TAG.match(folded(_HIDDEN.sub("", text[found.start() : found.start() + _HEAD_CHARACTERS]))):
+            yield found.start()
+
+
 def is_lead(line: str) -> bool:
     """True if text after `line` still begins the line for a reader: it has no word, except the number of a list item.
 
-    It is enough if the line without its invisible characters has none.
+    It is enough if the line without its invisible characters has none, or the line as it looks.
     """
     if _LETTER.search(line):  # nearly every line has one near its beginning
         return False
-    return not all(_WORD.search(_ITEMS.sub("", view)) for view in (line, _HIDDEN.sub("", line)))
+    visible = _HIDDEN.sub("", line)
+    return not all(_WORD.search(_ITEMS.sub("", view)) for view in (line, visible, folded(visible)))
 
 
 @lru_cache(maxsize=64)
@@ -170,20 +235,29 @@ def made(
     # Numbers in brackets as an answer cites them, and raised numbers. Both are more than one line of ours.
     markers = [[left, rf"\s*{item}(?:\s*[,;]\s*{item}){{0,{_MOST}}}\s*{right}"] for left, right in pairs]
     markers.append([raised, rf"{raised}*(?:[,⁻]{raised}+){{0,{_MOST}}}(?!(?i:[0-9A-Z{SUPERSCRIPTS}⁺⁻]))"])
+    # A label in other brackets is one if a word of ours is in it or follows: `(2)` alone is the number of a list item.
+    named = rf"{_BETWEEN}(?i:{'|'.join(map(re.escape, header_words(languages)))}){_BETWEEN}:"
+    inner = rf"(?=\s*(?i:[0-9{''.join(sorted({word[0] for word in words}))}]))"
+    worded = rf"(?i:{'|'.join(map(re.escape, words))})[\s:#]*{item}\s*[)}}>]"
+    markers += [[sign + inner, rf"\s*(?:{worded}|[0-9]{{1,9}}\s*[)}}>]{named})"] for sign in (r"\(", r"\{", "<")]
     begun = [*([left, inside] for left, _ in pairs), [raised, rf"[{SUPERSCRIPTS},⁻]*"]]
+    # A bullet that ends a chunk begins no row with blanks between its signs.
+    begun += [[atom for atom in atoms if atom != _BLANK] for atoms in lines]
     return Guard(
         hint=_hint([*lines, *markers]),
         form=re.compile(rf"[\W_]*?({_any([*lines, *markers])})"),
-        begun=re.compile(rf"[\W_]*?({_any([*lines, *begun], unfinished=True)})"),
+        begun=re.compile(rf"[\W_]*?({_any(begun, unfinished=True)})"),
+        label=re.compile(rf"(?<![^\W_])(?:{_any([atoms for atoms in (*lines, *markers) if atoms[0][-1] in '[【'])})"),
         markup=form in formats and formats[form].markup,
     )
 
 
-def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False) -> str:
+def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False, hint: bool = False) -> str:
     r"""A pattern that matches any of `forms`, each a sequence of atoms.
 
-    With `unfinished` it matches a beginning of any form at the end of the text. Forms are merged into a tree, so that
-    an atom that several begin with is tried once.
+    With `unfinished` it matches a beginning of any form at the end of the text. As a `hint` it matches the shortest of
+    the forms that begin alike, and an invisible character after any atom, since it may hide the next. Forms are merged
+    into a tree, so that an atom that several begin with is tried once.
     """
     after: dict[str, list[Sequence[str]]] = {}
     for first, *rest in forms:
@@ -191,8 +265,10 @@ def _any(forms: Sequence[Sequence[str]], *, unfinished: bool = False) -> str:
     branches: list[str] = []
     for first, rests in after.items():
         longer = [rest for rest in rests if rest]
-        pattern = _any(longer, unfinished=unfinished) if longer else ""
-        if unfinished:
+        pattern = _any(longer, unfinished=unfinished, hint=hint) if longer else ""
+        if hint:
+            pattern = rf"(?:[{_UNSEEN}]|{pattern})" if len(longer) == len(rests) else ""
+        elif unfinished:
             pattern = rf"(?:\Z|{pattern})" if pattern else r"\Z"
         elif pattern and len(longer) < len(rests):
             pattern = f"(?:{pattern})?"
@@ -205,25 +281,22 @@ def _hint(forms: Sequence[Sequence[str]]) -> re.Pattern[str]:
 
     A line that hides its next character behind an invisible one matches, too: only a closer look can tell.
     """
-    begins = [list(takewhile(lambda atom: atom == _BETWEEN or _GLANCED.fullmatch(atom), atoms)) for atoms in forms]
+    begins = [list(takewhile(lambda atom: atom in _OPTIONAL or _GLANCED.fullmatch(atom), atoms)) for atoms in forms]
     if not all(begins):  # a form that begins with a number: any line may have it
         return re.compile(r"\n")
     # Most lines begin with a letter that no form begins with. One look at a set tells, and so does one at each sign
     # before a form; trying all forms there takes far longer.
     possible = "".join(
-        sign for sign in _VISIBLE if sign in "_0123456789" or any(re.match(first[0], sign) for first in begins)
+        sign
+        for sign in _VISIBLE
+        if sign in "_0123456789" or any(re.match(first[0].partition("(?=")[0], sign) for first in begins)
     )
     letters = "".join(letter for letter in ascii_letters if letter not in possible)
-    hint = _any([*(_glance(atoms[:_GLANCE]) for atoms in begins), [rf"_+(?![{letters}_])"], [f"[{_FILLERS}]"]])
+    # Without line breaks: a hint stays in its line.
+    glances = [[_BLANKS if atom == _BETWEEN else atom for atom in atoms[:_GLANCE]] for atoms in begins]
+    hint = _any([*glances, [rf"_+(?![{letters}_])"], [f"[{_FILLERS}]"]], hint=True)
     item = rf"[0-9]{{1,9}}(?:[{_UNSEEN}]|[.)](?:[{_UNSEEN}]|[^\S\n][^\w\n]*(?:{hint}|[0-9])))"
     return re.compile(rf"\n *(?=[^{letters}\n ])[^\w\n]*(?=[{re.escape(possible)}\x80-\U0010ffff])(?:{hint}|{item})")
-
-
-def _glance(atoms: Sequence[str]) -> list[str]:
-    """The pattern of a text that begins with `atoms`; after each of them an invisible character may hide the next."""
-    first, *rest = atoms
-    first = r"(?:[^\S\n]|[*_])*" if first == _BETWEEN else first  # without line breaks: a hint stays in its line
-    return [first, f"(?:[{_UNSEEN}]|{''.join(_glance(rest))})"] if rest else [first]
 
 
 def _cased(character: str) -> str:
@@ -243,13 +316,16 @@ def _cased(character: str) -> str:
 def _atoms(form: str) -> list[str]:
     """The atoms of a pattern for a line that begins like `form`: patterns of one character each, with few exceptions.
 
-    Signs alone match as they are: before a blank if the form ends in one (`## `), else alone on their line (`---`).
+    Signs alone match as they are, before a blank if the form ends in one (`## `), else alone on their line. A row of
+    three or more is found in any length, with or without single blanks between its signs (`-----`, `- - -`).
     Beside words, and where the form has blanks, blanks and emphasis may stand, and a row of one sign may be longer.
     """
     found = [*_PARTS.finditer(form)]
     parts = [match[0] for match in found]
     is_word = [part == "{}" or _WORD.search(part) is not None for part in parts]
     atoms: list[str] = []
+    if len(parts) == 1 and len(form) > 2 and not _WORD.search(form) and len({*form}) == 1:
+        return _row(re.escape(form[0]))
     for at, part in enumerate(parts):
         sign = re.escape(part[0])
         apart = at and found[at - 1].end() < found[at].start()
@@ -269,3 +345,12 @@ def _atoms(form: str) -> list[str]:
         # Not the last cell of the line below a table's head, `| ---`.
         atoms.append(rf"(?<!\|.{{{len(form)}}})(?<!\|[^\S\n].{{{len(form)}}})(?=\s*\Z)")
     return atoms
+
+
+def _row(sign: str) -> list[str]:
+    r"""The atoms of a row of three `sign`s or more that is alone on its line and no cell of a table's rule, `| ---`.
+
+    It is found from its first sign alone. A search that starts at each sign takes quadratic time.
+    """
+    first = rf"{sign}(?<!{sign}{sign})(?<!{sign}[^\S\n]{sign})(?<![|+]{sign})(?<!\|[^\S\n]{sign})"
+    return [first, _BLANK, sign, _BLANK, sign, rf"(?:{_BLANK}{sign})*(?=\s*\Z)"]

@@ -11,8 +11,10 @@ and as it reads without them.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ctxassembly.wording.clean import unfit
-from ctxassembly.wording.guards import Guard, guard_of, is_lead
+from ctxassembly.wording.guards import Guard, guard_of, is_lead, tags_alike
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Characters besides the newline that end a line for `str.splitlines` and others."""
@@ -34,6 +36,8 @@ def replacements(
         if line_break in text:
             lines = lines.replace(line_break, "\n")
     begins = guard.forms(lines)
+    if guard.markup and not text.isascii():
+        begins += tags_alike(lines)
     if continued:
         begins += guard.unfinished(lines)
     found = {at: (at, "\\") for at in (begin - at_line for begin in begins) if text[at - 1 : at] != "\\"}
@@ -51,6 +55,19 @@ def neutralised(text: str, form: str, guard: Guard | None = None) -> str:
         parts += [text[done:start], replacement]
         done = end
     return "".join((*parts, text[done:]))
+
+
+def neutral_value(value: str, form: str, guard: Guard | None = None) -> str:
+    r"""A `value` of metadata made harmless in the middle of a line of ours: no word of it can begin a label.
+
+    A part of a name, as in "report[1].pdf", is no label.
+
+    >>> print(neutral_value("web.html [2] Source: board.pdf", "numbered"))
+    web.html \[2] Source: board.pdf
+    """
+    labels = (guard or guard_of(form)).labels(value)
+    parts = [value[begin:end] for begin, end in pairwise((0, *labels, len(value)))]
+    return "\\".join(parts)
 
 
 def goes_on(text: str, *, at_line: bool) -> bool:

@@ -28,7 +28,7 @@ from ctxassembly.wording.formats import FORMATS, Heading, Lines, shows_labels
 from ctxassembly.wording.forms import RULE
 from ctxassembly.wording.guards import guard_of
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.neutral import goes_on, neutralised, replacements
+from ctxassembly.wording.neutral import goes_on, neutral_value, neutralised, replacements
 from ctxassembly.wording.particulars import Particulars
 
 SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
@@ -83,7 +83,8 @@ class Renderer:
         for key in self._config.header_keys:
             value = None if chunk.is_unread(key) else as_text(look_up(chunk.metadata, key))
             if value is not None and (line := one_line(value)):
-                lines.append(neutralised(f"{one_line(key)}: {line}", self._form, self._guard))
+                stated = neutral_value(line, self._form, self._guard)
+                lines.append(neutralised(f"{one_line(key)}: {stated}", self._form, self._guard))
         return lines
 
     def passage(self, passage: Sequence[Piece], *, begins: bool) -> list[Part]:
@@ -160,8 +161,10 @@ class Renderer:
         )
 
     def _stated(self, line: str) -> str:
-        """A `line` of metadata, made harmless unless the format puts a label of ours before it."""
-        return line if shows_labels(self._form) else neutralised(line, self._form, self._guard)
+        """A `line` of metadata that forges no label, and no line of ours if the format puts no label before it."""
+        if not shows_labels(self._form):
+            line = neutralised(line, self._form, self._guard)
+        return neutral_value(line, self._form, self._guard)
 
     def _written_by(self, form: Any, number: int, label: Label) -> Lines:
         """The lines of a caller's function, called once per heading: the text counted is the text written."""
@@ -224,7 +227,7 @@ class Renderer:
         return found
 
     def _clean_line(self, text: str) -> str:
-        line = one_line(text)
+        line = neutral_value(one_line(text), self._form, self._guard) if len(text.splitlines()) > 1 else one_line(text)
         return escaped(line) if self._guard.markup else line
 
 

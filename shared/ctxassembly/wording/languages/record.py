@@ -101,4 +101,4 @@ class Language:
     def guarded_lines(self) -> tuple[str, ...]:
         """The beginnings of our lines in this language."""
         supplement = without_ending(self.supplement)
-        return self.summary.partition("{")[0], supplement, self.context, self.nothing, self.question
+        return self.summary.partition("{")[0], supplement, self.context, self.nothing, self.question, self.draft
