@@ -1,4 +1,4 @@
-# `make` alone lists the targets. Everything is installed into .venv, but for the browser of test-all;
+# `make` alone lists the targets. Everything is installed into .venv, but for PgBouncer and the browser of test-all;
 # nothing is downloaded but packages.
 PYTHON ?= python3
 BIN    := .venv/bin
@@ -30,10 +30,10 @@ docs: .venv/docs  ## build the documentation into site/; a broken link, an unlis
 docs-serve: .venv/docs  ## show the documentation on http://127.0.0.1:8000, and again when a page is saved
 	@$(MKDOCS) serve
 
-test: .venv/test  ## run all tests that need no torch, those on an embedded Postgres included
+test: .venv/test .venv/pgbouncer  ## run all tests that need no torch, those on an embedded Postgres included
 	$(BIN)/python -m pytest
 
-check: .venv/test  ## run the whole gate: ruff, mypy strict, import contracts, tests
+check: .venv/test .venv/pgbouncer  ## run the whole gate: ruff, mypy strict, import contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -127,6 +127,16 @@ CHROMIUM = for name in chromium chromium-browser google-chrome; do command -v $$
 	  echo 'Installing Chromium by apt-get ...'; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; \
 	fi
+	@touch $@
+
+# The tests of the index run behind a pooler, too. Where it can't be installed they are skipped, and say so.
+.venv/pgbouncer: .venv/test
+	@if PATH="$$PATH:/usr/sbin" command -v pgbouncer >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo 'Installing PgBouncer by apt-get ...'; \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends pgbouncer; } > /dev/null \
+	    || echo 'PgBouncer could not be installed: tests behind it are skipped'; \
+	else echo 'Tests behind PgBouncer are skipped: sudo apt-get install --no-install-recommends pgbouncer'; fi
 	@touch $@
 
 .venv/notebooks: .venv/demo

@@ -1,4 +1,7 @@
-"""Folders for the embedded server. What a failed test leaves running there is killed."""
+"""Folders for the embedded server, and the tests of an index once more behind PgBouncer.
+
+What a failed test leaves running in a folder is killed.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,44 @@ from pathlib import Path
 import psutil
 import pytest
 from langchain_postgres import PGEngine
+from pooler import Pooler, pooler
 
 from ctxassembly.stores.embedded import embedded_postgres
 from owners import PATIENCE, Servers, query
+
+OF_AN_INDEX = ("test_postgres_index", "test_postgres_notes", "test_postgres_taxonomy")
+"""Files whose tests run twice, directly and behind a pooler."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    own = metafunc.module.__name__.startswith(OF_AN_INDEX)
+    if own and "way" in metafunc.fixturenames and not metafunc.definition.get_closest_marker("direct"):
+        metafunc.parametrize("way", ["direct", "pooled"], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def way(request: pytest.FixtureRequest) -> str:
+    """The way to the server: direct, or pooled."""
+    return getattr(request, "param", "direct")
+
+
+@pytest.fixture(scope="session")
+def bouncer(server_url: str) -> Iterator[Pooler]:
+    """The run's PgBouncer."""
+    with pooler(server_url) as running:
+        yield running
+
+
+@pytest.fixture
+def database_url(database_url: str, way: str, request: pytest.FixtureRequest) -> str:
+    """The SQLAlchemy URL of an empty database with pgvector, this test's own, by way of the pooler if that is asked."""
+    return database_url if way == "direct" else request.getfixturevalue("bouncer").url(database_url)
+
+
+@pytest.fixture(scope="module")
+def module_database_url(module_database_url: str, way: str, request: pytest.FixtureRequest) -> str:
+    """The same for all tests of a module."""
+    return module_database_url if way == "direct" else request.getfixturevalue("bouncer").url(module_database_url)
 
 
 def end_all(servers: list[psutil.Process]) -> None:
@@ -48,6 +86,7 @@ def folder(used_folder: Path, servers: Servers) -> Iterator[Path]:
 @pytest.fixture
 def engine(database_url: str) -> Iterator[PGEngine]:
     """The engine of a PGVectorStore of LangChain's."""
-    engine = PGEngine.from_connection_string(database_url)
+    # Behind a pooler psycopg may prepare nothing, whoever uses it.
+    engine = PGEngine.from_connection_string(database_url, connect_args={"prepare_threshold": None})
     yield engine
     asyncio.run(engine.close())

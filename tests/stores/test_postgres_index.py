@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import psycopg
 import pytest
 from sqlalchemy import make_url
 
@@ -169,17 +171,28 @@ def test_a_chunk_without_questions_or_title_is_found_by_its_text(database_url: s
     assert ids(by_words(without_titles, "thistles", limit=1)) == ["a"]
 
 
+def by_hnsw_alone(database_url: str) -> None:
+    """Connections opened from now on compare no vectors one by one."""
+    name = make_url(database_url).database
+    for setting in ("enable_seqscan", "enable_sort"):
+        execute(database_url, f"ALTER DATABASE {name} SET {setting} = off")
+    others = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    with suppress(psycopg.OperationalError):
+        execute(database_url, others, "SELECT pg_terminate_backend(pg_backend_pid())")
+
+
 def test_a_limit_beyond_ef_search_is_reached(database_url: str):
     # HNSW gives at most hnsw.ef_search rows: LIMIT 100 gave 40.
     index = PostgresIndex.create(database_url, dimensions=8, ef_search=40)
     index.add(chunks([f"text {at}" for at in range(400)]), vectors(400, 8), progress=False)
     request = SearchChunks(100, vectors(1, 8, seed=1)[0], None, None)
+    assert len(index.search(request)) == 100
+    by_hnsw_alone(database_url)
+    engine_of(index.server).dispose()
     with engine_of(index.server).connect() as connection:
-        connection.exec_driver_sql("SET enable_seqscan = off")
-        connection.exec_driver_sql("SET enable_sort = off")
-        made = index._asking.for_search(request)
-        assert made is not None
-        assert len(connection.execute(*made).all()) == 100
         plan = connection.exec_driver_sql(
             "EXPLAIN SELECT id FROM chunks ORDER BY embedding <=> '[1,2,3,4,5,6,7,8]' LIMIT 9"
         ).all()
@@ -189,9 +202,8 @@ def test_a_limit_beyond_ef_search_is_reached(database_url: str):
 
 @pytest.mark.parametrize("strategy", ["vector", "hybrid"])
 def test_a_hundred_candidates_reach_the_reranker_and_twenty_are_kept(database_url: str, strategy: Any):
-    by_hnsw = make_url(database_url).update_query_dict({"options": "-cenable_seqscan=off -cenable_sort=off"})
-    url = by_hnsw.render_as_string(hide_password=False)
-    index = PostgresIndex.create(url, dimensions=8, ef_search=40)
+    by_hnsw_alone(database_url)
+    index = PostgresIndex.create(database_url, dimensions=8, ef_search=40)
     index.add(chunks([f"text {at}" for at in range(400)]), vectors(400, 8), progress=False)
     reranked: list[str] = []
 

@@ -8,7 +8,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -22,10 +22,9 @@ from attached_samples import Hashed, langchain_store, names, searched
 from ctxassembly import ChunkRef, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, ingest, making
-from ctxassembly.stores.postgres.catalog import execute
 from ctxassembly.stores.postgres.engines import engine_of
 from ctxassembly.stores.postgres.ingest import Added
-from ctxassembly.stores.postgres.schema import Step
+from ctxassembly.stores.postgres.lexemes import lexemes_missing
 from postgres_samples import TEXTS, chunks, embed, embed_query, vectors
 
 COLUMNS = {"id_column": "id", "metadata_columns": ["document_id", "chunk_index", "tenant"]}
@@ -91,17 +90,17 @@ def test_who_finds_nothing_missing_waits_for_nobody(engine: PGEngine, database_u
     """Workers that start while another index is built on the table."""
     store = langchain_store(engine)
     PostgresIndex.attach(store)
-    with held(database_url, """SELECT pg_advisory_lock(hashtext('"public"."documents"'))"""):
+    with held(database_url, """SELECT pg_advisory_xact_lock(hashtext('"public"."documents"'))"""):
         assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
 
 
 def test_a_new_table_is_never_found_half_made(database_url: str, monkeypatch: pytest.MonkeyPatch):
-    def cut_short(connection: Any, steps: Sequence[Step]) -> None:
-        execute(connection, steps[:1])
+    def cut_short(home: Any, found: Any) -> Iterator[Any]:
+        yield from list(lexemes_missing(home, found))[:1]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(making, "execute", cut_short)
+        patched.setattr(making, "lexemes_missing", cut_short)
         with pytest.raises(KeyboardInterrupt):
             PostgresIndex.create(database_url, "cut", dimensions=16)
     whole = PostgresIndex.create(database_url, "whole", dimensions=16)
@@ -186,7 +185,7 @@ async def test_the_long_ones_block_no_loop(engine: PGEngine, database_url: str):
         return await task
 
     own = await while_locked(
-        """SELECT pg_advisory_lock(hashtext('"public"."chunks"'))""",
+        """SELECT pg_advisory_xact_lock(hashtext('"public"."chunks"'))""",
         PostgresIndex.acreate(database_url, dimensions=16),
     )
     locked = "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"

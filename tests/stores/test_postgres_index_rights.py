@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psycopg
 import pytest
 from langchain_postgres import PGEngine, PGVectorStore
 from sqlalchemy.exc import ProgrammingError
@@ -132,6 +133,64 @@ def of_a(engine: PGEngine, database_url: str, readers: Opened) -> PostgresIndex:
     assert "GRANT" not in plan
     PostgresIndex.attach(store)
     return PostgresIndex.attach(readers())  # without a warning: so it should be
+
+
+@pytest.mark.parametrize("made", ["attached", "created"])
+def test_policies_switched_on_later_hide_the_words_at_once(
+    engine: PGEngine, database_url: str, reader_url: str, readers: Opened, made: str
+):
+    """Who reads the table of words as another role finds none, whether or not the owner attaches again."""
+    table = "documents" if made == "attached" else "chunks"
+    if made == "attached":
+        store = langchain_store(engine)
+        PostgresIndex.attach(store)
+    else:
+        PostgresIndex.create(database_url, dimensions=16).add(chunks(tenant="b"), embed=embed, progress=False)
+    execute(database_url, f"GRANT SELECT ON {table} TO {QUOTED}")
+
+    def opened_by_owner() -> PostgresIndex:
+        return PostgresIndex.attach(store) if made == "attached" else PostgresIndex.create(database_url, dimensions=16)
+
+    opened_by_owner()  # grants the words, too
+    index = PostgresIndex.attach(readers()) if made == "attached" else PostgresIndex.create(reader_url, dimensions=16)
+    assert near(index, "weelchair") == ("wheelchair",)
+
+    def words() -> int:
+        with psycopg.connect(reader_url.replace("+psycopg", "", 1)) as connection:
+            (count,) = connection.execute(f"SELECT count(*) FROM {table}_lexemes".encode()).fetchone() or (0,)
+            return int(count)
+
+    assert words()
+    execute(
+        database_url,
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
+        f"CREATE POLICY none ON {table} FOR SELECT TO {QUOTED} USING (false)",
+    )
+    assert words() == 0
+    assert near(index, "weelchair") == ()
+    assert [term.chunks for term in index.find_terms(FindTerms("wheelchair", 8, 4)).terms] == [0]
+    owners = opened_by_owner()  # revokes
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        words()
+    assert near(owners, "weelchair") == ("wheelchair",)
+
+
+def test_words_that_an_older_version_left_open_are_reported_and_closed(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    index = PostgresIndex.attach(store)
+    execute(
+        database_url,
+        "DROP POLICY ctxassembly_all_rows ON documents_lexemes",
+        "ALTER TABLE documents_lexemes DISABLE ROW LEVEL SECURITY",
+        "GRANT SELECT ON documents_lexemes TO PUBLIC",
+        "ALTER TABLE documents ENABLE ROW LEVEL SECURITY",
+    )
+    plan = str(PostgresIndex.attach(store, dry_run=True))
+    assert 'REVOKE SELECT ON "public"."documents_lexemes" FROM PUBLIC' in plan
+    assert index.check().missing == ("policy that hides the words of other rows",)
+    PostgresIndex.attach(store)
+    assert index.check().missing == ()
+    assert PostgresIndex.attach(store, dry_run=True).steps == ()
 
 
 def test_policies_hold_in_every_channel_and_for_words(of_a: PostgresIndex):

@@ -36,7 +36,8 @@ from ctxassembly import (
 )
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex, notes
-from ctxassembly.stores.postgres.catalog import connected, described
+from ctxassembly.stores.postgres.catalog import described
+from ctxassembly.stores.postgres.upkeep import upkeep
 from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
 from langchain_ctxassembly import ContextRetriever
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexContextRetriever
@@ -74,7 +75,7 @@ def own(database_url: str) -> PostgresIndex:
 
 @pytest.fixture
 def engine(database_url: str) -> Iterator[PGEngine]:
-    engine = PGEngine.from_connection_string(database_url)
+    engine = PGEngine.from_connection_string(database_url, connect_args={"prepare_threshold": None})
     yield engine
     asyncio.run(engine.close())
 
@@ -305,8 +306,8 @@ def test_the_column_of_words_stays_as_it_was_made(engine: PGEngine, database_url
     """Before PostgreSQL 17 it can only be made anew."""
     index = PostgresIndex.attach(langchain_store(engine))
     before = column_of_words(database_url)
-    with connected(index.server) as connection:
-        found = replace(described(connection, "public", "documents"), version=version)
+    with upkeep(index.server, 10.0) as work:
+        found = replace(described(work.connection, "public", "documents"), version=version)
     for step in notes.missing(replace(index.home, has_notes=True), found, index.fields):
         execute(database_url, step.sql)
     assert column_of_words(database_url) == before

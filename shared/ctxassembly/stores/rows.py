@@ -130,7 +130,7 @@ class _Fetch:
             if not self._ended.wait(GRACE_SECONDS):
                 with self._lock:
                     if self._driver is not None and hasattr(driver, "fileno"):
-                        _shut(driver.fileno())
+                        shut(driver.fileno())
 
 
 @contextmanager
@@ -169,7 +169,7 @@ def _can_cancel() -> bool:
     return capabilities.has_cancel_safe()
 
 
-def _shut(descriptor: int) -> None:
+def shut(descriptor: int) -> None:
     """Shut a socket down, so that its reader finds the end of the stream: closing it would not wake the reader."""
     with socket.socket(fileno=os.dup(descriptor)) as shut:
         shut.shutdown(socket.SHUT_RDWR)

@@ -1,17 +1,13 @@
-"""A table as the database describes it, and statements that change it, on a connection outside the pool's reach."""
+"""A table as the database describes it."""
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.engines import Server, unpooled
-from ctxassembly.stores.postgres.schema import WITH_NOTES, Step
+from ctxassembly.stores.postgres.schema import WITH_NOTES
 from ctxassembly.stores.postgres.table import TSV, shortened
 
 if TYPE_CHECKING:
@@ -47,6 +43,12 @@ WHERE name <> current_user AND NOT EXISTS (
 ) ORDER BY 1
 """
 
+_READ_BY = """
+SELECT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.grantee)) END
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) g
+WHERE n.nspname = %s AND c.relname = %s AND privilege_type = 'SELECT' AND g.grantee <> c.relowner ORDER BY 1
+"""
+
 
 @dataclass(frozen=True)
 class Described:
@@ -72,6 +74,10 @@ class Described:
     """True if there is a table of lexemes."""
     reads_lexemes: bool
     """True if the user may read it."""
+    hides_lexemes: bool
+    """True if nobody reads that of lexemes whom row-level security keeps from rows of the table."""
+    read_by: Sequence[str]
+    """Roles, quoted, that may read that of lexemes, besides its owner."""
     unread_by: Sequence[str]
     """Roles, quoted, that may read the table and not that of lexemes."""
     has_near: bool
@@ -96,27 +102,6 @@ class Described:
         return any(each.replace('"', "").endswith(ending) for each in self.indexes.values())
 
 
-@contextmanager
-def connected(server: Server) -> Iterator[Connection[Any]]:
-    """A new connection that commits each statement by itself. It may be held for long, so none of the pool's.
-
-    Raises:
-        ConfigError: the user may not do what is done inside.
-    """
-    proxied = unpooled(server).raw_connection()
-    from psycopg.errors import InsufficientPrivilege  # there by now, or the engine has said what is missing
-
-    try:
-        connection: Any = proxied.driver_connection
-        connection.autocommit = True
-        yield connection
-    except InsufficientPrivilege as error:
-        allowed = "one for which this user may do that; attach(..., dry_run=True) prints what is missing"
-        raise ConfigError("url", allowed, str(error).strip()) from error
-    finally:
-        proxied.close()
-
-
 def described(connection: Connection[Any], schema: str, name: str) -> Described:
     """The table of that name as it is now."""
     found = connection.execute(_TABLE, (schema, name)).fetchone()
@@ -125,6 +110,7 @@ def described(connection: Connection[Any], schema: str, name: str) -> Described:
     lexemes = connection.execute(_TABLE, (schema, shortened(name, "lexemes"))).fetchone()
     of_lexemes = connection.execute(_INDEXES, (schema, shortened(name, "lexemes"))).fetchall()
     names = {"schema": schema, "table": name, "lexemes": shortened(name, "lexemes")}
+    read_by = connection.execute(_READ_BY, (schema, shortened(name, "lexemes"))).fetchall()
     unread_by = connection.execute(_UNREAD_BY, names).fetchall()
     extensions = connection.execute("SELECT extname FROM pg_extension").fetchall()
     languages = connection.execute("SELECT cfgname FROM pg_ts_config WHERE pg_ts_config_is_visible(oid)").fetchall()
@@ -140,6 +126,8 @@ def described(connection: Connection[Any], schema: str, name: str) -> Described:
         invalid=[index for index, _, valid, _ in indexes if not valid],
         has_lexemes=lexemes is not None,
         reads_lexemes=bool(lexemes and lexemes[3]),
+        hides_lexemes=bool(lexemes and lexemes[2]),
+        read_by=[role for (role,) in read_by],
         unread_by=[role for (role,) in unread_by],
         has_near=any("gin_trgm_ops" in definition for *_, definition in of_lexemes),
         extensions=frozenset(extension for (extension,) in extensions),
@@ -151,36 +139,3 @@ def described(connection: Connection[Any], schema: str, name: str) -> Described:
 def _dimensions(full_type: str) -> int | None:
     found = re.search(r"vec(?:tor)?\((\d+)\)$", full_type)
     return int(found[1]) if found else None
-
-
-@contextmanager
-def locked(connection: Connection[Any], name: str) -> Iterator[None]:
-    """Inside, no other connection is inside for the same `name`. What is missing is looked up inside, too."""
-    # Whoever waited in a statement would keep CREATE INDEX CONCURRENTLY waiting for its snapshot, for ever.
-    while not _first(connection, "SELECT pg_try_advisory_lock(hashtext(%s))", name):
-        time.sleep(0.1)
-    try:
-        yield
-    finally:
-        if not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock(hashtext(%s))", (name,))
-
-
-def execute(connection: Connection[Any], steps: Sequence[Step]) -> None:
-    """Execute `steps`.
-
-    Raises:
-        ConfigError: there is no such schema.
-    """
-    from psycopg.errors import InvalidSchemaName
-
-    try:
-        for step in steps:
-            connection.execute(step.sql.encode())
-    except InvalidSchemaName as error:
-        raise ConfigError("schema", "one that exists", str(error).strip()) from error
-
-
-def _first(connection: Connection[Any], statement: str, *values: Any) -> Any:
-    row = connection.execute(statement.encode(), values).fetchone()
-    return row and row[0]

@@ -1,20 +1,22 @@
 """Connections of an index: a pool for each process and server, and rows read from it within a deadline.
 
-A connection is set up once, when it is opened, so that a query costs one round trip:
+Behind a pooler such as PgBouncer in transaction mode, each transaction may run on another connection of the server, and
+the next transaction there may be somebody else's. So a query brings its settings along. They are set for its
+transaction alone, and sent together with its statement in one round trip:
 
 - `hnsw.ef_search` bounds how many rows an HNSW scan gives (40 by default: `LIMIT 100` gives 40), and
   `hnsw.iterative_scan` lets the scan go on until the limit is reached, also past rows that a filter excludes;
-- plans are made for the values at hand: one made for any values doesn't know a rare word from a common one. So
-  psycopg prepares no statement, which would be another round trip for the fifth use of each, and gain no time;
 - no just-in-time compilation, which takes longer than these statements do.
+
+psycopg prepares no statement: a pooler would lose it, preparing would be another round trip for the fifth use of each,
+and a plan made for any values doesn't know a rare word from a common one.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_url
@@ -23,11 +25,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from ctxassembly.errors import ConfigError, missing_extra
 from ctxassembly.stores.rows import Asked, read, read_in_background
 
-_SETTINGS = {
-    "hnsw.iterative_scan": "relaxed_order",
-    "plan_cache_mode": "force_custom_plan",
-    "jit": "off",
-}
 CONNECT_SECONDS = 10
 """For a connection, where its URL doesn't say. The driver's own 130 s would hold a thread of ours for as long."""
 _OF_ASYNCPG = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
@@ -114,18 +111,35 @@ def _made(server: Server, **options: Any) -> Engine:
         engine = create_engine(server.url, connect_args=arguments, **options)
     except ModuleNotFoundError as error:
         raise missing_extra(error, "PostgresIndex", "postgres", ("psycopg",)) from error
-    event.listen(engine, "connect", _set_up({**_SETTINGS, "hnsw.ef_search": str(server.ef_search)}))
+    event.listen(engine, "do_execute", partial(_with_settings, settings_of(server)))
     return engine
 
 
-def _set_up(settings: dict[str, str]) -> Callable[[Any, Any], None]:
-    statement = "SELECT " + ", ".join(["set_config(%s, %s, false)"] * len(settings))
-    values = [part for setting in settings.items() for part in setting]
+def settings_of(server: Server) -> tuple[str, tuple[str]]:
+    """The statement that sets what a search needs until its transaction ends, and its values for psycopg."""
+    # A pgvector without iterative scans refuses the setting once its library is loaded.
+    return (
+        "SELECT CASE WHEN current_setting('hnsw.ef_search', true) IS NULL"
+        " OR current_setting('hnsw.iterative_scan', true) IS NOT NULL"
+        " THEN set_config('hnsw.iterative_scan', 'relaxed_order', true) END,"
+        " set_config('hnsw.ef_search', %s, true), set_config('jit', 'off', true)"
+    ), (str(server.ef_search),)
 
-    def set_up(connection: Any, _record: Any) -> None:
-        before, connection.autocommit = connection.autocommit, True
-        with connection.cursor() as cursor:
-            cursor.execute(statement, values)
-        connection.autocommit = before
 
-    return set_up
+def _with_settings(settings: tuple[str, tuple[str]], cursor: Any, statement: str, parameters: Any, _: Any) -> bool:
+    """Execute a statement of a query after its settings: in a pipeline both are one transaction and one round trip."""
+    connection = cursor.connection
+    if not connection.autocommit:  # a transaction of more than one statement sets what it needs by itself
+        return False
+    # libpq has pipelines from version 14 on; without them it takes four round trips.
+    with connection.pipeline() if _pipelines() else connection.transaction():
+        connection.execute(*settings)
+        cursor.execute(statement, parameters)
+    return True
+
+
+@cache
+def _pipelines() -> bool:
+    from psycopg import Pipeline
+
+    return Pipeline.is_supported()

@@ -103,6 +103,10 @@ def _expected(home: IndexedTable, found: Described, chunks: int) -> list[tuple[s
         ("GIN on the words", f"gin ({TSV})" in definitions),
         ("HNSW on the vectors", found.has_hnsw or not chunks or not home.can_have_hnsw),
         ("table of words", found.has_lexemes),
+        (
+            "policy that hides the words of other rows",
+            found.hides_lexemes or not (found.has_policies and found.read_by),
+        ),
         ("right to read it", found.reads_lexemes or found.has_policies or not found.has_lexemes),
         ("pg_trgm", "pg_trgm" in found.extensions),
         *((f"{name}, which is invalid", False) for name in found.invalid),
@@ -144,8 +148,8 @@ def _recall(connection: Connection[Any], home: IndexedTable, ids: Sequence[Any],
     shares: list[float] = []
     for id_ in ids:
         found = {one for (one,) in connection.execute(by_index.encode(), (id_,)).fetchall()}
-        with connection.transaction():
-            connection.execute("SET LOCAL enable_indexscan = off")
-            exact = {one for (one,) in connection.execute(statement.encode(), (id_,)).fetchall()}
+        connection.execute("SET LOCAL enable_indexscan = off")
+        exact = {one for (one,) in connection.execute(statement.encode(), (id_,)).fetchall()}
+        connection.execute("SET LOCAL enable_indexscan = on")
         shares.append(len(found & exact) / len(exact))
     return sum(shares) / len(shares)

@@ -19,6 +19,7 @@ from ctxassembly.data.searched import Scored, Vocabulary
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import making, notes, terms
 from ctxassembly.stores.postgres.asking import Asking
+from ctxassembly.stores.postgres.attached import located
 from ctxassembly.stores.postgres.engines import arows, rows
 from ctxassembly.stores.postgres.filters import condition_of
 from ctxassembly.stores.postgres.kept import KeptTable
@@ -55,15 +56,11 @@ class PostgresIndex(KeptTable):
     length_weight: float = 0.0
     """The share by which the length of a chunk lowers its keyword score, 0 to 1. 0 is best for chunks of like size; .6
     for those of very different ones, such as paragraphs."""
-    timeout_seconds: float = 10.0
-    """For each statement, the wait for a connection included. What is late raises TimeoutError, whatever the server
-    does; it is cancelled there too, and its connection dropped."""
     chunk_of: ToChunk | None = field(default=None, repr=False)
     """Another reading of the rows of a framework's table."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.timeout_seconds < math.inf:
-            raise ConfigError("timeout_seconds", "a finite number above 0", self.timeout_seconds)
+        _checked_seconds(self.timeout_seconds)
         check_weights(self.field_weights, self.length_weight)
         _ = self._asking  # reads the filters
 
@@ -99,7 +96,9 @@ class PostgresIndex(KeptTable):
                 to create it.
         """
         fields = checked(Fields(language, title, questions))
-        server, home = making.created(url, table, schema, fields, dimensions=dimensions, ef_search=ef_search)
+        seconds = _checked_seconds(settings.get("timeout_seconds", cls.timeout_seconds))
+        server = making.server_of(url, ef_search)
+        home = making.created(server, table, schema, fields, dimensions=dimensions, seconds=seconds)
         return cls(server, home, fields, **settings)
 
     @classmethod
@@ -156,10 +155,12 @@ class PostgresIndex(KeptTable):
             ConfigError: a table that can't be indexed, or that this user may not change.
         """
         keys = MetadataKeys() if keys is None else keys
+        seconds = _checked_seconds(settings.get("timeout_seconds", cls.timeout_seconds))
         fields = checked(Fields(language, title, questions))
-        server, home, plan = making.attached_to(
-            vectorstore, fields, keys, hnsw=hnsw, ef_search=ef_search, dry_run=dry_run
-        )
+        url, home = located(vectorstore)
+        server = making.server_of(url, ef_search)
+        wanted = making.Wanted(fields, keys, hnsw)
+        home, plan = making.attached_to(server, home, wanted, dry_run=dry_run, seconds=seconds)
         if dry_run:
             return plan
         return cls(server, home, fields, keys=keys, **settings)
@@ -211,7 +212,7 @@ class PostgresIndex(KeptTable):
         Raises:
             ConfigError: this user doesn't own the table.
         """
-        home, plan = notes.prepared(self.server, self.home, self.fields, dry_run=dry_run)
+        home, plan = notes.prepared(self.server, self.home, self.fields, self.timeout_seconds, dry_run=dry_run)
         return plan if dry_run else replace(self, home=home)
 
     @property
@@ -291,3 +292,9 @@ class PostgresIndex(KeptTable):
         """The same, awaited."""
         asked = self._asking.for_chunks(refs)
         return self._asking.chunks(await arows(self.server, asked, self.timeout_seconds)) if asked else []
+
+
+def _checked_seconds(seconds: float) -> float:
+    if not 0 < seconds < math.inf:
+        raise ConfigError("timeout_seconds", "a finite number above 0", seconds)
+    return seconds

@@ -12,8 +12,8 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from ctxassembly.stores.postgres.lexemes import LONGEST_KEPT, lexemes_name
 from ctxassembly.stores.postgres.schema import full_name, quoted_name
 from ctxassembly.stores.postgres.search import as_vector
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
+from ctxassembly.stores.postgres.upkeep import Upkeep
 from ctxassembly.wording.clean import is_storable
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def model_of(embed: Any) -> str | None:
 
 
 def add(
-    connection: Connection[Any],
+    work: Upkeep,
     home: IndexedTable,
     chunks: Iterable[Chunk],
     vectors: Iterable[Vector] | None,
@@ -102,12 +103,14 @@ def add(
             if chunk.id in documents:
                 raise ConfigError("chunks", "of different ids", chunk.id)
             documents[chunk.id] = chunk.document_id
-        missing = _missing(connection, home, rows, embeds=function is not None)
-        _write(connection, home, _embedded(missing, function, home))
+        missing = work.patiently(
+            full_name(home), partial(_missing, work.connection, home, rows, embeds=function is not None)
+        )
+        _write(work, home, _embedded(missing, function, home))
         added += len(missing)
         unchanged += len(rows) - len(missing)
         told(len(rows))
-    return Added(added, unchanged, _delete_others(connection, home, documents))
+    return Added(added, unchanged, _delete_others(work, home, documents))
 
 
 _MADE_FROM = "."
@@ -237,12 +240,15 @@ def check_vector(vector: Vector, home: IndexedTable) -> None:
         raise ConfigError("embed", "a function that gives finite numbers", vector)
 
 
-def _write(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> None:
-    if not rows:
-        return
+def _write(work: Upkeep, home: IndexedTable, rows: list[Row]) -> None:
+    if rows:
+        work.patiently(full_name(home), partial(_replace, work.connection, home, rows), in_turn=True)
+
+
+def _replace(connection: Connection[Any], home: IndexedTable, rows: list[Row]) -> None:
     table, columns = full_name(home), ", ".join(map(quoted_name, _COLUMNS))
     ids = [chunk.id for chunk, *_ in rows]
-    with _in_turn(connection, home), connection.cursor() as cursor:
+    with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {_table(home)} WHERE id = ANY(%s) RETURNING id, document_id".encode(), (ids,))
         # Another run may have taken an id meanwhile. The error rolls the deletion back.
         _check_documents(cursor.fetchall(), rows)
@@ -272,7 +278,7 @@ def _doubled(name: str) -> str:
     return name.replace("%", "%%")
 
 
-def _delete_others(connection: Connection[Any], home: IndexedTable, documents: Mapping[str, str]) -> int:
+def _delete_others(work: Upkeep, home: IndexedTable, documents: Mapping[str, str]) -> int:
     """Delete the chunks of `documents` that aren't among their keys; the number of those deleted.
 
     Raises:
@@ -286,24 +292,19 @@ def _delete_others(connection: Connection[Any], home: IndexedTable, documents: M
         f"WHERE NOT EXISTS (SELECT FROM {_table(home)} AS stored WHERE stored.id = given.id) LIMIT 1"
     )
     others = f"DELETE FROM {_table(home)} WHERE document_id = ANY(%s) AND id <> ALL(%s)"
+
+    def delete(some: list[str]) -> int:
+        ids = [id_ for document_id in some for id_ in kept[document_id]]
+        lost = work.connection.execute(gone.encode(), (ids,)).fetchone()
+        if lost:
+            raise StoreError(
+                f"another run has written other chunks of document {documents[lost[0]]!r} meanwhile, and its own "
+                "stay; add the newest ones again"
+            )
+        return work.connection.execute(others.encode(), (some, ids)).rowcount
+
     deleted = 0
     names = iter(kept)
     while some := list(islice(names, BATCH)):
-        ids = [id_ for document_id in some for id_ in kept[document_id]]
-        with _in_turn(connection, home):
-            lost = connection.execute(gone.encode(), (ids,)).fetchone()
-            if lost:
-                raise StoreError(
-                    f"another run has written other chunks of document {documents[lost[0]]!r} meanwhile, and its own "
-                    "stay; add the newest ones again"
-                )
-            deleted += connection.execute(others.encode(), (some, ids)).rowcount
+        deleted += work.patiently(full_name(home), partial(delete, some), in_turn=True)
     return deleted
-
-
-@contextmanager
-def _in_turn(connection: Connection[Any], home: IndexedTable) -> Iterator[None]:
-    """A transaction that writes to the table. Another run's waits, and finds what this one has written."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (full_name(home),))
-        yield

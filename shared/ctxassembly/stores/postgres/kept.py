@@ -12,11 +12,12 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.drivers.progress import progress_bar
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import health, ingest, making
-from ctxassembly.stores.postgres.catalog import connected, described
-from ctxassembly.stores.postgres.engines import Server
+from ctxassembly.stores.postgres.engines import Server, settings_of
 from ctxassembly.stores.postgres.health import Health
 from ctxassembly.stores.postgres.ingest import Added
+from ctxassembly.stores.postgres.schema import full_name
 from ctxassembly.stores.postgres.table import IndexedTable
+from ctxassembly.stores.postgres.upkeep import upkeep
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class KeptTable:
 
     server: Server = field(repr=False)
     home: IndexedTable
+    timeout_seconds: float = field(default=10.0, kw_only=True)
+    """For each statement of a query, the wait for a connection included. What is late raises TimeoutError, whatever the
+    server does; it is cancelled there too, and its connection dropped. `create`, `attach`, `add`, `refresh`, `check`
+    and enrichment go on as long as the server works for them. They raise TimeoutError if it doesn't answer for so long,
+    or if somebody holds a lock for so long; the message names who."""
 
     def add(
         self,
@@ -65,12 +71,12 @@ class KeptTable:
             )
         total = len(chunks) if isinstance(chunks, Sized) else None
         told, done = progress_bar(total) if progress else (_nothing, _nothing)
-        with connected(self.server) as connection:
+        with upkeep(self.server, self.timeout_seconds) as work:
             try:
-                report = ingest.add(connection, self.home, chunks, vectors, embed, told)
+                report = ingest.add(work, self.home, chunks, vectors, embed, told)
             finally:
                 done()
-            making.settle(connection, self.home, report.added + report.deleted)
+            making.settle(work, self.home, report.added + report.deleted)
         return report
 
     async def aadd(
@@ -96,9 +102,14 @@ class KeptTable:
         Raises:
             ConfigError: `sample` or `limit` is below 1.
         """
-        with connected(self.server) as connection:
-            found = described(connection, self.home.schema, self.home.name)
-            return health.measured(connection, self.home, found, sample=sample, limit=limit, seed=seed)
+        with upkeep(self.server, self.timeout_seconds) as work:
+            found = work.described(self.home)
+
+            def measured() -> Health:
+                work.connection.execute(*settings_of(self.server))
+                return health.measured(work.connection, self.home, found, sample=sample, limit=limit, seed=seed)
+
+            return work.patiently(full_name(self.home), measured)
 
     async def acheck(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
         """The same, awaited."""
@@ -110,8 +121,8 @@ class KeptTable:
 
     def refresh(self) -> None:
         """Bring statistics and the table of words up to date, after others have written many chunks."""
-        with connected(self.server) as connection:
-            making.refresh(connection, self.home)
+        with upkeep(self.server, self.timeout_seconds) as work:
+            making.refresh(work, self.home)
 
     async def arefresh(self) -> None:
         """The same, awaited."""

@@ -2,7 +2,8 @@
 
 Whoever may read the chunks may read it, since a query looks up its words there. Where policies part the rows of one
 tenant from those of another, nobody but the owner may: the words are those of all. Then a query counts its words under
-the policies, and finds no near ones.
+the policies, and finds no near ones. A policy of the table of lexemes hides its rows as soon as row-level security is
+switched on, also after it was made.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ def lexemes_missing(home: IndexedTable, found: Described) -> Iterator[Step]:
         yield from lexemes_refreshed(home)
     if home.has_trigrams and not found.has_near:
         yield near_indexed(home)
-    if found.is_owned and not found.has_policies:
-        for role in found.unread_by:
-            yield Step(f"GRANT SELECT ON {lexemes_name(home)} TO {role}")
+    if not found.is_owned:
+        return
+    if found.has_lexemes and not found.hides_lexemes:
+        yield _hidden(home)
+    word, way, roles = ("REVOKE", "FROM", found.read_by) if found.has_policies else ("GRANT", "TO", found.unread_by)
+    for role in roles:
+        yield Step(f"{word} SELECT ON {lexemes_name(home)} {way} {role}")
 
 
 def lexemes_name(home: IndexedTable) -> str:
@@ -37,8 +42,20 @@ def lexemes_name(home: IndexedTable) -> str:
 
 def lexemes_made(home: IndexedTable) -> Iterator[Step]:
     """The table of lexemes, and what is in it."""
-    yield Step(f"CREATE TABLE IF NOT EXISTS {lexemes_name(home)} (word text PRIMARY KEY, share real)")
+    table = f"CREATE TABLE IF NOT EXISTS {lexemes_name(home)} (word text PRIMARY KEY, share real)"
+    yield Step(f"{table};\n{_hidden(home).sql}")
     yield from lexemes_refreshed(home)
+
+
+def _hidden(home: IndexedTable) -> Step:
+    """Show the words to nobody who doesn't see all chunks, from the moment on that a policy hides some."""
+    # The table by its name: as `regclass` nobody could drop it anymore.
+    active = f"row_security_active({text_literal(full_name(home))})"
+    return Step(
+        f"ALTER TABLE {lexemes_name(home)} ENABLE ROW LEVEL SECURITY;\n"
+        f"DROP POLICY IF EXISTS ctxassembly_all_rows ON {lexemes_name(home)};\n"
+        f"CREATE POLICY ctxassembly_all_rows ON {lexemes_name(home)} FOR SELECT USING (NOT {active})"
+    )
 
 
 def near_indexed(home: IndexedTable) -> Step:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctxassembly.data.checks import check_int
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import attached, neighbours
-from ctxassembly.stores.postgres.catalog import Described, connected, described, execute, locked
+from ctxassembly.stores.postgres.catalog import Described, described
 from ctxassembly.stores.postgres.engines import Server, server_url
 from ctxassembly.stores.postgres.lexemes import lexemes_missing, lexemes_name, lexemes_refreshed, shares_known
 from ctxassembly.stores.postgres.schema import (
@@ -24,6 +26,7 @@ from ctxassembly.stores.postgres.schema import (
     vectors_indexed,
 )
 from ctxassembly.stores.postgres.table import MOST_INDEXED, OWN_COLUMNS, IndexedTable
+from ctxassembly.stores.postgres.upkeep import Upkeep, upkeep
 from ctxassembly.warned import warn, with_remedy
 
 if TYPE_CHECKING:
@@ -34,8 +37,8 @@ _ANALYSED_AT = 10
 
 
 def created(
-    url: Any, table: str, schema: str, fields: Fields, *, dimensions: int, ef_search: int
-) -> tuple[Server, IndexedTable]:
+    server: Server, table: str, schema: str, fields: Fields, *, dimensions: int, seconds: float
+) -> IndexedTable:
     """A table of our own, made if it isn't there."""
     check_int("dimensions", dimensions, 1, 16_000)
     kind = "vector" if dimensions <= MOST_INDEXED["vector"] else "halfvec"
@@ -52,89 +55,107 @@ def created(
         dimensions=dimensions,
         is_own=True,
     )
-    server = _server(url, ef_search)
-    with connected(server) as connection:
-        extensions = _with_extensions(connection, home)
+    with upkeep(server, seconds) as work:
+        extensions = _with_extensions(work, home)
         home = replace(home, has_trigrams="pg_trgm" in extensions)
-        found = described(connection, schema, table)
+        found = work.described(home)
         home = replace(home, has_notes=found.has_notes or not found.exists)
-        if _own_missing(connection, home, fields):
-            with locked(connection, full_name(home)):
-                execute(connection, _own_missing(connection, home, fields))
-        return server, _readable(home, described(connection, schema, table))
+        if _own_missing(found, home, fields):
+            work.patiently(full_name(home), partial(_make, work.connection, home, fields), in_turn=True)
+        return _readable(home, work.described(home))
 
 
-def _own_missing(connection: Connection[Any], home: IndexedTable, fields: Fields) -> list[Step]:
+def _make(connection: Connection[Any], home: IndexedTable, fields: Fields) -> None:
+    """Make what is missing. Another process may have done it while this one waited."""
     found = described(connection, home.schema, home.name)
+    for step in _own_missing(found, home, fields):
+        connection.execute(step.sql.encode())
+
+
+def _own_missing(found: Described, home: IndexedTable, fields: Fields) -> list[Step]:
     _check_made_alike(home, found, fields)
     table = [] if found.exists else [new_table(home, fields)]
     return [*table, *lexemes_missing(home, found)]
 
 
+class Wanted(NamedTuple):
+    """What a vector store's table shall have."""
+
+    fields: Fields
+    keys: MetadataKeys
+    hnsw: bool
+
+
 def attached_to(
-    vectorstore: Any, fields: Fields, keys: MetadataKeys, *, hnsw: bool, ef_search: int, dry_run: bool
-) -> tuple[Server, IndexedTable, Plan]:
+    server: Server, home: IndexedTable, wanted: Wanted, *, dry_run: bool, seconds: float
+) -> tuple[IndexedTable, Plan]:
     """A vector store's table, and what it still needed; with `dry_run` what it needs."""
-    url, home = attached.located(vectorstore)
-    server = _server(url, ef_search)
 
     def planned() -> tuple[Described, IndexedTable, Plan]:
-        found = described(connection, home.schema, home.name)
+        found = work.described(home)
         whole = attached.completed(home, found)
-        _check_language(found, fields)
-        return found, whole, attached.missing(whole, found, fields, keys, hnsw=hnsw)
+        _check_language(found, wanted.fields)
+        return found, whole, attached.missing(whole, found, *wanted[:2], hnsw=wanted.hnsw)
 
-    with connected(server) as connection:
+    with upkeep(server, seconds) as work:
         found, whole, plan = planned()
         if dry_run:
-            return server, whole, plan
+            return whole, plan
         if plan.steps and not found.is_owned:
             allowed = "one whose table this user owns; attach(..., dry_run=True) prints what its owner has to run"
             raise ConfigError("vectorstore", allowed, full_name(home))
         if plan.steps:
-            with locked(connection, full_name(home)):
+            with work.turn(full_name(home)):
                 # Another process may have done it while this one waited.
-                execute(connection, planned()[-1].steps)
+                work.execute(full_name(home), planned()[-1].steps)
             found, whole, _ = planned()
     if not whole.has_trigrams:
         _warn_of_no_near_words()
-    return server, _readable(whole, found), plan
+    return _readable(whole, found), plan
 
 
-def settle(connection: Connection[Any], home: IndexedTable, changed: int) -> None:
+def settle(work: Upkeep, home: IndexedTable, changed: int) -> None:
     """Do what is due after `changed` rows were written: an index of the vectors, and statistics."""
-    with locked(connection, full_name(home)):
-        execute(connection, _due(connection, home, changed))
+    _execute_in_turn(work, home, _due(work, home, changed))
 
 
-def _due(connection: Connection[Any], home: IndexedTable, changed: int) -> list[Step]:
+def _execute_in_turn(work: Upkeep, home: IndexedTable, steps: Iterable[Step]) -> None:
+    """Execute each of `steps` in a transaction of its own: a lock in the way of one costs no work on another."""
+    for step in steps:
+        work.patiently(full_name(home), partial(work.connection.execute, step.sql.encode()), in_turn=True)
+
+
+def _due(work: Upkeep, home: IndexedTable, changed: int) -> list[Step]:
     steps: list[Step] = []
-    found = described(connection, home.schema, home.name)
+    found = work.described(home)
     if not found.has_hnsw:
         steps += vectors_indexed(home, concurrently=False)
-    known = connection.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(home),)).fetchone()
+    known = work.connection.execute(
+        "SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (full_name(home),)
+    ).fetchone()
     if changed and known and changed * _ANALYSED_AT >= max(known[0], 0):
-        if found.version >= 150_000:
-            # What this connection wrote counts as changed from now on, not from after the ANALYZE on.
-            steps.append(Step("SELECT pg_stat_force_next_flush()"))
         steps += [analysed(home), shares_known(home)]
     if changed:
         steps += lists_emptied(home)
     return steps
 
 
-def refresh(connection: Connection[Any], home: IndexedTable) -> None:
+def refresh(work: Upkeep, home: IndexedTable) -> None:
     """Make statistics and the table of words anew."""
-    with locked(connection, full_name(home)):
-        execute(connection, [analysed(home), *lexemes_refreshed(home)])
+    _execute_in_turn(work, home, [analysed(home), *lexemes_refreshed(home)])
 
 
-def _server(url: Any, ef_search: int) -> Server:
+def server_of(url: Any, ef_search: int) -> Server:
+    """The server of a URL for any driver.
+
+    Raises:
+        ConfigError: it is no such URL, or `ef_search` is out of range.
+    """
     check_int("ef_search", ef_search, 1, 1000)
     return Server(server_url(url), ef_search)
 
 
-def _with_extensions(connection: Any, home: IndexedTable) -> frozenset[str]:
+def _with_extensions(work: Upkeep, home: IndexedTable) -> frozenset[str]:
     """The extensions that there are, once those that are needed were created.
 
     Raises:
@@ -143,15 +164,15 @@ def _with_extensions(connection: Any, home: IndexedTable) -> frozenset[str]:
     from psycopg import errors
 
     def there() -> frozenset[str]:
-        return described(connection, home.schema, home.name).extensions
+        return work.described(home).extensions
 
     refused = (errors.InsufficientPrivilege, errors.FeatureNotSupported, errors.UndefinedFile, errors.InternalError)
     for name in ("vector", "pg_trgm"):
         if name in there():
             continue
         try:
-            with locked(connection, "extensions"):
-                execute(connection, [Step(f"CREATE EXTENSION IF NOT EXISTS {name}")])
+            made = f"CREATE EXTENSION IF NOT EXISTS {name}".encode()
+            work.patiently("extensions", partial(work.connection.execute, made), in_turn=True)
         except refused as error:
             if name == "vector":
                 raise ConfigError("url", "of a database with pgvector: CREATE EXTENSION vector", str(error)) from error

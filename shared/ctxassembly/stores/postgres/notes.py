@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, Select, Text, Update, bindparam, cast, func, select, update
@@ -26,7 +26,7 @@ from ctxassembly.data.enriched import (
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import making
-from ctxassembly.stores.postgres.catalog import Described, connected, described, execute, locked
+from ctxassembly.stores.postgres.catalog import Described
 from ctxassembly.stores.postgres.chunk_table import texts
 from ctxassembly.stores.postgres.engines import Server, rows, unpooled
 from ctxassembly.stores.postgres.ingest import check_vector, keep_words
@@ -53,27 +53,30 @@ from ctxassembly.stores.postgres.table import (
     IndexedTable,
     VectorOf,
 )
+from ctxassembly.stores.postgres.upkeep import Upkeep, upkeep
 
 BATCH = 1_000
 """Rows that are read at a time."""
 
 
-def prepared(server: Server, home: IndexedTable, fields: Fields, *, dry_run: bool) -> tuple[IndexedTable, Plan]:
+def prepared(
+    server: Server, home: IndexedTable, fields: Fields, seconds: float, *, dry_run: bool
+) -> tuple[IndexedTable, Plan]:
     """The table with columns for notes, and the statements that it needed; with `dry_run` those that it needs.
 
     Raises:
         ConfigError: this user doesn't own the table.
     """
     whole = replace(home, has_notes=True)
-    with connected(server) as connection:
-        found = described(connection, home.schema, home.name)
+    with upkeep(server, seconds) as work:
+        found = work.described(home)
         plan = Plan(() if found.has_notes else tuple(missing(whole, found, fields)))
         if plan.steps and not dry_run:
             if not found.is_owned:
                 allowed = "one whose table this user owns; with_enrichment(dry_run=True) prints its owner's statements"
                 raise ConfigError("index", allowed, full_name(home))
-            with locked(connection, full_name(home)):
-                execute(connection, plan.steps)
+            with work.turn(full_name(home)):
+                work.execute(full_name(home), plan.steps)
     return whole, plan
 
 
@@ -146,15 +149,18 @@ class PostgresNotes:
         """
         keys = list(request.outline.keys)
         given = {"keys": keys, "names": list(map(str, keys)), **self._given(request)}
-        with self._engine.begin() as connection:
-            # Nobody else who writes by an index does so meanwhile.
-            connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(full_name(self.home)))))
-            written = connection.execute(self._update(given.keys()), given).rowcount == len(request.texts)
-            if written:
-                keep_words(connection.connection.driver_connection, self.home, keys)
-            else:
-                connection.rollback()
-        return written
+        from psycopg import Rollback
+
+        def write(work: Upkeep) -> bool:
+            with work.connection.transaction() as changes:
+                written = work.sql.execute(self._update(given.keys()), given).rowcount == len(request.texts)
+                if not written:
+                    raise Rollback(changes)
+                keep_words(work.connection, self.home, keys)
+            return written
+
+        with upkeep(self.server, self.timeout_seconds) as work:
+            return work.patiently(full_name(self.home), partial(write, work), in_turn=True)
 
     def _given(self, request: WriteNotes) -> dict[str, Any]:
         """The values to write, by the names of their parameters."""
@@ -186,11 +192,11 @@ class PostgresNotes:
         """Learn the words and their shares anew, if there are new ones."""
         if not chunks:
             return
-        with connected(self.server) as connection:
+        with upkeep(self.server, self.timeout_seconds) as work:
             if self.home.is_own:
-                making.settle(connection, self.home, chunks)
+                making.settle(work, self.home, chunks)
             else:
-                making.refresh(connection, self.home)
+                making.refresh(work, self.home)
 
 
 _any_key = func.any(bindparam("keys", type_=NULLTYPE))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import CONTEXT, NOTES, QUESTIONS, TSV, IndexedTable, shortened
@@ -43,6 +43,8 @@ class Step(NamedTuple):
     """Empty if they notice nothing."""
     name: str = ""
     """Of the index that it makes, if it makes one."""
+    kind: Literal["transaction", "alone", "session"] = "transaction"
+    """alone: PostgreSQL takes it only outside a transaction. session: a setting for the steps that follow."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def added_words(home: IndexedTable, fields: Fields, server_version: int) -> Iter
     else:
         yield Step(f"{column} {made};\n{told}", rewrites)
         yield Step(f"ALTER TABLE {full_name(home)} ALTER COLUMN {TSV} SET STORAGE MAIN")
-        yield Step(f"VACUUM FULL {full_name(home)}", rewrites)
+        yield Step(f"VACUUM FULL {full_name(home)}", rewrites, kind="alone")
     yield _statistics(home)
 
 
@@ -197,9 +199,15 @@ def vectors_indexed(home: IndexedTable, *, concurrently: bool) -> Iterator[Step]
     if home.is_halved:
         column, operators = f"({column}::halfvec({home.dimensions}))", "halfvec_cosine_ops"
     given = "pg_size_bytes(current_setting('maintenance_work_mem')) / 1024"
-    yield Step(f"SELECT set_config('maintenance_work_mem', greatest({given}, {_LEAST_MEMORY * 1024}) || 'kB', false)")
-    yield from _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
-    yield Step("RESET maintenance_work_mem")
+    memory = f"greatest({given}, {_LEAST_MEMORY * 1024}) || 'kB'"
+    index = _index(home, "hnsw", f"USING hnsw ({column} {operators})", concurrently=concurrently)
+    if concurrently:
+        yield Step(f"SELECT set_config('maintenance_work_mem', {memory}, false)", kind="session")
+        yield from index
+        yield Step("RESET maintenance_work_mem", kind="session")
+        return
+    for step in index:
+        yield step._replace(sql=f"SELECT set_config('maintenance_work_mem', {memory}, true);\n{step.sql}")
 
 
 def lists_emptied(home: IndexedTable) -> Iterator[Step]:
@@ -212,10 +220,11 @@ def lists_emptied(home: IndexedTable) -> Iterator[Step]:
 def _index(home: IndexedTable, ending: str, on: str, *, concurrently: bool) -> Iterator[Step]:
     name = shortened(home.name, f"ctxassembly_{ending}")
     way = "CONCURRENTLY " if concurrently else ""
-    yield Step(f"CREATE INDEX {way}IF NOT EXISTS {quoted_name(name)} ON {full_name(home)} {on}", name=name)
+    sql = f"CREATE INDEX {way}IF NOT EXISTS {quoted_name(name)} ON {full_name(home)} {on}"
+    yield Step(sql, name=name, kind="alone" if concurrently else "transaction")
 
 
 def dropped(home: IndexedTable, names: Sequence[str]) -> Iterator[Step]:
     """Indexes that a build broken off left behind: no query uses them, and their names are taken."""
     for name in names:
-        yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {quoted_name(home.schema)}.{quoted_name(name)}")
+        yield Step(f"DROP INDEX CONCURRENTLY IF EXISTS {quoted_name(home.schema)}.{quoted_name(name)}", kind="alone")

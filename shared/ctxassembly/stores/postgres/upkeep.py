@@ -1,0 +1,294 @@
+"""Work on a table that may take long, on a connection outside the pool.
+
+It goes on while the server works, and its waits end:
+
+- a statement that waits for a lock makes everybody else who needs one queue behind it. So it gives up after
+  `LOCK_SECONDS` (`lock_timeout`, which holds even if this process dies), and is tried again after a pause;
+- callers take turns by a lock of a transaction. Behind a pooler a session's lock would stay on somebody else's
+  connection. Nobody waits for it in a statement: CREATE INDEX CONCURRENTLY would wait for its snapshot, forever;
+- statements that run in no transaction can have no `lock_timeout` behind a pooler. Another connection watches them. It
+  also notices a server that answers nobody.
+
+An error names who holds the lock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import Connection as SqlConnection
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from ctxassembly.calls import DeadlineError, in_background, within
+from ctxassembly.errors import ConfigError
+from ctxassembly.stores.postgres.catalog import Described, described
+from ctxassembly.stores.postgres.engines import CONNECT_SECONDS, Server, unpooled
+from ctxassembly.stores.postgres.schema import Step, full_name
+from ctxassembly.stores.postgres.table import IndexedTable
+from ctxassembly.stores.rows import AUTOCOMMIT, read, shut
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+Result = TypeVar("Result")
+
+LOCK_SECONDS = 2.0
+"""The longest wait for a lock in one go."""
+PAUSE_SECONDS = 0.5
+"""Between two tries, for those who queued behind the first one."""
+TURN_SECONDS = 0.1
+"""Between two tries for one's turn."""
+HEARTBEAT_SECONDS = 1.0
+"""Between two signs of life of who holds the lock of the turns while it works on another connection."""
+
+_TURN = "SELECT set_config('lock_timeout', %s, true), pg_try_advisory_xact_lock(hashtext(%s)){flushed}"
+_FLUSHED = ", pg_stat_force_next_flush()"
+"""What a transaction wrote counts as changed from its end on, not from after the next ANALYZE on. PostgreSQL 15."""
+_HOLDERS = """
+SELECT a.pid, a.application_name, coalesce(a.state, 'not visible to this user'), coalesce(a.state_change, now()),
+  extract(epoch FROM now() - coalesce(a.state_change, now()))::float8, bool_or(l.mode <> 'AccessShareLock') AS strong
+FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.granted AND l.pid <> pg_backend_pid()
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND CASE WHEN %(turn)s THEN l.locktype = 'advisory' AND l.objsubid = 1
+      AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtext(%(table)s)
+    ELSE l.locktype = 'relation' AND l.relation = to_regclass(%(table)s) END
+GROUP BY a.pid, a.application_name, a.state, a.state_change, a.xact_start
+ORDER BY strong DESC, a.xact_start
+"""
+_CANCELLED = text("""
+SELECT pg_cancel_backend(waiting.pid), a.pid, a.application_name, a.state, a.state_change,
+  CAST(extract(epoch FROM now() - a.state_change) AS float8), true
+FROM pg_stat_activity waiting JOIN pg_stat_activity a ON a.pid = ANY(pg_blocking_pids(waiting.pid))
+WHERE waiting.state = 'active' AND waiting.wait_event_type = 'Lock' AND waiting.usename = current_user
+  AND waiting.datname = current_database() AND waiting.query <> '' AND starts_with(:statement, waiting.query)
+  AND waiting.query_start < now() - make_interval(secs => :seconds)
+  AND a.state LIKE 'idle in transaction%' AND a.state_change < now() - make_interval(secs => :seconds)
+""")
+"""Cancels a statement that waits for a transaction in which nothing is done. One that works is waited for: who
+waits outside a transaction holds up nobody."""
+
+
+class Upkeep:
+    """A connection that commits each statement by itself, and what is done on it."""
+
+    def __init__(self, server: Server, sql: SqlConnection, seconds: float) -> None:
+        self.sql = sql
+        """For statements of SQLAlchemy."""
+        self.connection: Connection[Any] = sql.connection.driver_connection  # type: ignore[assignment]
+        self._server, self._seconds = server, seconds
+        self._alone = self._table = ""
+        """The statement under way outside a transaction, and its table."""
+        self._given_up = ""
+        """The reason for which the watching connection has ended what was under way."""
+
+    def execute(self, table: str, steps: Sequence[Step]) -> None:
+        """Execute `steps` on `table`, each in a transaction of its own if PostgreSQL lets it.
+
+        Raises:
+            ConfigError: there is no such schema.
+            TimeoutError: somebody holds a lock.
+        """
+        for step in steps:
+            if step.kind == "alone":
+                self._execute_alone(table, step)
+            elif step.kind == "transaction":
+                self.patiently(table, partial(self._execute, step))
+            elif not self._is_pooled():
+                self._execute(step)
+
+    def described(self, home: IndexedTable) -> Described:
+        """The table as it is now. PostgreSQL locks a table to describe its indexes."""
+        return self.patiently(full_name(home), partial(described, self.connection, home.schema, home.name))
+
+    def patiently(self, table: str, work: Callable[[], Result], *, in_turn: bool = False) -> Result:
+        """The result of `work`, done in a transaction once no lock on `table` is in the way.
+
+        With `in_turn` nobody else does so for the same `table` meanwhile. Who has the turn is waited for as long as it
+        works.
+
+        Raises:
+            TimeoutError: somebody holds a lock on `table`, or has the turn and does nothing.
+        """
+        from psycopg.errors import LockNotAvailable
+
+        waited, locked_out = time.monotonic(), None
+        while True:
+            try:
+                with self.connection.transaction():
+                    if self.begun(table, in_turn=in_turn):
+                        waited = time.monotonic()
+                        return work()
+            except LockNotAvailable as error:
+                locked_out = locked_out or waited
+                if time.monotonic() - locked_out >= self._seconds:
+                    raise TimeoutError(_locked(table, self._holders(table, turn=False))) from error
+                time.sleep(PAUSE_SECONDS)
+            else:
+                self.wait_for_turn(table, waited)
+
+    @contextmanager
+    def turn(self, table: str) -> Iterator[None]:
+        """Have the turn on another connection while `execute` works on this one."""
+        began = time.monotonic()
+        with upkeep(self._server, self._seconds) as other:
+            while True:
+                with other.connection.transaction():
+                    if other.begun(table, in_turn=True):
+                        with _alive(other.connection):
+                            yield
+                        return
+                other.wait_for_turn(table, began)
+
+    def begun(self, table: str, *, in_turn: bool) -> bool:
+        """Set what a transaction needs; true if it may go on."""
+        limit = f"{round(min(LOCK_SECONDS, self._seconds) * 1000)}ms"
+        if not in_turn:
+            self.connection.execute("SELECT set_config('lock_timeout', %s, true)", (limit,))
+            return True
+        flushed = _FLUSHED if self.connection.info.server_version >= 150_000 else ""
+        row = self.connection.execute(_TURN.format(flushed=flushed).encode(), (limit, table)).fetchone()
+        return bool(row and row[1])
+
+    def wait_for_turn(self, table: str, since: float) -> None:
+        """Pause before another try for the turn.
+
+        Raises:
+            TimeoutError: who has it does nothing.
+        """
+        if time.monotonic() - since > self._seconds:
+            holders = self._holders(table, turn=True)
+            if holders and all(_is_idle(holder, self._seconds) for holder in holders):
+                raise TimeoutError(_locked(table, holders))
+        time.sleep(TURN_SECONDS)
+
+    def _holders(self, table: str, *, turn: bool) -> list[Any]:
+        return self.connection.execute(_HOLDERS, {"table": table, "turn": turn}).fetchall()
+
+    def _execute(self, step: Step) -> None:
+        self.connection.execute(step.sql.encode())
+
+    def _execute_alone(self, table: str, step: Step) -> None:
+        from psycopg.errors import QueryCanceled
+
+        self._alone, self._table = step.sql, table
+        try:
+            self._execute(step)
+        except QueryCanceled as error:
+            if self._given_up:
+                raise TimeoutError(self._given_up) from error
+            raise
+        finally:
+            self._alone = ""
+
+    def _is_pooled(self) -> bool:
+        """True behind a pooler, where a session's settings would reach others: it gives another id than the server."""
+        row = self.connection.execute("SELECT pg_backend_pid()").fetchone()
+        return not row or row[0] != self.connection.info.backend_pid
+
+    def watch(self, over: threading.Event) -> None:
+        """End what is under way if the server doesn't answer, or if it waits for somebody who does nothing."""
+        engine = unpooled(self._server)
+        while not over.wait(self._seconds / 2):
+            asked = (_CANCELLED, {"statement": self._alone, "seconds": self._seconds})
+            try:
+                found = read(lambda: engine, asked, self._seconds)
+            except TimeoutError as error:
+                self._given_up = str(error)
+                with suppress(OSError):
+                    shut(self.connection.fileno())
+                return
+            except DBAPIError:  # what is under way fails by itself if the server is gone
+                continue
+            if found:
+                self._given_up = _locked(self._table, [holder for _, *holder in found])
+
+    def raise_given_up(self, error: Exception) -> None:
+        """Raise the reason for which `error` came from the watching connection's side."""
+        if self._given_up:
+            raise TimeoutError(self._given_up) from error
+
+
+@contextmanager
+def upkeep(server: Server, seconds: float) -> Iterator[Upkeep]:
+    """A new connection for work that may take long, so none of the pool's.
+
+    Raises:
+        ConfigError: the user may not do what is done inside, or there is no such schema.
+        TimeoutError: the server doesn't answer for `seconds`, or somebody holds a lock.
+    """
+    try:
+        sql = within(seconds + CONNECT_SECONDS, in_background(unpooled(server).connect))
+    except DeadlineError as error:
+        raise TimeoutError(f"no connection to Postgres within {seconds + CONNECT_SECONDS:g} s") from error
+    except DBAPIError as error:
+        raise error.orig or error from None
+    from psycopg import OperationalError
+    from psycopg.errors import InsufficientPrivilege, InvalidSchemaName  # there by now, or the engine has said so
+
+    over = threading.Event()
+    work = Upkeep(server, sql.execution_options(**AUTOCOMMIT), seconds)
+    threading.Thread(target=work.watch, args=(over,), daemon=True).start()
+    try:
+        yield work
+    except InsufficientPrivilege as error:
+        allowed = "one for which this user may do that; attach(..., dry_run=True) prints what is missing"
+        raise ConfigError("url", allowed, str(error).strip()) from error
+    except InvalidSchemaName as error:
+        raise ConfigError("schema", "one that exists", str(error).strip()) from error
+    except OperationalError as error:
+        work.raise_given_up(error)
+        raise
+    finally:
+        over.set()
+        sql.close()
+
+
+@contextmanager
+def _alive(connection: Connection[Any]) -> Iterator[None]:
+    """Keep the transaction on `connection` from looking idle to those who wait for its lock."""
+    over = threading.Event()
+
+    def beat() -> None:
+        # No SELECT: CREATE INDEX CONCURRENTLY would wait for the transaction of its snapshot. The first one also drops
+        # the portal of the statement before it, and with it the snapshot of that.
+        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+
+    def go_on_beating() -> None:
+        from psycopg import Error
+
+        with suppress(Error):  # the lock is lost, and all that is done under it may be done twice
+            while not over.wait(HEARTBEAT_SECONDS):
+                beat()
+
+    beat()
+    beating = threading.Thread(target=go_on_beating, daemon=True)
+    beating.start()
+    try:
+        yield
+    finally:
+        over.set()
+        beating.join()
+
+
+def _is_idle(holder: Sequence[Any], seconds: float) -> bool:
+    _, _, state, _, since_seconds, *_ = holder
+    return str(state).startswith("idle") and since_seconds > seconds
+
+
+def _locked(table: str, holders: Sequence[Sequence[Any]]) -> str:
+    """The message that names who holds a lock, at most three of them."""
+    named = [
+        f"process {pid} ({application or 'without application_name'}, {state} since {since:%Y-%m-%d %H:%M:%S%z}, "
+        f"for {seconds:.0f} s)"
+        for pid, application, state, since, seconds, *_ in holders[:3]
+    ]
+    more = f" and {len(holders) - 3} more" if len(holders) > 3 else ""
+    by = f" by {', '.join(named)}{more}" if named else ""
+    return f"{table} is locked{by}; nothing was changed by this step: try again when it has ended"

@@ -1,0 +1,227 @@
+"""An index beside others: the other clients of its pooler, and those who hold locks on its table."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from langchain_postgres import PGEngine
+from pooler import Pooler, pooler
+
+from attached_samples import langchain_store, searched
+from ctxassembly import ChunkRef, RetrievalConfig, retrieve
+from ctxassembly.data.requests import SearchChunks
+from ctxassembly.stores.postgres import PostgresIndex
+from ctxassembly.stores.postgres.engines import engine_of
+from own_server import Server, server_of_ones_own
+from owners import PATIENCE
+from postgres_samples import chunks, embed, embed_query, execute, vectors
+
+HURRIED = 1.0
+GENEROUS = 20.0
+"""Seconds: far above what a busy machine adds to the timeout, far below what anybody waited for ever."""
+SETTINGS = "SELECT current_setting('jit'), current_setting('hnsw.ef_search', true), current_setting('plan_cache_mode')"
+
+
+@pytest.fixture(scope="module")
+def narrow(server_url: str) -> Iterator[Pooler]:
+    """A pooler with one connection for each database: who comes next gets the one that was left."""
+    with pooler(server_url, 1) as running:
+        yield running
+
+
+def rows_of(url: str, statement: str) -> list[Any]:
+    with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True, prepare_threshold=None) as connection:
+        return connection.execute(statement.encode()).fetchall()
+
+
+# Behind a pooler
+
+
+@pytest.mark.direct
+@pytest.mark.parametrize("upkeep", ["query", "add", "check", "refresh"])
+def test_no_setting_and_no_lock_reaches_the_next_client(narrow: Pooler, database_url: str, upkeep: str):
+    url = narrow.url(database_url)
+    before = rows_of(url, SETTINGS)
+    index = PostgresIndex.create(url, dimensions=16)
+    index.add(chunks(), embed=embed, progress=False)
+    if upkeep == "query":
+        assert retrieve("wheelchair", index=index, embed=embed_query).hits
+        assert index.fetch([ChunkRef("lab", 1)])
+    elif upkeep != "add":
+        getattr(index, upkeep)()
+    ((jit, ef_search, plans),) = rows_of(url, SETTINGS)
+    assert (jit, plans) == (before[0][0], before[0][2])
+    assert ef_search in (None, "", "40")  # as pgvector has it
+    assert rows_of(database_url, "SELECT pid FROM pg_locks WHERE locktype = 'advisory'") == []
+
+
+@pytest.mark.direct
+def test_a_limit_is_reached_after_the_pooler_has_renewed_its_connections(narrow: Pooler, database_url: str):
+    url = narrow.url(database_url)
+    index = PostgresIndex.create(url, dimensions=8, ef_search=40)
+    index.add(chunks([f"text {at}" for at in range(400)]), vectors(400, 8), progress=False)
+    name = rows_of(database_url, "SELECT current_database()")[0][0]
+    execute(database_url, *(f"ALTER DATABASE {name} SET {one} = off" for one in ("enable_seqscan", "enable_sort")))
+    request = SearchChunks(150, vectors(1, 8, seed=1)[0], None, None)
+    for _ in range(3):
+        narrow.tell("RECONNECT")
+        assert len(index.search(request)) == 150
+
+
+def test_a_query_is_two_round_trips_with_its_settings(database_url: str, tmp_path: Path):
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add(chunks(), embed=embed, progress=False)
+    config = RetrievalConfig(rescue="off")
+    assert retrieve("wheelchair", config, index=index, embed=embed_query).hits
+    with engine_of(index.server).connect() as connection:
+        driver: Any = connection.connection.driver_connection
+    with (tmp_path / "trace").open("w") as file:
+        driver.pgconn.trace(file.fileno())
+        retrieve("wheelchair", config, index=index, embed=embed_query)
+        driver.pgconn.untrace()
+    sent = re.findall(r"\tF\t\d+\t(Sync|Query)", (tmp_path / "trace").read_text())
+    assert sent == ["Sync", "Sync"]
+
+
+@pytest.mark.direct
+def test_twelve_clients_create_and_add_at_once(bouncer: Pooler, database_url: str):
+    url = bouncer.url(database_url)
+
+    def client(at: int) -> int:
+        index = PostgresIndex.create(url, dimensions=16)
+        return index.add(chunks(document_id=f"d{at}"), embed=embed, progress=False).added
+
+    with ThreadPoolExecutor(12) as threads:
+        assert list(threads.map(client, range(12))) == [5] * 12
+    index = PostgresIndex.create(database_url, dimensions=16)
+    assert len(index.fetch([ChunkRef(f"d{at}") for at in range(12)])) == 60
+
+
+KILLED = """
+import os, sys
+from ctxassembly import Chunk
+from ctxassembly.stores.postgres import PostgresIndex, ingest
+def killed(*_):
+    print("written", flush=True)
+    sys.stdin.read()
+ingest.keep_words = killed
+index = PostgresIndex.create(sys.argv[1], dimensions=2)
+index.add([Chunk("d#0", "d", "text", 0)], [[1.0, 2.0]], progress=False)
+"""
+
+
+@pytest.mark.direct
+def test_a_killed_client_leaves_no_lock(bouncer: Pooler, database_url: str):
+    adder = subprocess.Popen(
+        [sys.executable, "-c", KILLED, bouncer.url(database_url)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert adder.stdout is not None
+    assert adder.stdout.readline() == b"written\n"
+    adder.kill()
+    adder.communicate(timeout=PATIENCE)
+    index = PostgresIndex.create(database_url, dimensions=2)
+    assert index.add(chunks(["text"]), [[1.0, 2.0]], progress=False).added == 1
+
+
+# Behind a lock
+
+
+@contextmanager
+def idle(url: str, statement: str) -> Iterator[None]:
+    """Another client's transaction, in which nothing is done after `statement`."""
+    with psycopg.connect(url.replace("+psycopg", "", 1), application_name="nightly report") as connection:
+        connection.execute(statement.encode())
+        yield
+
+
+NAMED = r"is locked by process \d+ \(nightly report, idle in transaction since .*, for \d+ s\)"
+
+
+@pytest.mark.direct
+def test_attach_gives_up_behind_an_idle_transaction_and_nobody_queues_behind_it(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    with idle(database_url, "SELECT count(*) FROM documents"), ThreadPoolExecutor(1) as thread:
+        attaching = thread.submit(PostgresIndex.attach, store, timeout_seconds=4.0)
+        longest = 0.0
+        while not attaching.done():
+            began = time.monotonic()
+            rows_of(database_url, "SELECT count(*) FROM documents")
+            longest = max(longest, time.monotonic() - began)
+            time.sleep(0.05)
+        with pytest.raises(TimeoutError, match=NAMED):
+            attaching.result()
+        assert longest < 4.0
+    assert searched(PostgresIndex.attach(store), "wheelchair") == ["lab#3"]
+
+
+@pytest.mark.direct
+def test_enrichment_gives_up_behind_an_idle_transaction(engine: PGEngine, database_url: str):
+    index = replace(PostgresIndex.attach(langchain_store(engine)), timeout_seconds=HURRIED)
+    with idle(database_url, "SELECT count(*) FROM documents"), pytest.raises(TimeoutError, match=NAMED):
+        index.with_enrichment()
+    assert index.with_enrichment().home.has_notes
+
+
+@pytest.mark.direct
+def test_an_index_built_concurrently_gives_up_behind_an_idle_transaction(engine: PGEngine, database_url: str):
+    store = langchain_store(engine)
+    PostgresIndex.attach(store, hnsw=False)
+    with (
+        idle(database_url, "UPDATE documents SET tenant = 'a' WHERE id = 'lab#0'"),
+        pytest.raises(TimeoutError, match=NAMED),
+    ):
+        PostgresIndex.attach(store, timeout_seconds=HURRIED)
+    assert PostgresIndex.attach(store).check().missing == ()
+
+
+@pytest.mark.parametrize("call", ["create", "add", "refresh", "check"])
+def test_upkeep_gives_up_behind_a_lock(database_url: str, call: str):
+    index = PostgresIndex.create(database_url, dimensions=16, timeout_seconds=HURRIED)
+    if call == "create":  # finds its words missing, and waits for its turn
+        execute(database_url, "DROP TABLE chunks_lexemes")
+    calls: dict[str, Callable[[], Any]] = {
+        "create": lambda: PostgresIndex.create(database_url, dimensions=16, timeout_seconds=HURRIED),
+        "add": lambda: index.add(chunks(), embed=embed, progress=False),
+        "refresh": index.refresh,
+        "check": index.check,
+    }
+    turn = """SELECT pg_advisory_xact_lock(hashtext('"public"."chunks"'))"""
+    lock = turn if call == "create" else "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"
+    began = time.monotonic()
+    with idle(database_url, lock), pytest.raises(TimeoutError, match=NAMED):
+        calls[call]()
+    assert time.monotonic() - began < GENEROUS
+    calls[call]()
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Server]:
+    with server_of_ones_own() as server:
+        yield server
+
+
+@pytest.mark.parametrize("call", ["add", "refresh", "check"])
+def test_upkeep_of_a_frozen_server_gives_up(own: Server, call: str):
+    index = PostgresIndex.create(own.url, dimensions=16, timeout_seconds=HURRIED)
+    calls: dict[str, Callable[[], Any]] = {
+        "add": lambda: index.add(chunks(), embed=embed, progress=False),
+        "refresh": index.refresh,
+        "check": index.check,
+    }
+    with ThreadPoolExecutor(1) as thread, own.locked("chunks"):
+        waiting = thread.submit(calls[call])
+        while not own.waiting():
+            time.sleep(0.01)
+        with own.frozen(), pytest.raises(TimeoutError, match="no answer from Postgres within 1 s"):
+            waiting.result(GENEROUS)
