@@ -230,6 +230,7 @@ def test_without_pg_trgm_there_are_no_near_words_and_a_warning(engine: PGEngine,
     assert index.find_terms(FindTerms("epilepsie", 32, 4)).terms[0].near == ()
     assert searched(index, "wheelchair") == ["lab#3"]
     assert "CREATE EXTENSION pg_trgm" in str(PostgresIndex.attach(store, dry_run=True))
+    assert "CREATE EXTENSION pg_trgm, then attach(...) by the table's owner" in str(index.check())
 
 
 def test_pg_trgm_that_comes_later_is_used_after_another_attach(engine: PGEngine, database_url: str):

@@ -89,7 +89,9 @@ def measured(
     if recall is not None and recall < GOOD_RECALL:
         told["recall"] = "a higher ef_search"
     if missing:
-        told["indexes"] = f"{'create(...) or add(...)' if home.is_own else 'attach(...)'} by the table's owner"
+        # attach makes no extension: that is for the database's owner to decide.
+        first = "" if "pg_trgm" in found.extensions else "CREATE EXTENSION pg_trgm, then "
+        told["indexes"] = f"{first}{'create(...) or add(...)' if home.is_own else 'attach(...)'} by the table's owner"
     return Health(chunks, without_words, without_vector, changed, recall, len(ids), limit, tuple(missing), told)
 
 
