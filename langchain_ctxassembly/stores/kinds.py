@@ -46,8 +46,8 @@ class Kind:
 
     Raises ConfigError if the filter has another form."""
     select: Callable[[Any, Sequence[str], Any], list[Document]] | None = None
-    """From a vector store, ids and a filter: the documents under those ids that pass, by one query; None if the vector
-    store has no such query."""
+    """From a vector store, ids and a filter or None: the documents under those ids that pass, by one query; None if the
+    vector store has no such query. It is also used where `get_by_ids` isn't implemented."""
     in_own_form: Callable[[Any], bool] = lambda _: False
     """True for a filter in the form that `select`, `find` and `beside` take."""
     find: Callable[[Any, Sequence[Asked], MetadataKeys, Any], list[Document]] | None = None
@@ -83,7 +83,13 @@ def got(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
     kind = kind_of(vectorstore)
     if is_filter(condition) and kind.select and kind.in_own_form(condition):
         return kind.select(vectorstore, ids, condition)
-    return _passing(vectorstore, vectorstore.get_by_ids(ids), condition)
+    try:
+        documents = vectorstore.get_by_ids(ids)
+    except NotImplementedError:
+        if kind.select is None:
+            raise
+        documents = kind.select(vectorstore, ids, None)
+    return _passing(vectorstore, documents, condition)
 
 
 async def agot(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
@@ -91,7 +97,13 @@ async def agot(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Doc
     kind = kind_of(vectorstore)
     if is_filter(condition) and kind.select and kind.in_own_form(condition):
         return await asyncio.to_thread(kind.select, vectorstore, ids, condition)
-    return _passing(vectorstore, await vectorstore.aget_by_ids(ids), condition)
+    try:
+        documents = await vectorstore.aget_by_ids(ids)
+    except NotImplementedError:
+        if kind.select is None:
+            raise
+        documents = await asyncio.to_thread(kind.select, vectorstore, ids, None)
+    return _passing(vectorstore, documents, condition)
 
 
 def finds_places(vectorstore: Any) -> bool:
@@ -172,7 +184,8 @@ def _is_qdrants(condition: Any) -> bool:
 def _qdrant_select(vectorstore: Any, ids: Sequence[str], condition: Any) -> list[Document]:
     from qdrant_client import models
 
-    wanted = models.Filter(must=[models.HasIdCondition(has_id=list(ids)), condition])
+    of_ids = models.HasIdCondition(has_id=list(ids))
+    wanted = models.Filter(must=[of_ids, *([condition] if condition is not None else [])])
     return list(qdrant_documents(vectorstore, wanted))
 
 

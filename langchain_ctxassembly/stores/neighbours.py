@@ -16,9 +16,9 @@ from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbours, can_
 def neighbours_of(vectorstore: Any, keys: MetadataKeys) -> Any:
     """A store of neighbours made from `vectorstore`.
 
-    PGVectorStore and PGVector give a `PGVectorNeighbours`. Others with `get_by_ids` give a `VectorStoreNeighbours`,
-    which finds neighbours in Chroma and Qdrant by document and index in their metadata, elsewhere if the chunks were
-    stored under `{document_id}#{index}`. The rest give one that has none, and says so.
+    PGVectorStore and PGVector give a `PGVectorNeighbours`. Chroma, Qdrant and all with `get_by_ids` give a
+    `VectorStoreNeighbours`, which finds neighbours in Chroma and Qdrant by document and index in their metadata,
+    elsewhere if the chunks were stored under `{document_id}#{index}`. The rest give one that has none, and says so.
     """
     if is_postgres(vectorstore):
         from langchain_ctxassembly.stores.postgres import PGVectorNeighbours

@@ -41,7 +41,7 @@ BY_ID: Mapping[Lack, str] = {
 
 @dataclass(frozen=True)
 class VectorStoreNeighbours:
-    """A store of neighbours over any vector store with `get_by_ids`, sync or async.
+    """A store of neighbours over any vector store with `get_by_ids`, sync or async; Chroma and Qdrant need none.
 
     By metadata: Chroma and Qdrant are queried for document and index in the metadata, under the first of `keys` that a
     chunk has. Indexes must be integers; ids may be anything. One query covers several documents (32 in Chroma). They
@@ -149,8 +149,11 @@ class VectorStoreNeighbours:
 
 
 def can_get_by_ids(vectorstore: VectorStore) -> bool:
-    """True if `vectorstore` implements `get_by_ids` or `aget_by_ids`; those of the base class only raise."""
-    return any(
+    """True if `vectorstore` can be asked by ids: it has a query of its own for that, or implements `get_by_ids`.
+
+    Chroma of langchain-community has the first alone. The `get_by_ids` of the base class only raises.
+    """
+    return finds_places(vectorstore) or any(
         getattr(type(vectorstore), name, None) not in (None, getattr(VectorStore, name))
         for name in ("get_by_ids", "aget_by_ids")
     )
