@@ -7,6 +7,7 @@ sentences that two passages share are said once. It is the one place that takes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from ctxassembly.assembly.choosing.shortened import shorten
 from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.pieces import Header
+from ctxassembly.data.reasons import FOR_BUDGET, STOPPED
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.shown import shown
 from ctxassembly.tracing.lineage import Lineage
@@ -56,7 +58,8 @@ def choose(
         once = said_once(chosen, whole, selector, lineage)
         is_noted = once.layout is not chosen.layout
         yield from log.end(len(once.taken), partial(_told, once, selector), is_noted=is_noted)
-        return once
+        chosen = once
+    log.notes += _passed_over(chosen)
     return chosen
 
 
@@ -127,6 +130,20 @@ def _alone(selection: Selection, lineage: Lineage, log: Log) -> Chosen | None:
             without, worth = selection.left_out, selection.worth
             return Chosen(layout, level, selection.beside, selection.candidates, taken, without, {}, worth)
     return None
+
+
+def _passed_over(chosen: Chosen) -> Sequence[str]:
+    """A note if the best hit has no text in the context and lesser ones do, with the one that the query prefers."""
+    best = chosen.usable[0] if chosen.usable else None
+    why = chosen.left_out.get(best.key) if best else None
+    # The other reasons have notes of their own, or name the chunk that has the text.
+    if best is None or why is None or why.reason not in (FOR_BUDGET, STOPPED) or not chosen.taken:
+        return ()
+    worth, lowest = chosen.worth, -math.inf
+    first = max(chosen.taken, key=lambda candidate: worth.get(candidate.key, lowest))
+    is_better = worth.get(first.key, lowest) > worth.get(best.key, math.inf)
+    instead = f"{shown(first.chunk.id, 80)}, worth more for the query" if is_better else "others"
+    return (f"{why.reason}: the best hit, {shown(best.chunk.id, 80)}, makes room for {instead}",)
 
 
 _WITHOUT = {

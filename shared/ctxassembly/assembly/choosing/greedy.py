@@ -123,7 +123,12 @@ def _linked(units: Units, place: int, taken: Collection[int]) -> bool:
 
 
 def _is_scrap(units: Units, place: int) -> bool:
-    """True if the short unit at `place` says less than a marker: it is no line among others of its length."""
+    """True if the short unit at `place` says less than a marker: it is no line among others of its length.
+
+    It is none if the best hit says no more than that: "Paid." may be the answer.
+    """
+    if place in units.short_best_hit:
+        return False
     beside = [place - 1] if units.continues[place] else []
     if place + 1 < len(units.continues) and units.continues[place + 1]:
         beside.append(place + 1)

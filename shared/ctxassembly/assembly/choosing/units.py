@@ -95,6 +95,15 @@ class Units:
         """The text of a unit without the white space around it."""
         return self.text[self.edges[place] : self.edges[place + 1]].strip()
 
+    @cached_property
+    def short_best_hit(self) -> range:
+        """The places of the best hit's units if none of them is long enough to stand for a chunk; else no place."""
+        for share in self.shares:
+            if share.candidate.is_hit and share.candidate.rank == 0:
+                is_short = all(len(self.sentence(place)) < LEAST_CHARS for place in share.places)
+                return share.places if is_short else range(0)
+        return range(0)
+
     def by_value(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """`candidates` by the mean and the best value of the units that they are in, best first.
 
