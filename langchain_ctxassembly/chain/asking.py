@@ -134,5 +134,5 @@ def _outcome(replies: Sequence[Retrieved | Exception]) -> tuple[list[Document], 
     found = [reply for reply in replies if not isinstance(reply, Exception)]
     if not found:
         return [], cast(Exception, replies[0])
-    hits = {(hit.chunk.document_id, hit.chunk.id): hit for reply in found for hit in reply.hits}
+    hits = {hit.chunk.identity: hit for reply in found for hit in reply.hits}
     return [document_of(hit) for hit in hits.values()], None

@@ -11,7 +11,7 @@ from ctxassembly.adapting.messages import context_given
 from ctxassembly.adapting.told import Told, block_metadata
 from ctxassembly.assembly.gathering.parts import origin_in
 from ctxassembly.context import Context
-from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.data.chunks import Chunk, Hit, Origin
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.metadata import copied
 from ctxassembly.shown import as_name, as_text
@@ -39,7 +39,7 @@ def chunk_from(document: Document, keys: MetadataKeys) -> Chunk:
         index=index,
         start=keys.read(metadata, "start"),
         metadata=metadata,
-        origin=origin_in(metadata, keys) if index is None else None,
+        origin=_origin(document, index, keys),
     )
 
 
@@ -84,9 +84,19 @@ def documents_from(told: Told) -> list[Document]:
     ]
 
 
+def _origin(given: Document, index: Any, keys: MetadataKeys) -> Origin | None:
+    if index is None:
+        return origin_in(given.metadata, keys)
+    return None if _has_id(given) else Origin(has_no_id=True)
+
+
+def _has_id(given: Document) -> bool:
+    return given.id is not None and (type(given.id) is not str or bool(given.id))
+
+
 def _id(given: Document, document_id: Any, index: Any) -> Any:
     """The id of `given`. Without one, an id that is the same in every run: its place, else a hash of its text."""
-    if given.id is not None and (type(given.id) is not str or given.id):
+    if _has_id(given):
         return given.id
     document, place = as_name(document_id), as_name(index)
     if document is not None and place is not None:

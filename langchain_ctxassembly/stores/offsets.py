@@ -61,10 +61,15 @@ def spots(refs: Iterable[ChunkRef]) -> list[Spot]:
 
 
 def ids_beside(asked: Sequence[Spot], keys: MetadataKeys, read: Read) -> list[Any]:
-    """Ids of the last chunks that begin before each spot and of the first ones after it, each once, by two queries."""
+    """Ids of the chunks at each spot, of the last before it and of the first after it, each once, by two queries."""
     near = [_around(spot, keys) for spot in asked]
     found = dict(read(near)) if near else {}
-    farther = [stretch for spot in asked for stretch in _farther(spot, keys, *_sides(spot, keys, found, near_by=True))]
+    farther = [
+        stretch
+        for spot in asked
+        for before, _, after in (_sides(spot, keys, found, near_by=True),)
+        for stretch in _farther(spot, keys, before, after)
+    ]
     if farther:
         found |= dict(read(farther))
     return list(dict.fromkeys(id_ for spot in asked for side in _sides(spot, keys, found) for id_ in side))
@@ -108,8 +113,8 @@ def _shared(spot: Spot) -> PartName:
 
 def _sides(
     spot: Spot, keys: MetadataKeys, found: Mapping[Any, Mapping[str, Any]], *, near_by: bool = False
-) -> tuple[list[Any], list[Any]]:
-    """Ids out of `found` that stand before the spot, and those after it, each in order and at most as many as wanted.
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Ids out of `found` before the spot, at it, and after it, each in order; on a side at most as many as wanted.
 
     The queries ask for all spots at once, so some of `found` belongs to others. `near_by` counts only what the first
     query asked for on behalf of this spot: a chunk farther off may have others between, which nobody has read yet.
@@ -125,8 +130,9 @@ def _sides(
     ]
     placed.sort(key=lambda entry: entry[0])
     before = [id_ for place, id_ in placed if place < here]
+    own = [id_ for place, id_ in placed if place == here]
     after = [id_ for place, id_ in placed if place > here]
-    return before[-wanted:], after[:wanted]
+    return before[-wanted:], own, after[:wanted]
 
 
 def _place(metadata: Mapping[str, Any], spot: Spot, keys: MetadataKeys) -> tuple[int, int] | None:

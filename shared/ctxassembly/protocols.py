@@ -40,6 +40,9 @@ class Store(Protocol):
     indexes alone needs no ids. A chunk comes back as it was stored, with its metadata: by them it is held to the
     caller's filter. `ctxassembly.testing.store_cases` has a case for each of these rules.
 
+    The hits themselves are asked for, too: a store that doesn't hold a hit, by id and text or by index and text, reads
+    another collection, and nothing next to that hit is used.
+
     A store may have further attributes:
 
     - `holds_filter` says how the caller's search filters. True: every chunk that comes back has passed its filter.

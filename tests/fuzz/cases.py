@@ -236,6 +236,8 @@ class Case:
     """What is odd in its chunks."""
     may_raise: bool
     """Whether it asks to be told of failures."""
+    twins: frozenset[tuple[str, str]] = frozenset()
+    """Ids and texts of the chunks of a second collection, which has the ids and document ids of the first."""
 
     @property
     def config(self) -> AssemblyConfig:
@@ -269,7 +271,12 @@ def case(seed: int) -> Case:
     hits = [Hit(rng.choice(chunks), _score(rng)) for _ in range(number)]
     stored = rng.choice((chunks, chunks, chunks[::-1], chunks[::2], []))
     odd: list[str] = []
-    if rng.random() < 0.35:
+    twins: list[Chunk] = []
+    if rng.random() < 0.15:
+        chunks, twins = _two_collections(chunks)
+        hits = [Hit(rng.choice(rng.choice((chunks, twins, twins))), _score(rng)) for _ in range(number)]
+        stored = rng.choice((chunks, twins))
+    elif rng.random() < 0.35:
         hits, stored, odd = _with_odd(rng, hits, stored)
     options = {name: rng.choice(values) for name, values in OPTIONS.items() if rng.random() < 0.35}
     if rng.random() < 0.7:  # a budget that presses
@@ -284,9 +291,16 @@ def case(seed: int) -> Case:
     failing = trouble or embeddings is broken or options.get("compress") == "llm"
     supplement = rng.choice((None, None, None, "", _text(rng, 8), Supplement(_text(rng, 8), rng.random() < 0.5)))
     may_raise = failing and options.get("on_store_error") == "raise"
-    return Case(
+    made = Case(
         seed, hits, list(stored), store, options, query, supplement, embeddings, llm, tuple(odd), bool(may_raise)
     )
+    return replace(made, twins=frozenset((each.id, each.text) for each in twins))
+
+
+def _two_collections(chunks: Sequence[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
+    """Chunks as two collections have them under the same ids: each text of the second is another one."""
+    first = [replace(each, metadata={"source": f"{each.document_id}.pdf"}) for each in chunks]
+    return first, [replace(each, text=f"{each.text[::-1]} And not {at}.") for at, each in enumerate(first)]
 
 
 def _text(rng: Random, most: int) -> str:

@@ -31,6 +31,7 @@ def check(context: Context, case: Case) -> None:
     decided(context, len(case.hits))
     traced(context, odd=bool(case.odd))
     cited(context, case)
+    of_one_collection(context, case)
     if not case.odd:
         of_the_hits(context, case.hits, [each.text for each in case.stored])
 
@@ -130,6 +131,24 @@ def cited(context: Context, case: Case) -> None:
         own_ids = [each for each in context.provenance if texts[each.chunk_id] == 1]
         written = [(each.chunk_id, place) for each in own_ids for place in range(*each.chunk_span)]
         assert len(written) == len(set(written)), "a character has two sources"
+
+
+def of_one_collection(context: Context, case: Case) -> None:
+    """No passage goes on from one collection to the other, where a clash or a store tells them apart."""
+    if not case.twins:
+        return
+    texts: dict[tuple[str, str], set[str]] = {}
+    for hit in case.hits:
+        texts.setdefault((hit.chunk.document_id, hit.chunk.id), set()).add(hit.chunk.text.strip())
+    contested = {document_id for (document_id, _), both in texts.items() if len(both) > 1}
+    for passage in context.passages:
+        candidates = [piece.candidate for piece in passage.pieces]
+        document_id = candidates[0].chunk.lookup_id
+        if document_id in contested or any(not each.is_hit for each in candidates):
+            whose = {
+                any(each.chunk.text in text for key, text in case.twins if key == each.chunk.id) for each in candidates
+            }
+            assert len(whose) == 1, "a passage of two collections"
 
 
 def of_the_hits(context: Context, hits: Sequence[Hit], stored: Sequence[str]) -> None:

@@ -162,7 +162,7 @@ def test_every_key_name_can_be_set() -> None:
 @pytest.mark.parametrize("index", ["5", 5.0])
 def test_odd_indexes_are_mended(index: Any) -> None:
     metadata = {**CORPUS[5].metadata, "chunk_index": index}
-    hits = [Document(id="h", page_content="the fifth part", metadata=metadata)]
+    hits = [Document(id="h", page_content=CORPUS[5].page_content, metadata=metadata)]
     (found,) = ContextAssembler(store=memory_store(CORPUS)).invoke(hits)
     assert found.metadata["chunk_ids"] == ["A#4", "h", "A#6"]
 

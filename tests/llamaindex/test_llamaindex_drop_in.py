@@ -131,5 +131,5 @@ async def test_callback_handlers_hear_of_the_query(index: VectorStoreIndex) -> N
 def test_its_words_are_settings_and_no_prompt_templates(index: VectorStoreIndex) -> None:
     engine = AnswerQueryEngine.from_args(index, Answering())
     assert engine.get_prompts() == {}
-    with pytest.raises(ValueError, match="Module response_synthesizer not found"):
+    with pytest.raises(ValueError, match="prompts_dict must be empty"):
         engine.update_prompts({"response_synthesizer:text_qa_template": PromptTemplate("{context_str}")})

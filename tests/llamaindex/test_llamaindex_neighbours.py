@@ -56,7 +56,7 @@ def mine(query: str | None) -> MetadataFilters | None:
 
 
 def test_a_function_is_asked_at_each_call_for_the_filter_of_that_call() -> None:
-    nodes = tenants("mine", "mine", "other")
+    nodes = tenants("mine", "mine", "other", "other")
     asked: list[str | None] = []
 
     def this_calls(query: str | None) -> MetadataFilters:
@@ -66,7 +66,7 @@ def test_a_function_is_asked_at_each_call_for_the_filter_of_that_call() -> None:
     ours = ContextAssemblyPostprocessor(filter=this_calls, docstore=docstore_of(nodes))
 
     assert read(ours, nodes[1], query="mine") == ["A-0", "A-1"]
-    assert read(ours, nodes[1], query="other") == ["A-1", "A-2"]
+    assert read(ours, nodes[2], query="other") == ["A-2", "A-3"]
     assert asked == ["mine", "other"]
 
 

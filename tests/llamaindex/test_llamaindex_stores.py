@@ -123,7 +123,7 @@ async def test_an_index_in_the_metadata_is_used_however_it_is_written(kind: Any,
 async def test_a_neighbour_that_is_gone_is_left_out(kind: Any, run: Any) -> None:
     nodes = document()
 
-    labelled = await run(ContextAssemblyPostprocessor(**kind([*nodes[:3], nodes[4]])), scored(nodes[3], nodes[5]))
+    labelled = await run(ContextAssemblyPostprocessor(**kind(nodes[:6])), scored(nodes[3], nodes[5]))
 
     assert ids(labelled) == ["A-2", "A-3", "A-4", "A-5"]
 

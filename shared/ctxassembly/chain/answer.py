@@ -94,8 +94,11 @@ class Answer:
     @property
     def exchange(self) -> Exchange:
         """This question and answer, for the history of the next one, with the chunks that it cited."""
-        cited = {chunk_id for citation in self.citations for chunk_id in citation.chunk_ids}
-        return Exchange(self.question, self.text, tuple(hit for hit in self.hits if hit.chunk.id in cited))
+        context = self.context
+        if context is None:
+            return Exchange(self.question, self.text)
+        cited = (hit for hit in self.hits if any(context.cites(citation, hit.chunk) for citation in self.citations))
+        return Exchange(self.question, self.text, tuple(cited))
 
     def to_dict(self) -> dict[str, Any]:
         """The answer and its trace as dicts, lists, strings and numbers: for JSON, a log, a table."""

@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ctxassembly.data.chunks import Hit
+from ctxassembly.data.apart import told_apart
+from ctxassembly.data.chunks import Hit, Identity
 
 RRF_K = 5
 FOUND_FOR = "sub_questions"
@@ -40,6 +41,8 @@ class Ranking(NamedTuple):
 def merged(rankings: Sequence[Ranking], most: int | None) -> tuple[Hit, ...]:
     """The best `most` hits of all, the best one with score 1. A single ranking keeps its scores.
 
+    Hits are merged by the identity of their chunks. Documents of which two rankings disagree are told apart.
+
     >>> from ctxassembly import Chunk
     >>> a, b = (Hit(Chunk(name, name, name)) for name in "ab")
     >>> [hit.chunk.id for hit in merged([Ranking("one", [a, b], 1.0), Ranking("two", [b], 1.0)], None)]
@@ -47,13 +50,14 @@ def merged(rankings: Sequence[Ranking], most: int | None) -> tuple[Hit, ...]:
     """
     if len(rankings) == 1:
         return tuple(rankings[0].hits[:most])
-    hits: dict[tuple[str, str], Hit] = {}
-    scores: dict[tuple[str, str], float] = {}
-    parts: dict[tuple[str, str], list[str]] = {}
-    for ranking in rankings:
-        for rank, hit in enumerate(ranking.hits):
-            key = (hit.chunk.document_id, hit.chunk.id)
-            hits.setdefault(key, hit)
+    hits: dict[Identity, Hit] = {}
+    scores: dict[Identity, float] = {}
+    parts: dict[Identity, list[str]] = {}
+    chunks = told_apart([[hit.chunk for hit in ranking.hits] for ranking in rankings])
+    for ranking, own in zip(rankings, chunks, strict=True):
+        for rank, (hit, chunk) in enumerate(zip(ranking.hits, own, strict=True)):
+            key = chunk.identity
+            hits.setdefault(key, hit if chunk is hit.chunk else replace(hit, chunk=chunk))
             scores[key] = scores.get(key, 0.0) + ranking.weight / (RRF_K + rank)
             if ranking.is_part:
                 parts.setdefault(key, []).append(ranking.name)

@@ -18,9 +18,13 @@ def given_above(context: Context, hits: Iterable[Hit]) -> str:
     >>> given_above(assemble(hits), hits[1:])
     'The sources that were found are given above ([2]).'
     """
-    kept = {decision.chunk_id: decision.because_of or decision.chunk_id for decision in context.trace.decisions}
-    wanted = {kept.get(hit.chunk.id, hit.chunk.id) for hit in hits}
-    labels = [citation.label for citation in context.citations if wanted.intersection(citation.chunk_ids)]
+    kept = {decision.chunk_id: decision.because_of for decision in context.trace.decisions if decision.because_of}
+    above: set[str] = set()
+    for chunk in (hit.chunk for hit in hits):
+        own = {citation.label for citation in context.citations if context.cites(citation, chunk)}
+        instead = kept.get(chunk.id)
+        above |= own or {citation.label for citation in context.citations if instead in citation.chunk_ids}
+    labels = [citation.label for citation in context.citations if citation.label in above]
     shown = _cited(context, labels)
     return language_of(context.language).given_above.format(f" ({shown})" if shown else "")
 

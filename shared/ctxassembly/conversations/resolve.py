@@ -61,4 +61,4 @@ def _over(sources: Any) -> dict[str, Any]:
 
 
 def _identity(citation: Citation) -> tuple[Any, ...]:
-    return citation.document_id, citation.chunk_ids, citation.span
+    return citation.document_id, citation.chunk_ids, citation.span, citation.snippet

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ctxassembly.data.chunks import Fragment, Span
+from ctxassembly.data.chunks import Chunk, Fragment, Span
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.pieces import Piece
 from ctxassembly.data.retrieved import Retrieved
@@ -161,3 +161,21 @@ class Assembled:
     def supplement(self) -> str:
         """The block of supplementary text, as it stands in `text`; nothing if there is none."""
         return next((block.text for block in self.blocks if block.citation is None), "")
+
+    def cites(self, citation: Citation, chunk: Chunk) -> bool:
+        """True if `citation` cites `chunk`: by id and text, since another chunk may have its id.
+
+        A chunk whose text isn't in the context as it is, such as one of which only a part was read, is known by its id.
+        """
+        if chunk.id not in citation.chunk_ids:
+            return False
+        first, last = citation.span
+        alike = [
+            (first <= passage.span[0] < last, piece.candidate.chunk)
+            for passage in self.passages
+            for piece in passage.pieces
+            if piece.candidate.chunk.id == chunk.id
+        ]
+        # The document isn't compared: the context may have told it apart under another name.
+        same = [is_cited for is_cited, other in alike if other.identity[1:] == chunk.identity[1:]]
+        return any(same) if same else True

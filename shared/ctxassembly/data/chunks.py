@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Span = tuple[int, int]
+Identity = tuple[str, str, str]
+"""The document, the id and the text that make a chunk: see `Chunk.identity`."""
 PartName = tuple[tuple[str, "str | int | float"], ...]
 """A page or a section of a document, by the metadata that name it, sorted; empty for the document itself."""
 
@@ -42,6 +44,8 @@ class Origin:
     shares_index: bool = False
     """True if another text of the document has the same index: nobody knows then which chunks adjoin it. The engine
     sets it."""
+    has_no_id: bool = False
+    """True if the chunk came without an id, so that its own follows from its place: the pieces of a chunk share it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,20 @@ class Chunk:
         return key in self.unread or ("." in key and key.partition(".")[0] in self.unread)
 
     @property
+    def identity(self) -> Identity:
+        """The key under which a chunk is the same one. The same id with another text is another chunk.
+
+        Two collections may both have a `handbook.pdf#0`. White space around the text doesn't count.
+
+        >>> one, other = Chunk("gastro#0", "gastro", "Drink."), Chunk("gastro#0", "gastro", "Don't drink.")
+        >>> one.identity == other.identity, one.identity == Chunk("gastro#0", "gastro", " Drink. ").identity
+        (False, True)
+        """
+        text = self.text
+        # Nobody has checked the chunk yet: its text may be anything.
+        return self.document_id, self.id, text.strip() if isinstance(text, str) else repr(text)
+
+    @property
     def lookup_id(self) -> str:
         """The id by which the store finds the document."""
         return (self.origin and self.origin.lookup_id) or self.document_id
@@ -105,13 +123,13 @@ class Fragment(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """A request for the chunks next to an offset: the last ones that begin before it, and the first ones after it.
+    """A request for the chunks around an offset: the last ones that begin before it, those at it, the first after it.
 
     >>> from ctxassembly import MemoryStore
     >>> said = ((0, "Drink."), (7, "Rest."), (13, "Go home."), (22, "Call us."))
     >>> store = MemoryStore(Chunk(f"gastro@{start}", "gastro", text, start=start) for start, text in said)
     >>> [chunk.text for chunk in store.fetch([ChunkRef("gastro", beside=Beside(start=7, each_side=1))])]
-    ['Drink.', 'Go home.']
+    ['Drink.', 'Rest.', 'Go home.']
     """
 
     start: int

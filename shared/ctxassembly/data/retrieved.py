@@ -150,7 +150,7 @@ class Retrieved:
         The order is that before affinity. Chunks that a rescue left out for their category aren't among them. pandas
         makes a DataFrame of the list, and SQLAlchemy inserts it: `connection.execute(insert(table), rows)`.
         """
-        places = {found.chunk.id: place for place, found in enumerate(self.found)}
+        places = {found.chunk.identity: place for place, found in enumerate(self.found)}
         return [
             {
                 "query": self.query,
@@ -160,7 +160,7 @@ class Retrieved:
                 "chunk_id": found.chunk.id,
                 "document_id": found.chunk.document_id,
                 "score": found.score,
-                "place": places.get(found.chunk.id),
+                "place": places.get(found.chunk.identity),
             }
             for found in self.trace.lowered
             for name, factor in found.factors[-1:]

@@ -16,7 +16,7 @@ from ctxassembly.data.requests import FindTerms, RetrievalRequest, SearchChunks,
 from ctxassembly.data.retrieved import Retrieved
 from ctxassembly.data.searched import Channel, Scored, Vocabulary
 from ctxassembly.retrieval.flow import retrieve_flow
-from ctxassembly.retrieval.fuse import rankings
+from ctxassembly.retrieval.fuse import Ranking, rankings
 from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.search import Means, ask, begun, search
@@ -46,7 +46,8 @@ def explain_flow(
     if question.meant.strip():
         scored, ranked = yield from _widely(question, config, means, clock)
         known += _furthest([one.chunk.id for one in scored if is_it(one.chunk)], retrieved)
-        ranks = {channel: ids.index(known[0]) for channel, ids in ranked.items() if known and known[0] in ids}
+        places = {channel: [chunk_id for _, chunk_id, _ in some] for channel, some in ranked.items()}
+        ranks = {channel: ids.index(known[0]) for channel, ids in places.items() if known and known[0] in ids}
     if known:
         return _explained(retrieved, expect, known[0], config, ranks)
     if question.meant.strip() and question.filter is not None:
@@ -82,7 +83,7 @@ def _furthest(ids: Sequence[str], retrieved: Retrieved) -> list[str]:
 
 def _widely(
     question: Question, config: RetrievalConfig, means: Means, clock: Callable[[], float]
-) -> Generator[RetrievalRequest, Any, tuple[list[Scored], Mapping[Channel, Sequence[str]]]]:
+) -> Generator[RetrievalRequest, Any, tuple[list[Scored], Ranking]]:
     """The best `WIDE` chunks of each channel, and how it ranks them."""
     wide = replace(config, candidates=max(WIDE, config.per_channel))
     log, _ = yield from begun(question, means, clock)

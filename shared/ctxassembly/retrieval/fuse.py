@@ -22,34 +22,40 @@ what a chunk could have at most), more candidates and weights by question change
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from ctxassembly.data.chunks import Hit
+from ctxassembly.data.apart import told_apart
+from ctxassembly.data.chunks import Chunk, Hit, Identity
 from ctxassembly.data.found import Found
 from ctxassembly.data.searched import ONCE, Channel, Scored
 from ctxassembly.retrieval.adjacent import raised
 from ctxassembly.settings.retrieval import RetrievalConfig
 
-Ranking = Mapping[Channel, Sequence[str]]
-"""The ids that each channel found, best first."""
+Ranking = Mapping[Channel, Sequence[Identity]]
+"""The chunks that each channel found, best first."""
 
 
-def rankings(scored: Sequence[Scored], limit: int, min_similarity: float | None) -> dict[Channel, list[str]]:
-    """The best `limit` ids of each channel, best first; ties by id. A keyword score of 0 finds nothing."""
-    by_vector = sorted(
-        (-one.similarity, one.chunk.id)
-        for one in scored
-        if one.similarity is not None and (min_similarity is None or one.similarity >= min_similarity)
-    )
-    by_words = sorted((-one.keyword_score, one.chunk.id) for one in scored if one.keyword_score)
-    found: dict[Channel, list[str]] = {}
+def rankings(scored: Sequence[Scored], limit: int, min_similarity: float | None) -> dict[Channel, list[Identity]]:
+    """The best `limit` chunks of each channel, best first; ties by id. A keyword score of 0 finds nothing."""
+    found: dict[Channel, list[Identity]] = {}
     if any(one.similarity is not None for one in scored):
-        found["vector"] = [id_ for _, id_ in by_vector[:limit]]
+        least = -math.inf if min_similarity is None else min_similarity
+        found["vector"] = _best(((one.similarity, one.chunk) for one in scored), least, limit)
     if any(one.keyword_score is not None for one in scored):
-        found["keyword"] = [id_ for _, id_ in by_words[:limit]]
+        found["keyword"] = _best(((one.keyword_score or None, one.chunk) for one in scored), -math.inf, limit)
     return found
+
+
+def _best(scored: Iterable[tuple[float | None, Chunk]], least: float, limit: int) -> list[Identity]:
+    """Return the best `limit` chunks with a score of at least `least`, ties by id."""
+    ranked = sorted(
+        (-score, chunk.id, at, chunk)
+        for at, (score, chunk) in enumerate(scored)
+        if score is not None and score >= least
+    )
+    return [chunk.identity for *_, chunk in ranked[:limit]]
 
 
 def scored_by(channel: Channel, hits: Sequence[Hit]) -> list[Scored]:
@@ -62,13 +68,20 @@ def scored_by(channel: Channel, hits: Sequence[Hit]) -> list[Scored]:
 
 
 def merged(lists: Sequence[Sequence[Scored]]) -> list[Scored]:
-    """One entry a chunk, by id, with what any of the lists says of it."""
-    found: dict[str, Scored] = {}
-    for one in (one for some in lists for one in some):
-        known = found.get(one.chunk.id, one)
+    """One entry a chunk, with what any of the lists says of it. Lists tell their documents apart by `told_apart`."""
+    found: dict[tuple[str, ...], Scored] = {}
+    chunks = told_apart([[one.chunk for one in some] for some in lists])
+    every = [
+        one._replace(chunk=chunk)
+        for some, own in zip(lists, chunks, strict=True)
+        for one, chunk in zip(some, own, strict=True)
+    ]
+    for one in every:
+        _, *same = one.chunk.identity  # channels of different makes may name a chunk's document in different ways
+        known = found.get(tuple(same), one)
         similarity = known.similarity if one.similarity is None else one.similarity
         keyword_score = known.keyword_score if one.keyword_score is None else one.keyword_score
-        found[one.chunk.id] = Scored(known.chunk, similarity, keyword_score, known.terms or one.terms)
+        found[tuple(same)] = Scored(known.chunk, similarity, keyword_score, known.terms or one.terms)
     return list(found.values())
 
 
@@ -83,32 +96,32 @@ def fuse(
     Where channels are fused, chunks beside better ones are raised by `config.adjacency`.
     `weights` are those of the query's words, if they were searched by our own index.
     """
-    ranks: dict[str, dict[Channel, int]] = {}
-    for channel, ids in ranked.items():
-        for rank, id_ in enumerate(ids):
-            ranks.setdefault(id_, {})[channel] = rank
-    standing = [one for one in scored if one.chunk.id in ranks]
+    ranks: dict[Identity, dict[Channel, int]] = {}
+    for channel, identities in ranked.items():
+        for rank, identity in enumerate(identities):
+            ranks.setdefault(identity, {})[channel] = rank
+    keyed = [(identity, one) for one in scored if (identity := one.chunk.identity) in ranks]
     shares = _shares(ranked, config)
     if config.fusion == "rrf":
         raw = {
-            id_: sum(shares[channel] / (config.rrf_k + rank) for channel, rank in by.items())
-            for id_, by in ranks.items()
+            identity: sum(shares[channel] / (config.rrf_k + rank) for channel, rank in by.items())
+            for identity, by in ranks.items()
         }
     else:
-        raw = _convex(standing, shares, ONCE * max(weights.values(), default=0.0), config.per_channel)
+        raw = _convex(keyed, shares, ONCE * max(weights.values(), default=0.0), config.per_channel)
     best = max(raw.values(), default=0.0) or 1.0
     found = [
         Found(
             chunk=one.chunk,
-            score=raw[one.chunk.id] / best,
-            channels=tuple(ranks[one.chunk.id]),
+            score=raw[identity] / best,
+            channels=tuple(ranks[identity]),
             similarity=one.similarity,
             keyword_score=one.keyword_score,
             terms=one.terms,
-            fused_score=raw[one.chunk.id] / best,
-            ranks=ranks[one.chunk.id],
+            fused_score=raw[identity] / best,
+            ranks=ranks[identity],
         )
-        for one in standing
+        for identity, one in keyed
     ]
     return in_order(raised(found, config.adjacency) if config.strategy == "hybrid" and config.adjacency else found)
 
@@ -134,27 +147,29 @@ def is_switch(ranked: Ranking, config: RetrievalConfig) -> bool:
 
 def _shares(ranked: Ranking, config: RetrievalConfig) -> dict[Channel, float]:
     """The part of each channel that found something. One alone needs no weight, and may have been given none."""
-    found = [channel for channel, ids in ranked.items() if ids]
+    found = [channel for channel, identities in ranked.items() if identities]
     if len(found) < 2:
         return dict.fromkeys(found, 1.0)
     return {channel: config.keyword_weight if channel == "keyword" else 1 - config.keyword_weight for channel in found}
 
 
-def _convex(scored: Sequence[Scored], shares: Mapping[Channel, float], least: float, full: int) -> dict[str, float]:
+def _convex(
+    keyed: Sequence[tuple[Identity, Scored]], shares: Mapping[Channel, float], least: float, full: int
+) -> dict[Identity, float]:
     """The sum of a chunk's normalised scores.
 
     The best of words counts as at least `least`, and what isn't among less than `full` hits by words has none of them.
     """
-    sums = dict.fromkeys((one.chunk.id for one in scored), 0.0)
+    sums = dict.fromkeys((identity for identity, _ in keyed), 0.0)
     for channel, share in shares.items():
-        scores = {one.chunk.id: one.keyword_score if channel == "keyword" else one.similarity for one in scored}
+        scores = {key: one.keyword_score if channel == "keyword" else one.similarity for key, one in keyed}
         known = [score for score in scores.values() if score is not None]
         lowest, best = min(known), max(known)
         if channel == "keyword":
             best = max(best, least)
             lowest = lowest if len(known) >= full else 0.0
-        for id_, score in scores.items():
+        for identity, score in scores.items():
             # A cosine may be below 0, for all of them: then the best is not a measure, and the distance from it is.
             value = lowest if score is None else score
-            sums[id_] += share * (value / best if best > 0 else 1 + value - best)
+            sums[identity] += share * (value / best if best > 0 else 1 + value - best)
     return sums

@@ -21,11 +21,11 @@ def placed(
     Chunks in both stand once, in the better place. The least of `found` make room.
     """
     if at == "last":
-        there = {one.chunk.id for one in found}
-        brought = [one for one in brought if one.chunk.id not in there]
+        there = {one.chunk.identity for one in found}
+        brought = [one for one in brought if one.chunk.identity not in there]
     brought = brought[:limit]
-    moved = {one.chunk.id for one in brought}
-    stay = [one for one in found if one.chunk.id not in moved][: limit - len(brought)]
+    moved = {one.chunk.identity for one in brought}
+    stay = [one for one in found if one.chunk.identity not in moved][: limit - len(brought)]
     if at == "first":
         score = stay[0].score if stay else 1.0
         return [*(replace(one, score=score) for one in brought), *stay]

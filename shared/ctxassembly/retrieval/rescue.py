@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.chunks import Chunk, Identity
 from ctxassembly.data.found import Found
 from ctxassembly.data.searched import Scored, Term, Vocabulary
 from ctxassembly.settings.retrieval import RetrievalConfig
@@ -71,13 +71,13 @@ def rescued(
         (one for one in scored if factor_of(one.chunk) >= 1.0),
         key=lambda one: (-(one.keyword_score or 0.0) * factor_of(one.chunk), one.chunk.id),
     )
-    brought: dict[str, Found] = {}
+    brought: dict[Identity, Found] = {}
     for term in terms:
         best = next((one for form in term.forms for one in ranked if form.text in one.terms), None)
         if best is None:
             continue
-        known = brought.get(best.chunk.id)
-        brought[best.chunk.id] = Found(
+        known = brought.get(best.chunk.identity)
+        brought[best.chunk.identity] = Found(
             chunk=best.chunk,
             score=0.0,  # its place decides
             channels=("rescue",),

@@ -65,7 +65,10 @@ class Spots:
         return _parameters(at, form)[0]
 
     def beside(self, at: int, form: Form) -> Select[Any]:
-        """A statement for the ids within `beside` rows of those that the parameters of the form at index `at` name."""
+        """A statement for the ids of the rows within `beside` rows of those that the parameters of a form name.
+
+        The named rows are among them. The form is the one at index `at`.
+        """
         start, page = _number(self.start), None if form.page is None else _number(self.named(form.page))
         # Rows with the same values in `shared` are numbered together, in the order of `own`: page, then offset.
         shared = {"document": self.document_id, **{f"part_{n}": self.named(name) for n, name in enumerate(form.names)}}
@@ -86,7 +89,7 @@ class Spots:
         reach = bindparam("beside", type_=BigInteger)
         named = and_(*(one.c[name] == asked.c[name] for name in (*shared, *own)))
         near = two.c.place.between(one.c.place - reach, one.c.place + reach)
-        same = and_(*(two.c[name] == one.c[name] for name in shared), near, two.c.place != one.c.place)
+        same = and_(*(two.c[name] == one.c[name] for name in shared), near)
         return select(two.c.id).select_from(asked.join(one, named).join(two, same)).distinct()
 
 

@@ -77,8 +77,9 @@ class MemoryStore:
                 placed.append(((number, chunk.start), chunk))
         placed.sort(key=lambda entry: entry[0])
         before = [chunk for at, chunk in placed if at < here]
+        at_it = [chunk for at, chunk in placed if at == here]
         after = [chunk for at, chunk in placed if at > here]
-        return [*before[-each_side:], *after[:each_side]]
+        return [*before[-each_side:], *at_it, *after[:each_side]]
 
 
 def _page(part: PartName, name: str | None) -> int | None:

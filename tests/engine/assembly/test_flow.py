@@ -39,9 +39,9 @@ async def test_a_store_that_fails_leaves_the_hits_without_neighbours(error: Exce
         await aassemble(hits_of([A[5], B[3]]), store=store),
     ):
         assert context.text == alone.text
-        assert context.trace.notes == (
-            f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them",
-        )
+        noted, warned = context.trace.notes
+        assert noted == f"store: no neighbours ({type(error).__name__}: {error}), the hits stand without them"
+        assert warned == context.trace.missing
         assert context.trace.round_trips == 1
     assert store.calls == 2
 
@@ -94,7 +94,7 @@ def test_a_copy_that_was_retrieved_is_not_fetched_again_as_a_neighbour():
     copy = Chunk("B3", "B", A[5].text, index=3)
     store = MemoryStore([*A, *B[:3], copy, *B[4:]])
     context = assemble(hits_of([A[5], B[2], copy]), store=store)
-    assert [ref.index for ref in store.requests[0] if ref.document_id == "B"] == [1]
+    assert [ref.index for ref in store.requests[0] if ref.document_id == "B"] == [1, 2]
     assert [each.outcome for each in context.trace.decisions if each.chunk_id == "B3"] == ["duplicate"]
     assert decision(context, "A5").replaced == ("B3",)
 
@@ -120,7 +120,7 @@ def test_the_reply_of_a_store_is_not_changed():
             return replies[-1]
 
     assemble(hits_of([A[5]]), store=Watched(A))
-    assert replies == [[A[4], A[6]]]
+    assert replies == [[A[4], A[6], A[5]]]
 
 
 def test_disabled_passes_hits_through_in_their_order():

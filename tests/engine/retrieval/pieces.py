@@ -20,5 +20,15 @@ def found(name: str, score: float = 1.0, **more: Any) -> Found:
     return Found(chunk(name, **more), score, own.pop("channels", ("vector",)), **own)
 
 
+def named(ranked: Any) -> dict[str, list[str]]:
+    """The ids that each channel ranks."""
+    return {channel: [chunk_id for _, chunk_id, _ in identities] for channel, identities in ranked.items()}
+
+
+def keyed(**channels: list[str]) -> Any:
+    """Rankings of the chunks that `chunk` makes."""
+    return {channel: [chunk(name).identity for name in names] for channel, names in channels.items()}
+
+
 def ids(some: Any) -> list[str]:
     return [one.chunk.id for one in some]

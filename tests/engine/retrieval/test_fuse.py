@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pieces import chunk, ids, scored
+from pieces import chunk, ids, keyed, named, scored
 
 from ctxassembly import Hit, RetrievalConfig, Scored, Term, Vocabulary
 from ctxassembly.data.searched import ONCE
@@ -28,24 +28,24 @@ def scores(some: list[Scored], config: RetrievalConfig = CONVEX, **more) -> dict
 
 def test_each_channel_ranks_its_own_best_and_ties_go_by_id():
     some = [scored("B", 0.5, 1.0), scored("A", 0.5, 0.0), scored("C", 0.9, 2.0), scored("D", -0.1, 1.0)]
-    assert rankings(some, 3, None) == {"vector": ["C", "A", "B"], "keyword": ["C", "B", "D"]}
-    assert rankings(some, 1, None) == {"vector": ["C"], "keyword": ["C"]}
+    assert named(rankings(some, 3, None)) == {"vector": ["C", "A", "B"], "keyword": ["C", "B", "D"]}
+    assert named(rankings(some, 1, None)) == {"vector": ["C"], "keyword": ["C"]}
 
 
 def test_a_keyword_score_of_0_finds_nothing():
     """LlamaIndex's BM25Retriever gives k nodes of score 0 where nothing matches."""
-    assert rankings([scored("A", None, 0.0)], 9, None) == {"keyword": []}
+    assert named(rankings([scored("A", None, 0.0)], 9, None)) == {"keyword": []}
     assert fused([scored("A", None, 0.0)]) == []
 
 
 def test_the_floor_is_for_vectors_alone():
     some = [scored("A", 0.39, 1.0), scored("B", 0.40, 0.0), scored("C", 0.1, 0.0)]
-    assert rankings(some, 9, 0.40) == {"vector": ["B"], "keyword": ["A"]}
+    assert named(rankings(some, 9, 0.40)) == {"vector": ["B"], "keyword": ["A"]}
     assert set(ids(fused(some, RetrievalConfig(min_similarity=0.4)))) == {"A", "B"}
 
 
 def test_what_did_not_search_ranks_nothing():
-    assert rankings([scored("A", 0.5)], 9, None) == {"vector": ["A"]}
+    assert named(rankings([scored("A", 0.5)], 9, None)) == {"vector": ["A"]}
     assert rankings([], 9, None) == {}
     assert fused([]) == []
 
@@ -137,7 +137,7 @@ def test_the_arithmetic_of_rrf():
     both = [f"L{at:02}" for at in range(28)]
     after = {
         one.chunk.id: one
-        for one in fuse([scored("X"), *map(scored, both)], {"vector": both, "keyword": ["X", *both]}, RRF)
+        for one in fuse([scored("X"), *map(scored, both)], keyed(vector=both, keyword=["X", *both]), RRF)
     }
     best = 1 / 60 + 1 / 61
     assert after["L00"].score == 1.0
@@ -149,7 +149,7 @@ def test_the_arithmetic_of_rrf():
 
 def test_neither_a_small_k_nor_scores_lose_the_best_of_one_list():
     both = [f"L{at}" for at in range(6)]
-    ranked = {"vector": both, "keyword": ["X", *both]}
+    ranked = keyed(vector=both, keyword=["X", *both])
     small = RetrievalConfig(fusion="rrf", rrf_k=1.0, keyword_weight=0.5)
     some = [scored("X", 0.1, 9.0), *(scored(id_, 0.5 - at / 100, 2.0) for at, id_ in enumerate(both))]
     assert ids(fuse(some, ranked, RRF))[-1] == "X"
@@ -160,10 +160,11 @@ def test_neither_a_small_k_nor_scores_lose_the_best_of_one_list():
 @pytest.mark.parametrize(("weight", "switches"), [(0.5, False), (0.59, False), (0.6, True), (0.9, True), (0.1, True)])
 def test_weights_act_as_a_switch_from_a_ratio_on(weight: float, switches: bool):
     """Above (k + n - 1) / k, 1.45 at 28 and 60, a list's own chunks all precede the other's."""
-    ranked = {"vector": [f"V{at}" for at in range(28)], "keyword": [f"K{at}" for at in range(28)]}
+    vector, keyword = ([f"{name}{at}" for at in range(28)] for name in "VK")
+    ranked = keyed(vector=vector, keyword=keyword)
     config = RetrievalConfig(fusion="rrf", keyword_weight=weight)
     assert is_switch(ranked, config) is switches
-    some = [*(scored(id_, 0.5) for id_ in ranked["vector"]), *(scored(id_, None, 0.5) for id_ in ranked["keyword"])]
+    some = [*(scored(id_, 0.5) for id_ in vector), *(scored(id_, None, 0.5) for id_ in keyword)]
     first = ids(fuse(some, ranked, config))[:28]
     assert (len({id_[0] for id_ in first}) == 1) is switches
     assert not is_switch(ranked, RetrievalConfig(keyword_weight=weight))
@@ -199,6 +200,16 @@ def test_lists_of_channels_are_merged_by_id():
     assert some[0].terms == ("tea",)
     twins = [Scored(chunk("A1", "same"), 0.5), Scored(chunk("B1", "same"), 0.5)]
     assert ids(merged([twins])) == ["A1", "B1"]
+
+
+def test_an_id_with_two_texts_is_two_chunks_of_two_documents():
+    """Two retrievers over two collections, each with a chunk of the same id."""
+    some = merged([[scored("A", 0.5)], [Scored(chunk("A", "Another text."), None, 2.0), scored("B", None, 1.0)]])
+    assert [(one.chunk.document_id, one.similarity, one.keyword_score) for one in some] == [
+        ("A", 0.5, None), ("A (2)", None, 2.0), ("B", None, 1.0),
+    ]  # fmt: skip
+    assert some[1].chunk.lookup_id == "A"
+    assert sorted(one.chunk.text for one in fused(some)) == ["Another text.", "Text of A.", "Text of B."]
 
 
 def test_a_foreign_channel_may_give_no_scores():

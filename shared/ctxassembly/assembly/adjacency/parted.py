@@ -8,10 +8,11 @@ the chunks stand, but not what adjoins them.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ctxassembly.assembly.adjacency.offsets import part_of
+from ctxassembly.data.apart import renamed
 from ctxassembly.data.chunks import Chunk, Origin
 
 _APART = "\0"
@@ -59,6 +60,40 @@ def with_own_ids(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
     return named
 
 
+def with_own_documents(hits: Sequence[Chunk], alike: Callable[[Chunk], Hashable]) -> Sequence[Chunk]:
+    """`hits`, with documents of their own for texts that have one id in one document.
+
+    Two collections may both have a `handbook.pdf#0`. Which of them a chunk of another id is from, its metadata may say:
+    `alike` gives what the chunks of a document share. Else nobody knows, so no chunk of such a document is joined to
+    another one by its index or its offset alone. An id that follows from the place is no sign of two documents: the
+    pieces of a chunk share it.
+    """
+    first: dict[tuple[str, str], str] = {}
+    contested = {
+        hit.document_id
+        for hit in hits
+        if not (hit.origin and hit.origin.has_no_id)
+        and first.setdefault((hit.document_id, hit.id), hit.text.strip()) != hit.text.strip()
+    }
+    if not contested:
+        return hits
+    documents: dict[str, list[tuple[Hashable, dict[str, str]]]] = defaultdict(list)
+    taken = {hit.document_id for hit in hits}
+    found: list[Chunk] = []
+    for hit in hits:
+        if hit.document_id not in contested:
+            found.append(hit)
+            continue
+        known, shared, text = documents[hit.document_id], alike(hit), hit.text.strip()
+        fitting = (at for at, (other, texts) in enumerate(known) if other == shared and texts.get(hit.id, text) == text)
+        place = next(fitting, len(known))
+        if place == len(known):
+            known.append((shared, {}))
+        known[place][1][hit.id] = text
+        found.append(_doubted(renamed(hit, place, taken), ("chunk", hit.id)))
+    return found
+
+
 def with_doubtful_places(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
     """`chunks`, with `shares_index` set in the origin of those whose index other texts of their document have, too.
 
@@ -74,11 +109,14 @@ def with_doubtful_places(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
     }
     if not doubtful:
         return chunks
-    return [_doubted(chunk) if (chunk.document_id, chunk.index) in doubtful else chunk for chunk in chunks]
+    return [
+        _doubted(chunk, ("index", chunk.index or 0)) if (chunk.document_id, chunk.index) in doubtful else chunk
+        for chunk in chunks
+    ]
 
 
-def _doubted(chunk: Chunk) -> Chunk:
-    part = tuple(sorted({**dict(part_of(chunk)), "index": chunk.index or 0}.items()))
+def _doubted(chunk: Chunk, name: tuple[str, str | int]) -> Chunk:
+    part = tuple(sorted({**dict(part_of(chunk)), name[0]: name[1]}.items()))
     return replace(chunk, origin=replace(chunk.origin or Origin(), part=part, shares_index=True))
 
 

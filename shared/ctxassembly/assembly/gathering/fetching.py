@@ -17,7 +17,8 @@ from ctxassembly.assembly.adjacency.offsets import part_of
 from ctxassembly.assembly.adjacency.parted import by_id, name_in
 from ctxassembly.assembly.gathering.admit import Admitted, admit_fetched
 from ctxassembly.assembly.gathering.expand import index_refs, link_refs
-from ctxassembly.assembly.gathering.missing import Lack, own_places
+from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.assembly.gathering.own import Own, is_of, own_refs
 from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.assembly.gathering.surroundings import Surroundings
 from ctxassembly.data.chunks import Beside, Chunk, ChunkRef
@@ -46,8 +47,14 @@ class Fetched:
     """The ids of the chunks whose surroundings were asked for by offset."""
     refused: set[RefKey] = field(default_factory=set)
     """References that databases refuse, each once, however many round trips it was wanted in."""
+    strangers: list[Chunk] = field(default_factory=list)
+    """The hits that the store doesn't hold, although it has chunks of a document with the id of theirs."""
+    known_documents: set[str] = field(default_factory=set)
+    """The ids of the documents of which the store holds a hit, its own ids and those that group its documents."""
     answered: dict[str, set[str]] = field(default_factory=dict)
     """The ids of all chunks that came, by document id."""
+    has_others: bool = False
+    """True if something else came than the hits themselves, asked for beside their neighbours."""
     incomplete: bool = False
     """True if the store failed to answer some references."""
     failure: tuple[Lack, str] | None = None
@@ -91,6 +98,7 @@ class _Search:
         self._config = config
         self._around = around
         self._hits, self._known = _known(hits, admitted)
+        self._own = Own(self._hits)
         self._without_index = [hit for hit in self._hits if hit.index is None]
         self._asked: set[RefKey] = set()
         self._answered: set[RefKey] = set()
@@ -102,7 +110,6 @@ class _Search:
         wanted: tuple[ChunkRef, ...] = ()
         if not self._asked:  # all around an index is known beforehand
             wanted = index_refs(self._hits, self._around.reach, self._known.values())
-            wanted += own_places(self._hits, always=self._around.is_filtered) if wanted else ()
         if self._without_index:
             absent = {chunk_id for _, _, chunk_id, _ in self._answered if chunk_id} - self._known.keys()
             wanted += link_refs(
@@ -113,6 +120,8 @@ class _Search:
                 pages=self._config.keys.page,
                 missing=absent,
             )
+        if not self._asked:
+            wanted += own_refs(self._hits, wanted)
         refs = _storable([ref for ref in wanted if _key(ref) not in self._asked], self.fetched)
         self._asked.update(map(_key, refs))
         return refs
@@ -122,15 +131,34 @@ class _Search:
         fetched, scope = self.fetched, self._around.scope
         self._answered.update(map(_key, answer.refs))
         found = _asked_for(adopted(answer.found, refs), self._asked, log)
-        fetched.empty.extend(chunk for chunk in answer.empty if scope is None or scope.admits(chunk))
-        _keep(found, self._known, fetched, scope)
         came = (*found, *answer.empty)
+        self._note_strangers(came)
+        # A document of which the store holds no hit is another one, whatever its id.
+        documents = fetched.known_documents
+        near = [chunk for chunk in found if is_of(chunk, documents) and not self._own.is_at_hit(chunk)]
+        empty = [chunk for chunk in answer.empty if is_of(chunk, documents)]
+        fetched.empty.extend(chunk for chunk in empty if scope is None or scope.admits(chunk))
+        _keep(near, self._known, fetched, scope)
+        # A whole document, or what is around an offset, has the hits in it anyway.
+        asks_widely = any(ref.index is None and ref.chunk_id is None for ref in refs)
         for chunk in came:
             fetched.answered.setdefault(chunk.document_id, set()).add(chunk.id)
+            fetched.has_others = fetched.has_others or asks_widely or not self._own.is_at_hit(chunk)
         if self._without_index:
             self._note_what_is_known(came, answer.refs)
         fetched.incomplete = fetched.incomplete or bool(answer.failed)
         return bool(came)
+
+    def _note_strangers(self, came: Iterable[Chunk]) -> None:
+        """Enter the hits that the store holds, and go on without the others."""
+        own, fetched = self._own, self.fetched
+        own.enter(came)
+        fetched.known_documents, fetched.strangers = own.known_documents(), own.strangers()
+        for hit in fetched.strangers:
+            if self._known.get(hit.id) is hit:  # its id may be that of a neighbour of another hit
+                del self._known[hit.id]
+        strangers = {*map(id, fetched.strangers)}
+        self._without_index = [hit for hit in self._without_index if id(hit) not in strangers]
 
     def _note_what_is_known(self, came: Iterable[Chunk], refs: Iterable[ChunkRef]) -> None:
         """Note the documents and offsets of which the store told all: what it didn't return isn't there."""

@@ -12,16 +12,18 @@ from typing import Any
 
 from ctxassembly.assembly.adjacency.chains import at_home, one_document
 from ctxassembly.assembly.adjacency.kin import in_document, parents_of
-from ctxassembly.assembly.adjacency.parted import spread, with_doubtful_places, with_own_ids
+from ctxassembly.assembly.adjacency.parted import spread, with_doubtful_places, with_own_documents, with_own_ids
 from ctxassembly.assembly.adjacency.places import Answered, contained, is_covered, positions
 from ctxassembly.assembly.duplicates.collapse import Duplicates
 from ctxassembly.assembly.gathering.admit import Admitted
 from ctxassembly.assembly.gathering.expand import neighbours
 from ctxassembly.assembly.gathering.fetching import Fetched, fetch
 from ctxassembly.assembly.gathering.long_chunks import READ_CHARS, LongChunks
-from ctxassembly.assembly.gathering.missing import missing, proof, untold
+from ctxassembly.assembly.gathering.missing import missing, not_held, proof, untold
+from ctxassembly.assembly.gathering.own import is_of
 from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.assembly.gathering.surroundings import Surroundings
+from ctxassembly.data.apart import renamed
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.marks import is_marked
@@ -102,7 +104,8 @@ def _expand(
     """The hits with their position in the document, and their neighbours."""
     alone = {hit.rank for hit in hits if is_marked(hit.chunk, "no_neighbours", config.keys)}
     fetched = yield from _fetch([hit.chunk for hit in hits if hit.rank not in alone], admitted, config, around, log)
-    chunks, found = _in_documents(_chained([hit.chunk for hit in hits], fetched), fetched)
+    own = _apart([hit.chunk for hit in hits], fetched, config)
+    chunks, found = _in_documents(_chained(own, fetched), fetched)
     sure = with_doubtful_places([*chunks, *found])
     chunks, found = [*sure[: len(hits)]], [*sure[len(hits) :]]
     # Positions are told by id. In the context and in the trace a chunk keeps the id that it came with.
@@ -133,15 +136,26 @@ def _fetch(
         log.notes.append(f"store: not asked for {unnamed}")
     # A store that failed to answer is noted already; what it lacks can't be told.
     answered = fetched.answered if around.reach and not fetched.incomplete else None
+    if answered and not around.is_filtered and not fetched.has_others and proof(chunks) is not None:
+        answered = {}  # under a filter all that is next to the hits may belong to others
     every = [hit.chunk for hit in admitted.candidates]
     if not answered and len(chunks) < len(every) and proof(every) is None:
         answered = None  # what stands next to the hits are copies, for which no store is asked
-    if not answered and around.is_filtered and all(chunk.index is None for chunk in chunks):
-        answered = None  # links say that there are neighbors, not that the filter lets them through
-    log.miss(missing(chunks, config.keys, answered, fetched.beside, fetched.failure, around.remedies))
+    log.miss(
+        not_held(fetched.strangers, len(chunks), around.remedies)
+        or missing(chunks, config.keys, answered, fetched.beside, fetched.failure, around.remedies)
+    )
     if log.missing is None and (doubt := untold(chunks, answered, around.remedies)) is not None:
         log.notes.append(doubt)
     return fetched
+
+
+def _apart(hits: Sequence[Chunk], fetched: Fetched, config: AssemblyConfig) -> list[Chunk]:
+    """The hits, of which those that the store doesn't hold are of other documents than those that it holds."""
+    strangers = {id(hit) for hit in fetched.strangers if is_of(hit, fetched.known_documents)}
+    taken = {hit.document_id for hit in hits}
+    known = [renamed(hit, 1, taken) if id(hit) in strangers else hit for hit in hits] if strangers else hits
+    return [*with_own_documents(known, lambda hit: Scope(config).signature(hit).fixed)]
 
 
 def _chained(hits: list[Chunk], fetched: Fetched) -> list[Chunk]:

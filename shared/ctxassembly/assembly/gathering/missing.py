@@ -16,14 +16,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from ctxassembly.assembly.adjacency.offsets import TOUCHING, is_facts, offset_of
-from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.shown import shown
+from ctxassembly.shown import counted, shown
 from ctxassembly.warned import with_remedy
 
-Lack = Literal["place", "answer", "method", "failed", "pages"]
+Lack = Literal["place", "answer", "method", "failed", "pages", "hit"]
 """The hits don't say where in their document they stand; the store has none of the chunks that must be there; the store
-can't be asked; it raised an error; each page of a file is a document of its own."""
+can't be asked; it raised an error; each page of a file is a document of its own; the store doesn't hold the hits
+themselves."""
 
 REMEDIES: Mapping[Lack, str] = {
     "place": "store number_chunks(documents), or number the stored ones by number_stored_chunks(vectorstore)",
@@ -32,6 +33,7 @@ REMEDIES: Mapping[Lack, str] = {
     "method": "pass store=, any object with fetch(refs) that has the chunks",
     "failed": "if it happens at every call, pass store=, any object with fetch(refs) that has the chunks; "
     "AssemblyConfig(on_store_error='raise') shows the error, AssemblyConfig(window=0) asks for no neighbors",
+    "hit": "give the store of the collection that is searched; a step that changes texts belongs in on_fetched, too",
     "pages": "AssemblyConfig(keys=MetadataKeys(document_id={!r})) makes one document of them",
 }
 """The remedies for a store that names none of its own; see `ctxassembly.Store`."""
@@ -105,7 +107,7 @@ def untold(
 ) -> str | None:
     """A note if nobody can tell whether `hits` lack something: each may be all there is of its document.
 
-    A store that has documents of one chunk finds the hit itself when it is asked for its index; see `own_places`.
+    A store that has documents of one chunk finds the hit itself when it is asked for its index; see `own.py`.
     """
     first = next(iter(_first_hits(hits)), None)
     if answered is None or answered or first is None:
@@ -113,16 +115,6 @@ def untold(
     where = f"the hit at index {first.index} of document {shown(first.document_id, _ID_CHARS)}"
     fact = f"the store finds nothing next to the hits, not even {where}; if there is more of it"
     return _told([("answer", fact)], remedies)
-
-
-def own_places(hits: Iterable[Chunk], *, always: bool = False) -> tuple[ChunkRef, ...]:
-    """References to `hits` themselves, one for each document; none if the hits prove that their documents have more.
-
-    Asked for beside the neighbours, they tell a document of one chunk from a store that finds nothing by index. Under a
-    filter they are `always` asked for: where all neighbors are of others, the store still finds the hit.
-    """
-    hits = list(hits)
-    return () if not always and proof(hits) else tuple(ChunkRef(hit.lookup_id, hit.index) for hit in _first_hits(hits))
 
 
 def _first_hits(hits: Iterable[Chunk]) -> list[Chunk]:
@@ -144,6 +136,16 @@ def _not_found(hits: Iterable[Chunk]) -> str | None:
             chunks = f"chunks {first.index} and {hit.index} of document {shown(hit.document_id, _ID_CHARS)}"
             return f"{chunks} are hits, and it doesn't find chunk {first.index} either"
     return None
+
+
+def not_held(strangers: Sequence[Chunk], of: int, remedies: Mapping[Lack, str] | None = None) -> str | None:
+    """The sentence that says which hits the store doesn't hold; None if there are no such `strangers`."""
+    if not strangers:
+        return None
+    first = shown(strangers[0].id, _ID_CHARS)
+    which = f"{len(strangers):,} of {counted(of, 'hit')} (the first is {first})"
+    fact = f"the store doesn't hold {which}, so they get no neighbors"
+    return _told([("hit", fact)], remedies)
 
 
 def under_filter(remedies: Mapping[Lack, str] | None) -> Mapping[Lack, str]:

@@ -151,7 +151,7 @@ def test_without_a_pool_or_a_query_the_window_is_all_that_is_fetched():
     for options, query in (({"pool_window": 0}, QUERY), ({}, None), ({"choose_by": "rank"}, QUERY), ({}, "  ")):
         store = MemoryStore(chunks)
         assemble(hits_of(chunks[4:5]), AssemblyConfig(**options), query=query, store=store)
-        assert [ref.index for ref in store.requests[0]] == [3, 5]
+        assert [ref.index for ref in store.requests[0]] == [3, 5, 4]
 
 
 def test_without_a_window_nothing_is_fetched_at_all():

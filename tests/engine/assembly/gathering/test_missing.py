@@ -106,15 +106,24 @@ def test_hits_of_one_document_with_and_without_an_index_come_of_two_retrievers()
         ([UNPLACED, Chunk("E#0", "E", "Zero.", index=0)], None),
         ([Chunk("a", "a", "One."), Chunk("b", "b", "Two.")], None),
         ([UNPLACED], Answering(UNPLACED)),  # all that its document has
-        ([Chunk("a", "D", "Text.", start=0)], Answering(Chunk("b", "D", "More.", start=9))),
+        (
+            [Chunk("a", "D", "Text.", start=0)],
+            MemoryStore([Chunk("a", "D", "Text.", start=0), Chunk("b", "D", "More.", start=9)]),
+        ),
         ([Chunk("D#0", "D", "Text.", index=0)], Answering()),  # it may be all
-        ([Chunk("D#0", "D", "Zero.", index=0), Chunk("D#1", "D", "One.", index=1)], Answering(FIRST)),
-        ([PLACED, Chunk("E#3", "E", "Three.", index=3)], MemoryStore([Chunk("E#2", "E", "Two.", index=2)])),
+        ([FIRST, Chunk("D#1", "D", "One.", index=1)], Answering(FIRST, Chunk("D#1", "D", "One.", index=1))),
+        (
+            [PLACED, Chunk("E#3", "E", "Three.", index=3)],
+            MemoryStore([Chunk(f"E#{at}", "E", text, index=at) for at, text in ((2, "Two."), (3, "Three."))]),
+        ),
         ([], Answering()),
-        ([Chunk("a", "D", "Text.", start=900)], Answering(Chunk("b", "D", "On.", start=950), finds_offsets=True)),
+        (
+            [Chunk("a", "D", "Text.", start=900)],
+            MemoryStore([Chunk("a", "D", "Text.", start=900), Chunk("b", "D", "On.", start=950)]),
+        ),
         ([Chunk("a", "D", "Text.", start=0)], Answering(finds_offsets=True)),  # it may be all
         ([FACTS], Answering()),
-        ([PLACED, FACTS], MemoryStore([Chunk("D#3", "D", "Text three.", index=3)])),
+        ([PLACED, FACTS], MemoryStore([Chunk("D#3", "D", "Text three.", index=3), PLACED])),
         ([Chunk("a", "D", "Text.", metadata={"no_neighbours": True})], Answering()),
         # What stands before D#1 is a copy of E#0: no store is asked for it.
         ([Chunk("E#0", "E", "Same.", 0), Chunk("D#1", "D", "Text.", 1), Chunk("D#0", "D", "Same.", 0)], Answering()),

@@ -236,11 +236,13 @@ async def test_a_hook_that_fails_lets_no_neighbour_through():
 def test_a_foreign_chunk_under_the_id_of_a_neighbour_does_not_keep_it_out():
     mine, theirs = words_of("A", 1, metadata={"t": "a"}), words_of("A", 1, metadata={"t": "b"})
 
+    hit = words_of("A", 0, metadata={"t": "a"})
+
     class Both:
         def fetch(self, refs: list[ChunkRef]) -> list[Chunk]:
-            return [theirs, mine]
+            return [theirs, mine, hit]
 
-    context = assemble(hits_of([words_of("A", 0, metadata={"t": "a"})]), AssemblyConfig(window=1), store=Both())
+    context = assemble(hits_of([hit]), AssemblyConfig(window=1), store=Both())
     assert standing(context) == ["A0", "A1"]
 
 

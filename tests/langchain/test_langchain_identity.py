@@ -1,0 +1,249 @@
+"""Two collections that both have a `handbook.pdf#0`: no text of one is lost for the other, or read on into it."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import pytest
+from langchain_chroma import Chroma
+from langchain_classic.retrievers import EnsembleRetriever, MergerRetriever
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage
+from langchain_core.vectorstores import InMemoryVectorStore
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
+
+from agent_samples import Scripted, agent, asked, calls, index, search, tool_messages
+from ctxassembly import Chunk, Context, MemoryIndex, NothingToJoinWarning, RetrievalConfig, resolve
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    ContextChannel,
+    ContextMiddleware,
+    ContextRetriever,
+    VectorStoreNeighbours,
+    context_node,
+    number_chunks,
+)
+from langchain_samples import WordEmbeddings
+
+WORDS = ["harbour", "falcon", "ember", "lantern", "meadow"]
+NOT_HELD = "The store doesn't hold"
+
+
+def handbook(whose: str, count: int = 5) -> list[Document]:
+    """The chunks of a file as most have it: numbered, with `source` and `page`."""
+    texts = [
+        f"At {whose} the {WORDS[at]} rule number {at} of {whose} is kept by the {whose} clerk." for at in range(count)
+    ]
+    return number_chunks(
+        [Document(text, metadata={"source": "handbook.pdf", "page": at}) for at, text in enumerate(texts)]
+    )
+
+
+NORTH, SOUTH = handbook("north"), handbook("south")
+TEXTS = [NORTH[0].page_content, SOUTH[0].page_content]
+UNFILTERED = pytest.mark.filterwarnings("ignore::ctxassembly.FilterNotSeenWarning")
+
+
+def one(*documents: Document) -> Any:
+    return index(*documents).as_retriever(search_kwargs={"k": 1})
+
+
+def labels_of(context: Context, *texts: str) -> list[list[str]]:
+    """For each text the labels of the blocks that have it."""
+    return [
+        [block.citation.label for block in context.blocks if block.citation and text in block.text] for text in texts
+    ]
+
+
+def test_the_ids_clash() -> None:
+    assert [each.id for each in NORTH] == [each.id for each in SOUTH]
+    assert NORTH[0].id == "handbook.pdf#0"
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+def test_two_tools_over_two_collections_give_both_texts_and_point_to_their_own_labels() -> None:
+    model = Scripted(
+        AIMessage(
+            "", tool_calls=[*calls("harbour", name="north").tool_calls, *calls("harbour", name="south").tool_calls]
+        ),
+        AIMessage("Both [1] [2]."),
+    )
+    tools = search(one(NORTH[0]), "north"), search(one(SOUTH[0]), "south")
+    messages = agent(model, *tools).invoke(asked("What is the rule?"))["messages"]
+    first, second = tool_messages(messages)
+    assert all(text in first.text for text in TEXTS)
+    assert "given above ([2])" in second.text
+    context = Context.from_dict(first.artifact)
+    assert labels_of(context, *TEXTS) == [["1"], ["2"]]
+    assert [each.chunk_ids for each in resolve(messages[-1].text, messages).citations] == [("handbook.pdf#0",)] * 2
+
+
+class Branches(TypedDict):
+    query: str
+    documents: Annotated[list[list[Document]], operator.add]
+    context: Annotated[Context, ContextChannel]
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+def test_branches_of_a_graph_over_two_collections_keep_their_texts_apart() -> None:
+    graph = StateGraph(Branches)
+    for name, found in (("north", [NORTH[0], NORTH[1]]), ("south", [SOUTH[0], SOUTH[2]])):
+        graph.add_node(name, lambda state, found=found: {"documents": [found]})
+        graph.add_edge(START, name)
+    graph.add_node("assemble", context_node(ContextAssembler()))
+    graph.add_edge(["north", "south"], "assemble")
+    context = graph.compile().invoke({"query": "What is the rule?", "documents": []})["context"]
+    own = labels_of(context, *(each.page_content for each in (NORTH[0], NORTH[1], SOUTH[0], SOUTH[2])))
+    assert own in ([["1"], ["1"], ["2"], ["2"]], [["2"], ["2"], ["1"], ["1"]])
+
+
+def test_two_channels_over_two_collections_bring_both_texts() -> None:
+    channels: Any = {"vector": one(NORTH[0]), "keyword": one(SOUTH[0])}
+    retriever = ContextRetriever(channels=channels, config=RetrievalConfig(strategy="hybrid"))
+    context = retriever.context("harbour rule")
+    assert sorted(labels_of(context, *TEXTS)) == [["1"], ["2"]]
+
+
+def test_sub_questions_over_two_collections_bring_both_texts() -> None:
+    """The retriever of the chain is a router: the words of a question decide which collection it asks."""
+    from ctxassembly.chain.merge import Ranking, merged
+    from ctxassembly.data.keys import MetadataKeys
+    from langchain_ctxassembly.convert.documents import hit_from
+
+    parts = [[hit_from(each, MetadataKeys()) for each in found] for found in (NORTH[:2], SOUTH[:2])]
+    hits = merged([Ranking(str(at), found, 1.0, is_part=True) for at, found in enumerate(parts)], None)
+    assert sorted(hit.chunk.text for hit in hits) == sorted(each.page_content for each in (*NORTH[:2], *SOUTH[:2]))
+    assert {hit.chunk.document_id for hit in hits} == {"handbook.pdf", "handbook.pdf (2)"}
+
+
+@pytest.mark.parametrize("kind", ["ensemble", "merger"])
+def test_an_ensemble_over_two_collections_makes_two_documents_and_joins_neither_to_the_other(kind: str) -> None:
+    parts = index(NORTH[0], NORTH[1]).as_retriever(), index(SOUTH[0], SOUTH[1]).as_retriever()
+    both: Any = EnsembleRetriever(retrievers=[*parts]) if kind == "ensemble" else MergerRetriever(retrievers=[*parts])
+    context = ContextAssembler().as_context().invoke(both.invoke("harbour rule"))
+    own = labels_of(context, *(each.page_content for each in (*NORTH[:2], *SOUTH[:2])))
+    assert all(len(labels) == 1 for labels in own)
+    assert own[0] != own[2]
+    for passage in context.passages:
+        assert not ("north" in passage.text and "south" in passage.text)
+
+
+# The store
+
+
+def chroma(documents: Sequence[Document]) -> Any:
+    import uuid
+
+    store = Chroma(collection_name=f"t{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
+    store.add_documents(list(documents))
+    return store
+
+
+def by_id(documents: Sequence[Document]) -> InMemoryVectorStore:
+    return index(*documents)
+
+
+def unnumbered(documents: Sequence[Document]) -> list[Document]:
+    """The same chunks by their offsets in the page alone."""
+    return [
+        each.model_copy(
+            update={"metadata": {"source": "handbook.pdf", "start_index": at * len(documents[0].page_content)}}
+        )
+        for at, each in enumerate(documents)
+    ]
+
+
+STORES = [
+    pytest.param(by_id, list, id="by id"),
+    pytest.param(chroma, list, id="by metadata"),
+    pytest.param(chroma, unnumbered, id="by offset"),
+]
+
+
+@UNFILTERED
+@pytest.mark.parametrize(("make", "written"), STORES)
+async def test_a_store_over_another_collection_gives_no_neighbours_and_says_so(make: Any, written: Any) -> None:
+    assembler = ContextAssembler(store=VectorStoreNeighbours(make(written(NORTH))), neighbours="unfiltered")
+    hit = written(SOUTH)[2]
+    with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
+        blocks = [*assembler.invoke([hit]), *assembler.invoke([hit]), *(await assembler.ainvoke([hit]))]
+    assert len(seen) == 1
+    assert len(str(seen[0].message).partition(": ")[0]) <= 160
+    assert not any("north" in each.page_content for each in blocks)
+    assert all(SOUTH[2].page_content in each.page_content for each in blocks)
+
+
+@UNFILTERED
+@pytest.mark.parametrize(("make", "written"), STORES)
+def test_of_two_collections_only_the_hits_of_the_store_get_neighbours(make: Any, written: Any) -> None:
+    assembler = ContextAssembler(store=VectorStoreNeighbours(make(written(NORTH))), neighbours="unfiltered")
+    with pytest.warns(NothingToJoinWarning, match="doesn't hold 1 of 2 hits"):
+        context = assembler.as_context().invoke([written(SOUTH)[1], written(NORTH)[2]])
+    assert [each.page_content in context.text for each in NORTH] == [False, True, True, True, False]
+    assert [each.page_content in context.text for each in SOUTH] == [False, True, False, False, False]
+    for passage in context.passages:
+        assert not ("north" in passage.text and "south" in passage.text)
+    assert len(context.citations) == 2
+
+
+@UNFILTERED
+@pytest.mark.parametrize(("make", "written"), STORES[:2])  # offsets count in the stored text
+def test_a_hit_that_a_step_has_changed_keeps_its_neighbours(make: Any, written: Any) -> None:
+    assembler = ContextAssembler(store=VectorStoreNeighbours(make(written(NORTH))), neighbours="unfiltered")
+    hit = written(NORTH)[2]
+    for text in (
+        f"**{hit.page_content}**",
+        hit.page_content[:40],
+        f"From the handbook.\n\n{hit.page_content}",
+        hit.page_content.replace("north", "<PLACE>"),
+    ):
+        context = assembler.as_context().invoke([hit.model_copy(update={"page_content": text})])
+        assert NORTH[1].page_content in context.text
+        assert NORTH[3].page_content in context.text
+
+
+@UNFILTERED
+def test_a_middleware_with_the_store_of_one_tool_joins_nothing_to_the_finds_of_the_other() -> None:
+    model = Scripted(
+        AIMessage("", tool_calls=[*calls("ember", name="north").tool_calls, *calls("ember", name="south").tool_calls]),
+        AIMessage("Both [1]."),
+    )
+    store = VectorStoreNeighbours(index(*NORTH))
+    middleware = ContextMiddleware(ContextAssembler(store=store, neighbours="unfiltered"))
+    tools = search(one(NORTH[2]), "north"), search(one(SOUTH[2]), "south")
+    with pytest.warns(NothingToJoinWarning, match=NOT_HELD):
+        messages = agent(model, *tools, middleware=middleware).invoke(asked("ember?"))["messages"]
+    context = Context.from_dict(tool_messages(messages)[0].artifact)
+    assert [each.page_content in context.text for each in NORTH] == [False, True, True, True, False]
+    assert [each.page_content in context.text for each in SOUTH] == [False, False, True, False, False]
+
+
+@UNFILTERED
+def test_the_usual_chain_is_not_warned() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = ContextAssemblyRetriever.from_vectorstore(index(*NORTH), hits=2, neighbours="unfiltered").invoke(
+            "ember"
+        )
+    assert found
+
+
+def test_an_index_that_searches_one_collection_and_reads_another_joins_nothing() -> None:
+    def chunks(documents: Sequence[Document]) -> list[Chunk]:
+        return [
+            Chunk(str(d.id), "handbook.pdf", d.page_content, at, metadata=d.metadata) for at, d in enumerate(documents)
+        ]
+
+    retriever = ContextRetriever(
+        MemoryIndex(chunks(SOUTH)),
+        config=RetrievalConfig(strategy="keyword", limit=1),
+        assembler=ContextAssembler(store=MemoryIndex(chunks(NORTH)), neighbours="unfiltered"),
+    )
+    with pytest.warns(NothingToJoinWarning, match=NOT_HELD):
+        context = retriever.context("ember rule of south")
+    assert "north" not in context.text
