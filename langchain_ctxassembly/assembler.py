@@ -42,7 +42,8 @@ from langchain_ctxassembly.configurable import (
     configured,
     fields,
 )
-from langchain_ctxassembly.convert.documents import documents_from, hit_from
+from langchain_ctxassembly.convert.blocks import read_documents
+from langchain_ctxassembly.convert.documents import documents_from
 from langchain_ctxassembly.convert.llm import async_model, model
 from langchain_ctxassembly.listeners import listened_to
 from langchain_ctxassembly.searches.filtered import held
@@ -352,11 +353,12 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
             raise InputError(f"{FORMS}, got {shown(documents)}{not_a_document(documents)}")
         if query is not None and not isinstance(query, str):
             raise InputError(f"the query must be a string, got {shown(query)}")
+        found = read_documents(documents, self.config.keys)
         return {
-            "hits": [one if isinstance(one, Hit) else hit_from(one, self.config.keys) for one in documents],
+            "hits": found.hits,
             "config": self.effective,
             "query": query,
-            "supplement": supplement,
+            "supplement": found.supplement if supplement is None else supplement,
         }
 
 

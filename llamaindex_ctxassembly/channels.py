@@ -18,7 +18,7 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combined, is_filter
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly.convert.nodes import to_hits
+from llamaindex_ctxassembly.convert.nodes import read_nodes
 from llamaindex_ctxassembly.stores.filters import both
 from llamaindex_ctxassembly.stores.neighbours import neighbours_of, place_of
 
@@ -47,7 +47,7 @@ def _searched(
     channel: str, retriever: BaseRetriever, keys: MetadataKeys, query: str, limit: int, filters: Any
 ) -> list[Hit]:
     own = set_up(f"channels[{channel!r}]", retriever, limit, filters)
-    return [hit for node in own.retrieve(query) for hit in to_hits(node, keys)][:limit]
+    return read_nodes(own.retrieve(query), keys).hits[:limit]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.convert.embeddings import as_embeddings
 from llamaindex_ctxassembly.convert.llm import async_model, model
 from llamaindex_ctxassembly.convert.media import noted
-from llamaindex_ctxassembly.convert.nodes import is_media, listed, to_hits
+from llamaindex_ctxassembly.convert.nodes import listed, read_nodes
 from llamaindex_ctxassembly.spans import on_stage
 from llamaindex_ctxassembly.splitting import warn_if_split
 from llamaindex_ctxassembly.stores.neighbours import neighbours_of, place_of, under
@@ -316,8 +316,9 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         self._neighbours = found if callable(self.filter) else under(self.filter, found)
 
     def _given(self, nodes: Iterable[NodeWithScore], query: str | None) -> dict[str, Any]:
-        hits = [hit for node in nodes if not is_media(node) for hit in to_hits(node, self.config.keys)]
-        return self._asked(hits, query)
+        hits, supplement = read_nodes(nodes, self.config.keys)
+        given = self._asked(hits, query)
+        return given if given["supplement"] is not None else {**given, "supplement": supplement}
 
     def _given_by(self, retrieved: Retrieved) -> dict[str, Any]:
         given = self._asked(retrieved.hits, retrieved.query)

@@ -15,8 +15,7 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import InputError
 from ctxassembly.shown import shown
-from langchain_ctxassembly.convert.blocks import are_blocks, below_separator, hits_of_blocks, supplement_of_blocks
-from langchain_ctxassembly.convert.documents import hit_from
+from langchain_ctxassembly.convert.blocks import read_documents
 
 
 class Found(NamedTuple):
@@ -36,7 +35,7 @@ def found_in(given: Any, keys: MetadataKeys) -> Found | None:
     """The evidence in the artifact of a tool, or in a key of a graph's state; None if `given` is something else.
 
     `given` is a list of documents or hits, a `Context`, or the dict of one; documents may be dicts, as in a checkpoint.
-    An empty list is no evidence. Documents of an assembler of ours give back the text below each label as one chunk.
+    An empty list is no evidence. Documents of an assembler of ours give back the chunks that they were made of.
     """
     if is_context(given):
         return _of_context(Context.from_dict(given))
@@ -47,9 +46,7 @@ def found_in(given: Any, keys: MetadataKeys) -> Found | None:
     documents = [document for one in given if (document := _document(one)) is not None]
     if len(documents) < len(given):
         return None
-    if are_blocks(documents):
-        return Found(hits_of_blocks(documents, keys), supplement_of_blocks(documents))
-    return Found([hit_from(document, keys) for document in documents])
+    return Found(*read_documents(documents, keys))
 
 
 def all_found_in(given: Any, keys: MetadataKeys) -> list[Found]:
@@ -104,4 +101,4 @@ def _of_context(context: Context) -> Found:
         for decision in context.trace.decisions
         if not decision.stands
     ]
-    return Found(hits_of(context), below_separator(context.supplement), left_out)
+    return Found(hits_of(context), context.supplement.partition("\n")[2].strip() or None, left_out)

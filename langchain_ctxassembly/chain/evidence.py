@@ -25,7 +25,8 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.retrieved import Retrieved
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
-from langchain_ctxassembly.convert.documents import chunk_from, document_of, hit_from
+from langchain_ctxassembly.convert.blocks import read_documents
+from langchain_ctxassembly.convert.documents import chunk_from, document_of
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
 from langchain_ctxassembly.searches.scored import ScoredRetriever
 from langchain_ctxassembly.searches.visible import Search as Visible
@@ -211,11 +212,13 @@ class Other:
 
     def _read(self, request: Search, found: list[Document]) -> Retrieved:
         keys = self.assembler.config.keys
-        hits = tuple(hit_from(document, keys) for document in found)
+        found_hits, supplement = read_documents(found, keys)
+        hits, facts = tuple(found_hits), () if supplement is None else (supplement,)
         try:
-            return fetched(request, _held_to(self.assembler, hits), self.retriever)
+            return fetched(request, _held_to(self.assembler, hits), self.retriever, facts=facts)
         except ConfigError:  # in a language of the search alone
-            return fetched(request, hits, self.retriever, ["assembler.filter: only the search can apply it"])
+            notes = ["assembler.filter: only the search can apply it"]
+            return fetched(request, hits, self.retriever, notes, facts)
 
 
 def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Evidence:

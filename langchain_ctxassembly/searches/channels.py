@@ -13,7 +13,7 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combined, is_filter
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.convert.documents import hit_from
+from langchain_ctxassembly.convert.blocks import read_documents
 from langchain_ctxassembly.searches.scored import ScoredRetriever
 from langchain_ctxassembly.stores.kinds import both
 
@@ -47,4 +47,4 @@ def _searched(
     elif is_filter(condition):
         allowed = f"one whose search takes a filter, where a call has one; {type(retriever).__name__} would ignore it"
         raise ConfigError(f"channels[{channel!r}]", allowed, retriever)
-    return [hit_from(document, keys) for document in retriever.invoke(query, **options)][:limit]
+    return read_documents(retriever.invoke(query, **options), keys).hits[:limit]

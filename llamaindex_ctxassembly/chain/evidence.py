@@ -24,7 +24,7 @@ from ctxassembly.retrieved import Retrieved
 from llamaindex_ctxassembly.channels import search_named, seen, set_up
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
 from llamaindex_ctxassembly.convert.media import unread_notes
-from llamaindex_ctxassembly.convert.nodes import is_media, to_hits
+from llamaindex_ctxassembly.convert.nodes import read_nodes
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.stores.filters import allowed, conditions
 
@@ -184,9 +184,10 @@ class Other:
 
     def _read(self, request: Search, nodes: Sequence[NodeWithScore]) -> Retrieved:
         keys = self.postprocessor.config.keys
-        hits = [hit for node in nodes if not is_media(node) for hit in to_hits(node, keys)]
+        hits, supplement = read_nodes(nodes, keys)
         held = _passing(tuple(hits), self.postprocessor.filter_of(request.question.text))
-        return fetched(request, held, self.retriever, unread_notes(nodes))
+        facts = () if supplement is None else (supplement,)
+        return fetched(request, held, self.retriever, unread_notes(nodes), facts)
 
 
 def _is_filter(filters: Any) -> bool:

@@ -16,6 +16,7 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
 )
 
+from ctxassembly.adapting.blocks import Given, Read, read
 from ctxassembly.assembly.adjacency.offsets import FACTS
 from ctxassembly.assembly.gathering.parts import part_in
 from ctxassembly.data.chunks import Chunk, Hit, Origin
@@ -72,6 +73,15 @@ def to_hits(scored: NodeWithScore, keys: MetadataKeys) -> list[Hit]:
         origin=Origin(((FACTS, chunk.id),), lookup_id=plain.lookup_id),
     )
     return [Hit(plain, score), Hit(facts, score)]
+
+
+def read_nodes(nodes: Iterable[NodeWithScore], keys: MetadataKeys) -> Read:
+    """The hits of `nodes`, with the chunks of our own blocks in their place, and the supplement of an assembly of ours.
+
+    Images, audio and videos without text are none.
+    """
+    texts = [scored for scored in nodes if not is_media(scored)]
+    return read([Given(hit, scored.node.metadata) for scored in texts for hit in to_hits(scored, keys)], keys)
 
 
 def to_chunk(node: BaseNode, keys: MetadataKeys) -> Chunk:

@@ -24,14 +24,20 @@ class Fetched(Retrieved):
         return self.given
 
 
-def fetched(request: Search, hits: Iterable[Hit], retriever: object, notes: Sequence[str] = ()) -> Fetched:
+def fetched(
+    request: Search,
+    hits: Iterable[Hit],
+    retriever: object,
+    notes: Sequence[str] = (),
+    facts: tuple[str, ...] = (),
+) -> Fetched:
     """The first `mode.kept` of `hits` that pass the filter which a model inferred.
 
-    The caller's own filter is the retriever's to apply. `notes` are for the trace.
+    The caller's own filter is the retriever's to apply. `notes` are for the trace, `facts` for a supplement.
     """
     passes = as_predicate(request.narrowed)
     kept = tuple(hit for hit in hits if passes(hit.chunk))[: request.mode.kept]
     by = f"searched by {type(retriever).__name__}"
     words = request.question.meant
     trace = RetrievalTrace("other", notes=(by, *notes), round_trips=1)
-    return Fetched(words, (), trace, intent=request.question.intent, given=kept)
+    return Fetched(words, (), trace, facts, intent=request.question.intent, given=kept)

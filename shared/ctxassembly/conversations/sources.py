@@ -16,7 +16,7 @@ from ctxassembly.saving.plain import revived
 from ctxassembly.shown import shown
 from ctxassembly.wording.formats import FORMATS
 
-ADDED = frozenset({"citation", "chunk_ids", "scores", "trace", "cited_media"})
+ADDED = frozenset({"citation", "chunk_ids", "scores", "trace", "cited_media", "pieces"})
 """Keys that adapters add to the metadata of the best chunk of a label."""
 KEPT = "ctxassembly"
 """The key in a message's `additional_kwargs` under which an answer chain keeps the citations of its answer."""
