@@ -50,7 +50,9 @@ def read(given: Sequence[Given], keys: MetadataKeys) -> Read:
     supplements: list[str] = []
     for one in given:
         chunk = one.hit.chunk
-        if _is_supplement(one.metadata, chunk.text):
+        if type(one.metadata) is not dict:  # of a class that may raise: none of ours
+            hits.append(one.hit)
+        elif _is_supplement(one.metadata, chunk.text):
             supplements.append(chunk.text.partition("\n")[2].strip())
         elif (found := _of_block(one, keys)) is None:
             hits.append(one.hit)
@@ -138,7 +140,11 @@ def _told(candidate: Candidate, best: Mapping[str, Any]) -> dict[str, Any]:
         "origin": plain(chunk.origin),
         "unread": sorted(chunk.unread),
         "unnamed": sorted(chunk.unnamed),
-        "metadata": {key: plain(own[key]) for key in own if key not in best or best[key] != own[key]},
+        "metadata": {
+            key: value
+            for key, value in ((key, plain(own[key])) for key in own)
+            if key not in best or plain(best[key]) != value  # as builtins: an odd class may refuse to be compared
+        },
         "lacks": [key for key in best if key not in own],
         "score": candidate.score,
         "rank": candidate.rank,
