@@ -192,7 +192,7 @@ def test_assembled_documents_that_were_reordered_are_the_chunks_that_they_were_m
     assembled = ContextAssembler().invoke([BEFORE[0], AFTER[0]])
     found = found_in(assembled[::-1], MetadataKeys())
     assert found is not None
-    assert [hit.chunk.text for hit in found.hits] == [AFTER[0].page_content, BEFORE[0].page_content]
+    assert [hit.chunk.text for hit in found.hits] == [AFTER[0].page_content.strip(), BEFORE[0].page_content.strip()]
     assert all(hit.chunk.metadata["no_neighbours"] is True for hit in found.hits)  # they have come already
 
 

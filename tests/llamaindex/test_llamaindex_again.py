@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
 from llama_index.core.llms import MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.query_engine import RetrieverQueryEngine, RouterQueryEngine
+from llama_index.core.retrievers import QueryFusionRetriever, RouterRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.tools import QueryEngineTool, RetrieverTool
 
 from ctxassembly import AssemblyConfig, Chunk, MemoryIndex, RetrievalConfig, Supplement
 from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, ContextRetriever
@@ -26,6 +28,22 @@ def indexed() -> ContextRetriever:
         for at, text in enumerate(TEXTS)
     ]
     return ContextRetriever(MemoryIndex(chunks), config=RetrievalConfig(strategy="keyword", limit=2))
+
+
+class First(BaseSelector):
+    """Chooses the first of all."""
+
+    def _select(self, choices: Any, query: Any) -> SelectorResult:
+        return SelectorResult(selections=[SingleSelection(index=0, reason="It is the first.")])
+
+    async def _aselect(self, choices: Any, query: Any) -> SelectorResult:
+        return self._select(choices, query)
+
+    def _get_prompts(self) -> dict[str, Any]:
+        return {}
+
+    def _update_prompts(self, prompts: Any) -> None:
+        """It has none."""
 
 
 def check(found: list[NodeWithScore], expected: list[NodeWithScore]) -> None:
@@ -65,6 +83,19 @@ async def test_a_fusion_over_ours_is_answered_from_the_chunks(mode: Any, awaited
         assert one.text.count("Source: ") == 1
     found = {name for one in response.source_nodes for name in one.metadata["chunk_ids"]}
     assert found == {name for one in expected for name in one.metadata["chunk_ids"]}
+
+
+def test_a_router_that_chooses_an_engine_of_ours_hands_on_its_nodes() -> None:
+    ours = indexed()
+    tool = QueryEngineTool.from_defaults(RetrieverQueryEngine.from_args(ours, llm=MockLLM()), description="All rules.")
+    again = ContextAssemblyPostprocessor(config=OPEN)
+    router = RouterQueryEngine(selector=First(), query_engine_tools=[tool], llm=MockLLM())
+    expected = ours.retrieve("ferritin 4")
+    check(again.postprocess_nodes(router.query("ferritin 4").source_nodes, query_str="ferritin 4"), expected)
+    routed = RouterRetriever(
+        selector=First(), llm=MockLLM(), retriever_tools=[RetrieverTool.from_defaults(ours, description="Rules.")]
+    )
+    check(AnswerQueryEngine(MockLLM(), routed).query("ferritin 4").source_nodes, expected)
 
 
 def test_a_supplement_comes_in_again_as_one() -> None:

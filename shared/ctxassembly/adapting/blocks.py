@@ -24,6 +24,7 @@ from ctxassembly.data.chunks import Chunk, Hit, Origin
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.pieces import GAP
 from ctxassembly.saving.plain import plain
+from ctxassembly.shown import as_name
 
 _SECRET = secrets.token_bytes(16)
 """Makes the seals of this process. In another one, a supplement is read as a document without a source."""
@@ -101,7 +102,7 @@ def pieces_in(context: Context) -> Iterator[dict[str, Any]]:
                 slices.append([places.setdefault(candidate.key, len(places)), start, end, shared, spans])
             passage = next(passages)
         named = {}
-        if context.keys.document_of(block.citation.metadata) != block.citation.document_id:
+        if as_name(context.keys.document_of(block.citation.metadata)) != block.citation.document_id:
             named = {"document_id": block.citation.document_id, "seal": seal(block.citation.document_id, block.text)}
         yield {
             **named,

@@ -31,9 +31,9 @@ def block_metadata(told: Told) -> list[dict[str, Any]]:
     """Metadata to add for each block of a context, in order.
 
     A block has `citation`, `chunk_ids`, `scores` of its hits by chunk id, and `pieces`, from which another assembly has
-    its chunks again. Only the first block has the `trace`: it
-    is the whole context's, and longer than its text. The citation comes without its own metadata, since adapters put
-    those beside it. The block of a supplement has no citation but `supplement`, which is True.
+    its chunks again. Only the first block has the `trace`: it is the whole context's, and longer than its text. The
+    citation comes without its own metadata, since adapters put those beside it. The block of a supplement has no
+    citation but `supplement`, which is True, and the `seal` by which this process knows it again.
     """
     decisions = reversed(told.context.trace.decisions)  # if several share an id, the best-ranked one is written last
     scores = {(hit.document_id, hit.chunk_id): hit.score for hit in decisions if hit.distance == 0}
