@@ -14,7 +14,9 @@ from typing import Any
 MOST_CHARS = 200
 """Most characters of a value in a message."""
 MOST_MESSAGE_CHARS = 500
-"""Most characters of the message of another library's error: a database puts the whole statement into it."""
+"""Most characters of the message of another library's error."""
+MOST_OF_DRIVER_CHARS = 300
+"""Most characters of the message of a database's driver."""
 MOST_BITS = 13_000
 """Bits of the largest integer that is written out: Python refuses more than 4,300 digits."""
 _HIGHEST = 1 << MOST_BITS
@@ -56,14 +58,22 @@ def counted(number: int, one: str, several: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
-def failure(error: BaseException) -> str:
-    """The type of `error` and the beginning of its message.
+def failure(error: BaseException, lines: int | None = None) -> str:
+    """The type of `error` and the beginning of its message, at most `lines` of it.
+
+    Of an error of SQLAlchemy's the first line of the driver's own: its text has the statement and its parameters.
 
     >>> failure(ValueError("no such table"))
     'ValueError: no such table'
     """
+    driver = getattr(error, "orig", None) if type(error).__module__ == "sqlalchemy.exc" else None
+    if isinstance(driver, BaseException):
+        return failure(driver, lines=1)
     message = as_text(error)
-    return type(error).__name__ + (": no message" if message is None else f": {message[:MOST_MESSAGE_CHARS]}")
+    if message is None:
+        return f"{type(error).__name__}: no message"
+    most = MOST_MESSAGE_CHARS if lines is None else MOST_OF_DRIVER_CHARS
+    return f"{type(error).__name__}: " + "\n".join(message[:most].split("\n")[:lines])
 
 
 def as_text(value: object) -> str | None:

@@ -23,9 +23,11 @@ from typing import Any, TypeVar
 
 from ctxassembly.calls import DeadlineError, awaited_within, in_background, within
 from ctxassembly.errors import missing_extra
+from ctxassembly.shown import counted
 
 try:
-    from sqlalchemy import Engine, Row, event
+    from sqlalchemy import Engine, QueuePool, Row, event
+    from sqlalchemy.exc import TimeoutError as PoolTimeoutError
     from sqlalchemy.ext.asyncio import AsyncEngine
 except ModuleNotFoundError as error:
     raise missing_extra(error, __name__, "postgres", ("sqlalchemy",)) from error
@@ -95,16 +97,30 @@ class _Fetch:
         self._ended = threading.Event()
         self._late = False
         self._driver: Any = None
+        self._has_begun = False
+        self.connections = 0
+        """The size of the pool, if all of its connections were in use when this statement asked for one."""
+        _waiting.add(self)
+        self._queue = len(_waiting)
 
     def rows(self) -> list[Row[Any]]:
-        with self._ready().connect() as connection:
+        self._has_begun = True
+        engine = self._ready()
+        self.connections = _all_in_use(engine)
+        try:
+            connecting = engine.connect()
+        except PoolTimeoutError as error:
+            raise TimeoutError(self.given_up()) from error
+        finally:
+            self.left()
+        with connecting as connection:
             connection.execution_options(**AUTOCOMMIT)
             if connection.dialect.driver == "psycopg2":
                 event.listen(connection, "before_cursor_execute", _timed(self.timeout_seconds), retval=True)
             with self._lock:
                 if self._late:
                     connection.invalidate()  # its pool may be gone, which would leave it open
-                    raise TimeoutError(_given_up(self.timeout_seconds))
+                    raise TimeoutError(self.given_up())
                 self._driver = connection.connection.driver_connection
             try:
                 return list(connection.execute(*self._asked).all())
@@ -114,6 +130,17 @@ class _Fetch:
                     if self._late:  # a cancellation still under way must hit no other statement
                         connection.invalidate()
                 self._ended.set()
+
+    def left(self) -> None:
+        """Wait for a connection no longer."""
+        _waiting.discard(self)
+
+    def given_up(self) -> str:
+        """Return the message for a statement that is late. One that still waits for a connection never was sent."""
+        # Not begun: all threads are taken, each by a statement that has a connection or waits for one.
+        if self in _waiting and (self.connections or not self._has_begun):
+            return _queued(self.timeout_seconds, max(self._queue, len(_waiting)), self.connections)
+        return _given_up(self.timeout_seconds)
 
     def give_up(self) -> None:
         with self._lock:
@@ -133,6 +160,22 @@ class _Fetch:
                         shut(driver.fileno())
 
 
+_waiting: set[_Fetch] = set()
+"""The statements of this process that have no connection yet."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_waiting.clear)
+
+
+def _all_in_use(engine: Engine) -> int:
+    """Return the size of the engine's pool if it has no connection left, else 0."""
+    pool = engine.pool
+    most_more = getattr(pool, "_max_overflow", -1)  # it has no public name; -1 is no limit
+    if not isinstance(pool, QueuePool) or most_more < 0:
+        return 0
+    size = pool.size() + most_more
+    return size if pool.checkedout() >= size else 0
+
+
 @contextmanager
 def _deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
     """Start `fetch`, and give it up if it isn't done at the end of the context."""
@@ -140,8 +183,9 @@ def _deadline(fetch: _Fetch) -> Iterator[Future[list[Row[Any]]]]:
     try:
         yield future
     except DeadlineError as error:
-        raise TimeoutError(_given_up(fetch.timeout_seconds)) from error
+        raise TimeoutError(fetch.given_up()) from error
     finally:
+        fetch.left()
         if future.cancelled() or not future.done():
             fetch.give_up()
 
@@ -178,4 +222,13 @@ def shut(descriptor: int) -> None:
 def _given_up(timeout_seconds: float) -> str:
     return (
         f"no answer from Postgres within {timeout_seconds:g} s; the statement was given up and its connection dropped"
+    )
+
+
+def _queued(timeout_seconds: float, waiting: int, connections: int) -> str:
+    known = f"the {counted(connections, 'connection')} of the pool" if connections else "connections of the pool"
+    return (
+        f"no answer from Postgres within {timeout_seconds:g} s: {counted(waiting, 'query', 'queries')} waited for "
+        f"{known}, and this one was not sent; ask fewer at once, allow more "
+        "time (timeout_seconds), or raise pool_size where the engine is your own"
     )

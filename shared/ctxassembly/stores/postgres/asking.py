@@ -14,7 +14,6 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.searched import Scored
-from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import search, terms
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, storable
 from ctxassembly.stores.postgres.filters import condition_of
@@ -61,7 +60,8 @@ class Asking:
         Raises:
             ConfigError: the filter can't be read, or the vector has another length than the embeddings.
         """
-        self._check_vector(request.vector)
+        if request.vector is not None:
+            search.check_vector(request.vector, self.home)
         condition = condition_of(self.home, *self.filters, request.filter)
         shape, bound = search.asked(request, filtered=condition is not None, field_weights=self.field_weights)
         made = self._searches.get(shape) if condition is None else None
@@ -93,14 +93,6 @@ class Asking:
 
     def _chunk(self, row: Sequence[Any]) -> Chunk:
         return chunk_in(row, self.home, self.keys, self.chunk_of)
-
-    def _check_vector(self, vector: Sequence[float] | None) -> None:
-        if vector is None:
-            return
-        if self.home.dimensions is not None and len(vector) != self.home.dimensions:
-            raise ConfigError("embed", f"of {self.home.dimensions} dimensions, as the table is", len(vector))
-        if not all(map(math.isfinite, vector)):
-            raise ConfigError("embed", "a function that gives finite numbers", vector)
 
 
 def _number(similarity: Any) -> float | None:

@@ -48,6 +48,10 @@ SELECT CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(g.gr
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) g
 WHERE n.nspname = %s AND c.relname = %s AND privilege_type = 'SELECT' AND g.grantee <> c.relowner ORDER BY 1
 """
+_LANGUAGES = """
+SELECT cfgname FROM pg_ts_config WHERE pg_ts_config_is_visible(oid)
+UNION SELECT nspname || '.' || cfgname FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace
+"""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class Described:
     """True if it has an index by which near ones are found."""
     extensions: frozenset[str]
     languages: frozenset[str]
+    """Text search configurations: all with their schema, and without it those on the search path."""
     version: int
 
     @property
@@ -113,7 +118,7 @@ def described(connection: Connection[Any], schema: str, name: str) -> Described:
     read_by = connection.execute(_READ_BY, (schema, shortened(name, "lexemes"))).fetchall()
     unread_by = connection.execute(_UNREAD_BY, names).fetchall()
     extensions = connection.execute("SELECT extname FROM pg_extension").fetchall()
-    languages = connection.execute("SELECT cfgname FROM pg_ts_config WHERE pg_ts_config_is_visible(oid)").fetchall()
+    languages = connection.execute(_LANGUAGES).fetchall()
     return Described(
         exists=found is not None,
         is_owned=bool(found and found[0]),

@@ -23,12 +23,16 @@ from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_ur
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ctxassembly.errors import ConfigError, missing_extra
+from ctxassembly.shown import failure
+from ctxassembly.stores.postgres.failures import as_ours
 from ctxassembly.stores.rows import Asked, read, read_in_background
 
 CONNECT_SECONDS = 10
 """For a connection, where its URL doesn't say. The driver's own 130 s would hold a thread of ours for as long."""
 _OF_ASYNCPG = ("prepared_statement_cache_size", "prepared_statement_name_func", "async_fallback")
 """Parameters of a URL that psycopg doesn't know."""
+_OF_PSYCOPG = ("autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory")
+"""Parameters that psycopg takes itself; it hands all others to libpq."""
 
 
 class Server(NamedTuple):
@@ -49,10 +53,14 @@ def server_url(url: Any) -> str:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError:
-        raise ConfigError("url", "a URL such as postgresql://user@host/database", type(url).__name__) from None
+        if parsed.host and not parsed.host.startswith("/"):  # a folder is no name
+            parsed.host.encode("idna")  # as the driver does it
+    except (ArgumentError, ValueError):  # a port that is no number, a host that is no name
+        raise ConfigError("url", "a URL such as postgresql://user@host:5432/database", type(url).__name__) from None
     if parsed.get_backend_name() not in ("postgresql", "postgres"):
         raise ConfigError("url", "a URL such as postgresql://user@host/database", parsed.get_backend_name())
+    if parsed.port is not None and not 0 < parsed.port < 2**16:
+        raise ConfigError("url", "one with a port from 1 to 65535", parsed.port)
     query = {name: value for name, value in parsed.query.items() if name not in _OF_ASYNCPG}
     if "ssl" in query:  # as asyncpg calls it
         query["sslmode"] = query.pop("ssl")
@@ -71,28 +79,32 @@ def rows(server: Server, asked: Asked, timeout_seconds: float) -> list[Row[Any]]
     """The rows of a statement, in one round trip. It is asked again once if its connection turns out to be dead.
 
     Raises:
+        InputError: a text with characters that the database's encoding doesn't have.
+        StoreError: the database failed. This is an error of the driver's class, too.
         TimeoutError: there was no answer in time.
     """
     end = time.monotonic() + timeout_seconds
     ready = partial(engine_of, server)
-    try:
-        return read(ready, asked, timeout_seconds)
-    except DBAPIError as error:
-        if not error.connection_invalidated:
-            raise
-    return read(ready, asked, max(end - time.monotonic(), 0.001))
+    with as_ours():
+        try:
+            return read(ready, asked, timeout_seconds)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        return read(ready, asked, max(end - time.monotonic(), 0.001))
 
 
 async def arows(server: Server, asked: Asked, timeout_seconds: float) -> list[Row[Any]]:
     """The same as `rows`, awaited."""
     end = time.monotonic() + timeout_seconds
     ready = partial(engine_of, server)
-    try:
-        return await read_in_background(ready, asked, timeout_seconds)
-    except DBAPIError as error:
-        if not error.connection_invalidated:
-            raise
-    return await read_in_background(ready, asked, max(end - time.monotonic(), 0.001))
+    with as_ours():
+        try:
+            return await read_in_background(ready, asked, timeout_seconds)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        return await read_in_background(ready, asked, max(end - time.monotonic(), 0.001))
 
 
 _engines: dict[tuple[int, Server], Engine] = {}
@@ -104,15 +116,36 @@ def unpooled(server: Server) -> Engine:
 
 
 def _made(server: Server, **options: Any) -> Engine:
-    arguments: dict[str, Any] = {"prepare_threshold": None}
+    # Python's texts are Unicode. psycopg would take the database's encoding: for SQL_ASCII it reads bytes.
+    arguments: dict[str, Any] = {"prepare_threshold": None, "client_encoding": "UTF8"}
     if not ("connect_timeout" in make_url(server.url).query or "PGCONNECT_TIMEOUT" in os.environ):
         arguments["connect_timeout"] = CONNECT_SECONDS
     try:
         engine = create_engine(server.url, connect_args=arguments, **options)
     except ModuleNotFoundError as error:
         raise missing_extra(error, "PostgresIndex", "postgres", ("psycopg",)) from error
+    _check_options(engine)
     event.listen(engine, "do_execute", partial(_with_settings, settings_of(server)))
     return engine
+
+
+def _check_options(engine: Engine) -> None:
+    """Check that the driver knows the options in the URL.
+
+    Raises:
+        ConfigError: it doesn't.
+    """
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import make_conninfo, timeout_from_conninfo
+
+    _, arguments = engine.dialect.create_connect_args(engine.url)
+    options = {name: value for name, value in arguments.items() if name not in _OF_PSYCOPG}
+    try:
+        make_conninfo(**options)
+        timeout_from_conninfo(options)
+    except ProgrammingError as error:
+        given = sorted(engine.url.query)
+        raise ConfigError("url", "one whose options PostgreSQL knows", given, f": {failure(error, lines=1)}") from error
 
 
 def settings_of(server: Server) -> tuple[str, tuple[str]]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, zip_longest
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.calls import is_async
@@ -23,7 +23,7 @@ from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.shown import shown
 from ctxassembly.stores.postgres.lexemes import LONGEST_KEPT, lexemes_name
 from ctxassembly.stores.postgres.schema import full_name, quoted_name
-from ctxassembly.stores.postgres.search import as_vector
+from ctxassembly.stores.postgres.search import as_vector, check_vector
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.stores.postgres.upkeep import Upkeep
 from ctxassembly.wording.clean import is_storable
@@ -134,8 +134,14 @@ def content_hash(chunk: Chunk) -> str:
     """
     if not isinstance(chunk, Chunk):
         raise InputError(f"chunks must be of Chunk, got {shown(chunk)}")
-    for name in ("id", "document_id", "text"):
+    for name in ("index", "start"):
+        if not _fits(getattr(chunk, name)):
+            given = shown(getattr(chunk, name))
+            raise InputError(f"{name} of a chunk must be an integer from -2**63 to 2**63 - 1, got {given}")
+    for name in ("id", "document_id", "text", "prev_id", "next_id"):
         value = getattr(chunk, name)
+        if value is None and name in ("prev_id", "next_id"):
+            continue
         if not isinstance(value, str) or not is_storable(value):
             raise InputError(
                 f"{name} of a chunk must be a text without NUL and halves of surrogate pairs: {shown(value)}"
@@ -145,6 +151,14 @@ def content_hash(chunk: Chunk) -> str:
     return hashlib.sha256(written.encode()).hexdigest()
 
 
+def _fits(number: Any) -> bool:
+    """True of None, and of an integer that a column has room for."""
+    try:
+        return number is None or -(2**63) <= index(number) < 2**63
+    except TypeError:
+        return False
+
+
 def _plain(chunk: Chunk) -> tuple[Any, ...]:
     return chunk.id, chunk.document_id, chunk.index, chunk.start, chunk.prev_id, chunk.next_id, chunk.text
 
@@ -152,7 +166,7 @@ def _plain(chunk: Chunk) -> tuple[Any, ...]:
 def _metadata(chunk: Chunk) -> str:
     try:
         written = json.dumps(dict(chunk.metadata), ensure_ascii=False, allow_nan=False, default=str)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"metadata of chunk {chunk.id!r} can't be written as JSON: {error}") from error
     if "\\u0000" in written or not is_storable(written):
         raise InputError(f"metadata of chunk {chunk.id!r} have a NUL or half a surrogate pair in them")
@@ -162,7 +176,16 @@ def _metadata(chunk: Chunk) -> str:
 def _with_vectors(chunks: Iterable[Chunk], vectors: Iterable[Vector] | None) -> Iterator[tuple[Chunk, Vector | None]]:
     if vectors is None:
         return ((chunk, getattr(chunk, "vector", None)) for chunk in chunks)
-    return zip(chunks, vectors, strict=True)
+    return map(_paired, zip_longest(chunks, vectors, fillvalue=_NOTHING))
+
+
+_NOTHING: Any = object()
+
+
+def _paired(pair: tuple[Chunk, Vector]) -> tuple[Chunk, Vector]:
+    if pair[0] is _NOTHING or pair[1] is _NOTHING:
+        raise InputError("vectors must be one for each chunk: there are fewer of one than of the other")
+    return pair
 
 
 def _batches(rows: Iterator[tuple[Chunk, Vector | None]]) -> Iterator[list[tuple[Chunk, Vector | None]]]:
@@ -216,6 +239,8 @@ def _embedded(rows: list[Row], embed: Embed | None, home: IndexedTable) -> list[
     """`rows` with their vectors, as far as there is somebody to make them."""
     bare = [chunk.text for chunk, vector, _ in rows if vector is None] if embed else []
     made = embed(bare) if embed and bare else []
+    if not hasattr(made, "__len__"):
+        raise InputError(f"embed must return one vector for each text, got {shown(made)}")
     if len(made) != len(bare):
         raise InputError(f"embed must return one vector for each text: {len(bare)} texts gave {len(made)}")
     following = iter(made)
@@ -226,18 +251,6 @@ def _embedded(rows: list[Row], embed: Embed | None, home: IndexedTable) -> list[
             check_vector(vector, home)
         found.append((chunk, vector, mark))
     return found
-
-
-def check_vector(vector: Vector, home: IndexedTable) -> None:
-    """Check that the table takes `vector`.
-
-    Raises:
-        ConfigError: it has another length, or numbers that aren't finite.
-    """
-    if len(vector) != home.dimensions:
-        raise ConfigError("embed", f"of {home.dimensions} dimensions, as the table is", len(vector))
-    if not all(map(math.isfinite, vector)):
-        raise ConfigError("embed", "a function that gives finite numbers", vector)
 
 
 def _write(work: Upkeep, home: IndexedTable, rows: list[Row]) -> None:

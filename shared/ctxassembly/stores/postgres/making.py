@@ -198,8 +198,8 @@ def _warn_of_no_near_words() -> None:
 
 
 def _check_language(found: Described, fields: Fields) -> None:
-    if fields.language.rpartition(".")[2] not in found.languages and "." not in fields.language:
-        known = ", ".join(sorted(found.languages))
+    if fields.language not in found.languages:
+        known = ", ".join(sorted(name for name in found.languages if not name.startswith("pg_catalog.")))
         raise ConfigError("language", f"a text search configuration of this database ({known})", fields.language)
 
 

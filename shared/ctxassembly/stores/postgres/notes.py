@@ -29,7 +29,8 @@ from ctxassembly.stores.postgres import making
 from ctxassembly.stores.postgres.catalog import Described
 from ctxassembly.stores.postgres.chunk_table import texts
 from ctxassembly.stores.postgres.engines import Server, rows, unpooled
-from ctxassembly.stores.postgres.ingest import check_vector, keep_words
+from ctxassembly.stores.postgres.failures import as_ours
+from ctxassembly.stores.postgres.ingest import keep_words
 from ctxassembly.stores.postgres.reading import ToChunk, chunk_in, columns_of
 from ctxassembly.stores.postgres.schema import (
     Fields,
@@ -42,7 +43,7 @@ from ctxassembly.stores.postgres.schema import (
     words_indexed,
     words_of,
 )
-from ctxassembly.stores.postgres.search import as_vector
+from ctxassembly.stores.postgres.search import as_vector, check_vector
 from ctxassembly.stores.postgres.table import (
     CONTEXT,
     NOTES,
@@ -113,7 +114,7 @@ class PostgresNotes:
 
     def outlines(self) -> Sequence[Outline]:
         """The documents that pass the index's filter, by one look at the whole table."""
-        with self._engine.connect() as connection:
+        with as_ours(), self._engine.connect() as connection:
             found = connection.execution_options(yield_per=BATCH).execute(self._rows)
             return outlined(StoredChunk(key, self._chunk(row), mark or "") for key, mark, _, *row in found)
 

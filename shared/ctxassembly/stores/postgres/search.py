@@ -15,6 +15,7 @@ have 50,000 chunks together; those scored of them would be the first stored, and
 from __future__ import annotations
 
 import math
+from array import array as array_of
 from collections.abc import Sequence
 from itertools import accumulate, combinations
 from typing import Any, NamedTuple
@@ -42,6 +43,7 @@ from sqlalchemy.types import UserDefinedType
 
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.data.searched import Term, Vocabulary
+from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.wording.clean import is_storable
 
@@ -55,6 +57,8 @@ MOST_SCORED = 10_000
 """Chunks scored, if the rarest word of a query is a common one. Of more, the first stored."""
 
 
+_GREATEST = {"vector": 3.4028234663852886e38, "halfvec": 65504.0}
+"""The greatest number that a type of pgvector holds."""
 LONGEST = 2046
 """Bytes of a lexeme."""
 
@@ -196,6 +200,24 @@ def _given(condition: ColumnElement[bool] | None) -> list[ColumnElement[bool]]:
 def as_vector(vector: Sequence[float]) -> str:
     """A vector as pgvector reads it."""
     return str(list(map(float, vector)))
+
+
+def check_vector(vector: Sequence[float], home: IndexedTable) -> None:
+    """Check that the table takes `vector`.
+
+    Raises:
+        ConfigError: it has another length, or numbers that aren't finite or that the column can't hold.
+    """
+    greatest = _GREATEST["halfvec" if home.is_halved else home.vector_type]
+    try:
+        numbers = array_of("d", vector)
+        length = len(vector)
+    except (TypeError, OverflowError):
+        raise ConfigError("embed", "a function that gives finite numbers", vector) from None
+    if home.dimensions not in (None, length):
+        raise ConfigError("embed", f"of {home.dimensions} dimensions, as the table is", length)
+    if not all(map(greatest.__ge__, map(abs, numbers))):  # NaN is not, either
+        raise ConfigError("embed", f"a function that gives finite numbers from -{greatest:g} to {greatest:g}", vector)
 
 
 def _searchable(terms: Sequence[Term]) -> list[Term]:

@@ -29,6 +29,7 @@ from ctxassembly.calls import DeadlineError, in_background, within
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.catalog import Described, described
 from ctxassembly.stores.postgres.engines import CONNECT_SECONDS, Server, unpooled
+from ctxassembly.stores.postgres.failures import ours
 from ctxassembly.stores.postgres.schema import Step, full_name
 from ctxassembly.stores.postgres.table import IndexedTable
 from ctxassembly.stores.rows import AUTOCOMMIT, read, shut
@@ -221,6 +222,8 @@ def upkeep(server: Server, seconds: float) -> Iterator[Upkeep]:
 
     Raises:
         ConfigError: the user may not do what is done inside, or there is no such schema.
+        InputError: a text with characters that the database's encoding doesn't have.
+        StoreError: the database failed. This is an error of the driver's class, too.
         TimeoutError: the server doesn't answer for `seconds`, or somebody holds a lock.
     """
     try:
@@ -228,8 +231,8 @@ def upkeep(server: Server, seconds: float) -> Iterator[Upkeep]:
     except DeadlineError as error:
         raise TimeoutError(f"no connection to Postgres within {seconds + CONNECT_SECONDS:g} s") from error
     except DBAPIError as error:
-        raise error.orig or error from None
-    from psycopg import OperationalError
+        raise ours(error.orig if isinstance(error.orig, Exception) else error) from error.orig
+    from psycopg import Error
     from psycopg.errors import InsufficientPrivilege, InvalidSchemaName  # there by now, or the engine has said so
 
     over = threading.Event()
@@ -242,9 +245,9 @@ def upkeep(server: Server, seconds: float) -> Iterator[Upkeep]:
         raise ConfigError("url", allowed, str(error).strip()) from error
     except InvalidSchemaName as error:
         raise ConfigError("schema", "one that exists", str(error).strip()) from error
-    except OperationalError as error:
+    except (Error, DBAPIError) as error:
         work.raise_given_up(error)
-        raise
+        raise ours(error) from getattr(error, "orig", error)
     finally:
         over.set()
         sql.close()

@@ -1,0 +1,242 @@
+"""Errors of the driver as this package's own: with parameter, range and value, and without statements."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_postgres import Column, PGEngine, PGVectorStore
+from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.exc import ProgrammingError
+
+from ctxassembly import (
+    Chunk,
+    ChunkRef,
+    ConfigError,
+    CtxAssemblyError,
+    InputError,
+    RetrievalConfig,
+    SearchError,
+    StoreError,
+    aretrieve,
+    retrieve,
+)
+from ctxassembly.shown import failure
+from ctxassembly.stores.postgres import PostgresIndex
+from ctxassembly.stores.rows import read
+from owners import wait_until
+from postgres_samples import chunks, embed, embed_query, execute
+
+pytestmark = pytest.mark.direct
+KEYWORD, VECTOR = RetrievalConfig(strategy="keyword"), RetrievalConfig(strategy="vector")
+
+
+def encoded(server_url: str, encoding: str) -> Iterator[str]:
+    name = f"test_{uuid.uuid4().hex}"
+    locale = "LOCALE_PROVIDER libc LOCALE 'C'"
+    execute(server_url, f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 {locale}")
+    url = make_url(server_url).set(database=name).render_as_string(hide_password=False)
+    execute(url, "CREATE EXTENSION vector", "CREATE EXTENSION pg_trgm")
+    yield url
+    execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def latin1(server_url: str) -> Iterator[str]:
+    yield from encoded(server_url, "LATIN1")
+
+
+@pytest.fixture
+def ascii_only(server_url: str) -> Iterator[str]:
+    yield from encoded(server_url, "SQL_ASCII")
+
+
+@pytest.fixture
+def index(database_url: str) -> PostgresIndex:
+    index = PostgresIndex.create(database_url, dimensions=16)
+    index.add(chunks(), embed=embed, progress=False)
+    return index
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        chunks(["fine", "日本 water"]),
+        chunks(["water"], document_id="日本"),
+        chunks(["water"], title="日本"),
+    ],
+)
+def test_text_that_a_latin1_database_has_no_room_for(latin1: str, given: list[Chunk]):
+    index = PostgresIndex.create(latin1, dimensions=16)
+    assert index.add(chunks(["Café crème"]), embed=embed, progress=False).added == 1
+    with pytest.raises(InputError, match=r"text must be of characters .*encoding.*got '日'"):
+        index.add(given, embed=embed, progress=False)
+    with pytest.raises(SearchError, match=r"InputError: text must be .*got '日'"):
+        retrieve("日本 crème", KEYWORD, index=index)
+    with pytest.raises(InputError, match="got '日'"):
+        index.fetch([ChunkRef("日本", 0)])
+    assert retrieve("crème", KEYWORD, index=index).hits[0].chunk.text == "Café crème"
+
+
+def test_a_table_name_that_a_latin1_database_has_no_room_for(latin1: str):
+    with pytest.raises(InputError, match="got '日'"):
+        PostgresIndex.create(latin1, "日本", dimensions=16)
+
+
+def test_a_database_without_encoding_holds_utf8_and_other_bytes_are_an_error(ascii_only: str):
+    index = PostgresIndex.create(ascii_only, dimensions=16)
+    assert index.add(chunks(["日本 water", "Café"]), embed=embed, progress=False).added == 2
+    assert retrieve("water", KEYWORD, index=index).hits[0].chunk.text == "日本 water"
+    execute(ascii_only, r"UPDATE chunks SET content = E'\xe9t\xe9 water' WHERE id = 'lab#0'")
+    with pytest.raises(StoreError, match="holds text that is not UTF-8"):
+        index.fetch([ChunkRef("lab", 0)])
+    with pytest.raises(SearchError, match="holds text that is not UTF-8"):
+        retrieve("water", KEYWORD, index=index)
+
+
+@pytest.mark.parametrize("number", ["a", "0.5", None, 1e300, -1e39, float("inf"), float("nan"), 10**400])
+def test_vectors_of_what_the_column_can_not_hold(index: PostgresIndex, number: Any):
+    vector: Sequence[Any] = [number] * 16
+    new = chunks(["new"], document_id="new")
+    for named in ({"vectors": [vector]}, {"embed": lambda texts: [vector for _ in texts]}):
+        with pytest.raises(ConfigError, match=r"embed must be a function that gives finite numbers.*, got \["):
+            index.add(new, progress=False, **named)
+    if number != "0.5":  # a text that is a number is read as one
+        with pytest.raises((ConfigError, SearchError), match=r"embed must|convert"):
+            retrieve("water", VECTOR, index=index, embed=lambda _: vector)
+    assert index.fetch([ChunkRef("new", 0)]) == []
+
+
+def test_half_precision_has_a_smaller_range(database_url: str):
+    index = PostgresIndex.create(database_url, dimensions=2500)
+    with pytest.raises(ConfigError, match="from -65504 to 65504"):
+        index.add(chunks(["new"]), vectors=[[70_000.0] * 2500], progress=False)
+    with pytest.raises(ConfigError, match="from -65504 to 65504"):
+        retrieve("water", VECTOR, index=index, embed=lambda _: [70_000.0] * 2500)
+
+
+def test_answers_of_embed_and_numbers_of_vectors(index: PostgresIndex):
+    new = chunks(["new"], document_id="new")
+    with pytest.raises(InputError, match="embed must return one vector for each text, got 5"):
+        index.add(new, embed=lambda _: 5, progress=False)
+    for given in ([], [[0.5] * 16] * 2):
+        with pytest.raises(InputError, match="vectors must be one for each chunk"):
+            index.add(new, vectors=given, progress=False)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, "x", 1.5])
+@pytest.mark.parametrize("name", ["index", "start"])
+def test_a_place_that_a_column_has_no_room_for(index: PostgresIndex, name: str, number: Any):
+    given: dict[str, Any] = {"index": 0, name: number}
+    with pytest.raises(InputError, match=rf"^{name} of a chunk must be an integer from -2\*\*63 to 2\*\*63 - 1, got "):
+        index.add([Chunk("new#0", "new", "new", **given)], embed=embed, progress=False)
+    assert index.add([Chunk("new#0", "new", "new", 2**63 - 1)], embed=embed, progress=False).added == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://localhost:abc/db", "url must be a URL such as"),
+        ("postgresql://localhost:99999/db", "a port from 1 to 65535, got 99999"),
+        ("postgresql://localhost:0/db", "a port from 1 to 65535, got 0"),
+        (f"postgresql://{'a' * 300}/db", "url must be a URL such as"),
+        ("postgresql://localhost/db?foo=bar", r"url must be .*options.*got \['foo'\]"),
+        ("postgresql://localhost/db?connect_timeout=soon", r"url must be .*got \['connect_timeout'\].*soon"),
+        ("nonsense", "url must be a URL such as"),
+    ],
+)
+def test_a_url_that_no_server_can_have(url: str, said: str):
+    with pytest.raises(ConfigError, match=said):
+        PostgresIndex.create(url)
+
+
+def test_a_language_is_looked_up_with_its_schema(database_url: str):
+    for language in ("a.b", "public.english", "pg_catalog.nope"):
+        with pytest.raises(ConfigError, match=rf"language must be .*\(arabic.*got '{language}'"):
+            PostgresIndex.create(database_url, language=language)
+    assert PostgresIndex.create(database_url, dimensions=16, language="pg_catalog.english").check().chunks == 0
+    engine = PGEngine.from_connection_string(database_url)
+    engine.init_vectorstore_table("theirs", 16, id_column=Column("id", "text"))
+    embeddings = DeterministicFakeEmbedding(size=16)
+    store = PGVectorStore.create_sync(engine, embeddings, "theirs", id_column="id")
+    with pytest.raises(ConfigError, match=r"language must be .*got 'a.b'"):
+        PostgresIndex.attach(store, language="a.b")
+    asyncio.run(engine.close())
+
+
+def test_an_error_has_no_statement_and_no_parameters(database_url: str, index: PostgresIndex):
+    execute(database_url, "DROP TABLE chunks")
+    with pytest.raises(StoreError) as of_store:
+        index.fetch([ChunkRef("a private name", 0)])
+    with pytest.raises(SearchError) as of_search:
+        retrieve("a private question", index=index, embed=embed_query)
+    with pytest.raises(SearchError) as awaited:
+        asyncio.run(aretrieve("a private question", index=index, embed=embed_query))
+    with pytest.raises(StoreError) as of_upkeep:
+        index.check()
+    assert isinstance(of_store.value, ProgrammingError)  # of the driver's class, too
+    for caught in (of_store, of_search, awaited, of_upkeep):
+        error: BaseException | None = caught.value
+        assert isinstance(error, CtxAssemblyError)
+        assert 'relation "public.chunks" does not exist' in str(error)
+        assert len(str(error)) < 700
+        while error is not None:
+            assert "[SQL" not in str(error)
+            assert "private" not in str(error)
+            assert "sqlalche.me" not in str(error)
+            error = error.__cause__
+
+
+def test_an_error_of_any_store_over_sqlalchemy_has_no_statement_in_its_note(database_url: str):
+    engine = create_engine(database_url)
+    with pytest.raises(ProgrammingError) as caught:
+        read(lambda: engine, (text("SELECT :secret FROM nowhere"), {"secret": "private"}), 10)
+    assert failure(caught.value) == 'UndefinedTable: relation "nowhere" does not exist'
+
+
+def test_queries_that_wait_for_a_connection_do_not_blame_the_server(database_url: str):
+    engine = create_engine(database_url, pool_size=1, max_overflow=1)
+
+    def asked(_: int) -> str:
+        try:
+            read(lambda: engine, (text("SELECT pg_sleep(3)"), {}), 0.5)
+        except TimeoutError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(8) as threads:
+        said = list(threads.map(asked, range(8)))
+    waited = [each for each in said if "waited for the 2 connections of the pool" in each]
+    assert len(waited) == 6
+    assert all("pool_size" in each and "fewer" in each and "dropped" not in each for each in waited)
+    assert any(": 6 queries waited" in each for each in waited)
+    assert sum("the statement was given up" in each for each in said) == 2
+    wait_until(lambda: engine.pool.checkedout() == 0)  # type: ignore[attr-defined]
+    engine.dispose()
+
+
+def test_the_index_says_so_for_all_that_are_asked_at_once(index: PostgresIndex, database_url: str):
+    hurried = replace(index, timeout_seconds=1.5)
+    hurried.fetch([ChunkRef("lab", 0)])
+
+    def asked(_: int) -> str:
+        try:
+            hurried.fetch([ChunkRef("lab", 0)])
+        except TimeoutError as error:
+            return str(error)
+        return ""
+
+    holding = create_engine(database_url)
+    with holding.begin() as connection, ThreadPoolExecutor(200) as threads:
+        connection.execute(text("LOCK TABLE chunks"))
+        said = list(threads.map(asked, range(200)))  # more than there are threads for
+    holding.dispose()
+    assert any("queries waited for the 15 connections of the pool" in each for each in said)
+    assert sum("of the pool, and this one was not sent" in each for each in said) >= 150
+    assert "" not in said
