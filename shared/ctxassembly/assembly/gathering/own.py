@@ -36,6 +36,7 @@ class Own:
         for hit in self._hits:
             for place in (*_places(hit), *(() if _is_placed(hit) else (_text(hit),))):
                 self._at[place].append(hit)
+        self._has_unplaced = any(not _is_placed(hit) for hit in self._hits)
         self._held: set[int] = set()
         """By the `id` of the hit, which `_hits` keeps."""
         self._came: set[str] = set()
@@ -44,14 +45,10 @@ class Own:
         """Enter the hits that the store holds, by the chunks that came."""
         for chunk in came:
             self._came.add(chunk.lookup_id)
-            for place in (*_places(chunk), _text(chunk)):
+            for place in (*_places(chunk), _text(chunk)) if self._has_unplaced else _places(chunk):
                 for hit in self._at.get(place, ()):
                     if id(hit) not in self._held and is_same(hit.text, chunk.text):
                         self._held.add(id(hit))
-
-    def is_held(self, hit: Chunk) -> bool:
-        """True if a chunk with the id, the index or the offset of `hit` and its text came."""
-        return id(hit) in self._held
 
     def is_at_hit(self, chunk: Chunk) -> bool:
         """True if a hit that the store holds has the place of `chunk`: it is that hit, or a piece of its index."""
