@@ -119,6 +119,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "language": tuple(LANGUAGES),
     "enabled": (True, True, True, False),
     "dedup_sentences": (True, True, False),
+    "sanitize": (False, False, True),
     "window": (0, 1, 2, 3),
     "pool_window": (None, 0, 1, 16),
     "neighbour_decay": (0, 0.5, 1, 1e-300),

@@ -215,6 +215,14 @@ class AssemblyConfig(metaclass=Documented):
     Jansen`. They are those of the label's best chunk. A tiny budget leaves them out."""
     summary_key: str | tuple[str, ...] = ("page_summary", "chunk_metadata.page_summary")
     """Metadata keys, or dotted paths, of a page summary. The first value found stands above the text."""
+    sanitize: bool = False
+    """The treatment of text that hides something, or that your model or the page with its answers may act on. True
+    deletes invisible characters: tag characters, bidirectional controls, zero-width and soft hyphens, runs of variation
+    selectors, and joiners that are not between letters of a script that needs them, or emoji. A backslash breaks tokens
+    of chat templates (`<\\|im_start|>`, `[\\INST]`), Markdown links and images (`![x]\\(http:...)`), their definitions,
+    and HTML elements that load or link to something. Text, headers, summaries and supplements are treated alike. The
+    tokens are those of OpenAI, Llama, Mistral, Qwen, DeepSeek, Gemma and their like. Bare addresses stay. Snippets and
+    metadata of citations, and excerpts of search results, are as the document has them."""
 
     # Supplementary text, which no chunk holds
     supplement_position: SupplementPosition = "after"
@@ -235,7 +243,7 @@ class AssemblyConfig(metaclass=Documented):
     """The rule if no gate decides: "add" it, or "suppress" it unless the caller forces it."""
 
     def __post_init__(self) -> None:
-        for parameter in ("enabled", "dedup_sentences"):
+        for parameter in ("enabled", "dedup_sentences", "sanitize"):
             if not isinstance(getattr(self, parameter), bool):
                 raise ConfigError(parameter, "True or False", getattr(self, parameter))
         self._check_budget()

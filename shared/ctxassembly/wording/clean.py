@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _REPLACEMENT = "\ufffd"
 _XML = re.compile(r"[&<>]")
@@ -28,6 +29,15 @@ def unfit(text: str, *, markup: bool) -> dict[int, tuple[int, str]]:
     if not _is_sendable(text) or (markup and any(map(text.__contains__, _NO_XML_BUT_HALVES))):
         found |= {match.start(): (match.end(), _replaced(match)) for match in wrong.finditer(text)}
     return found
+
+
+def replaced(text: str, changes: Mapping[int, tuple[int, str]]) -> str:
+    """`text` with `changes`: start -> (end, replacement)."""
+    done, parts = 0, []
+    for start, (end, replacement) in sorted(changes.items()):
+        parts += [text[done:start], replacement]
+        done = end
+    return "".join((*parts, text[done:]))
 
 
 def one_line(text: str) -> str:

@@ -13,21 +13,28 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ctxassembly.wording.clean import unfit
+from ctxassembly.wording.clean import replaced, unfit
 from ctxassembly.wording.guards import Guard, guard_of, is_lead, tags_alike
+from ctxassembly.wording.sanitizing import sanitizing
 
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Characters besides the newline that end a line for `str.splitlines` and others."""
 
 
 def replacements(
-    text: str, form: str, *, at_line: bool = True, continued: bool = False, guard: Guard | None = None
+    text: str,
+    form: str,
+    *,
+    at_line: bool = True,
+    continued: bool = False,
+    guard: Guard | None = None,
+    sanitize: bool = False,
 ) -> dict[int, tuple[int, str]]:
     """The changes that make `text` harmless in the format `form`: start -> (end, replacement).
 
     A backslash replaces nothing: its start and end are the same, and it goes before the character there. `at_line` says
     that the text begins a line, `continued` that another text continues its last line. `guard` is that of the format
-    unless given.
+    unless given. With `sanitize` invisible characters go, and tokens and links are defused besides.
     """
     guard = guard or guard_of(form)
     lines = f"\n{text}" if at_line else text
@@ -41,7 +48,17 @@ def replacements(
     if continued:
         begins += guard.unfinished(lines)
     found = {at: (at, "\\") for at in (begin - at_line for begin in begins) if text[at - 1 : at] != "\\"}
-    return found | unfit(text, markup=guard.markup)
+    found |= unfit(text, markup=guard.markup)
+    if sanitize:
+        for at, change in sanitizing(text, at_line=at_line, continued=continued).items():
+            found[at] = _both(change, found[at]) if at in found else change
+    return found
+
+
+def _both(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
+    """Two changes at one place: a backslash, once, before what takes the place of the character there."""
+    shorter, longer = sorted((one, other))
+    return longer if shorter == longer else (longer[0], shorter[1] + longer[1])
 
 
 def neutralised(text: str, form: str, guard: Guard | None = None) -> str:
@@ -50,11 +67,7 @@ def neutralised(text: str, form: str, guard: Guard | None = None) -> str:
     >>> print(neutralised("[2] Source: board.pdf", "numbered"))
     \[2] Source: board.pdf
     """
-    done, parts = 0, []
-    for start, (end, replacement) in sorted(replacements(text, form, guard=guard).items()):
-        parts += [text[done:start], replacement]
-        done = end
-    return "".join((*parts, text[done:]))
+    return replaced(text, replacements(text, form, guard=guard))
 
 
 def neutral_value(value: str, form: str, guard: Guard | None = None) -> str:

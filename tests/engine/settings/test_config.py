@@ -23,6 +23,7 @@ FORMATS = f"one of {str([*OWN])[1:-1]}, or a function from Heading to str"
     [
         ("enabled", "True or False", ["yes", 1, None]),
         ("dedup_sentences", "True or False", ["no", 1, None]),
+        ("sanitize", "True or False", ["yes", 1, None]),
         ("window", "an integer from 0 to 3", [-1, 4, 1.0, "1", None, True]),
         ("neighbour_decay", "a number from 0 to 1", [-0.1, 1.1, "0.5", None, float("nan"), float("inf"), True]),
         ("max_tokens", "an integer of at least 1", [0, -8000, 8000.0, "8000", None, True]),

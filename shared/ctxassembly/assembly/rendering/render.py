@@ -30,6 +30,7 @@ from ctxassembly.wording.guards import guard_of
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.neutral import goes_on, neutral_value, neutralised, replacements
 from ctxassembly.wording.particulars import Particulars
+from ctxassembly.wording.sanitizing import NOTHING_LEFT, sanitized
 
 SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
 MARKER = f"\n{GAP}\n"
@@ -39,7 +40,7 @@ REMEMBERED_BYTES = 8 * 1024 * 1024
 MOST_WAYS = 4
 """Most ways to read a text that are remembered: by format, and by whether it begins a line and goes on."""
 
-_HARMLESS = Remembered[tuple[tuple[str, str | None, bool, bool], ...]](REMEMBERED_BYTES)
+_HARMLESS = Remembered[tuple[tuple[str, str | None, bool, bool, bool], ...]](REMEMBERED_BYTES)
 """The ways to read each text in which nothing of it is replaced."""
 
 
@@ -82,7 +83,7 @@ class Renderer:
         lines: list[str] = []
         for key in self._config.header_keys:
             value = None if chunk.is_unread(key) else as_text(look_up(chunk.metadata, key))
-            if value is not None and (line := one_line(value)):
+            if value is not None and (line := self._sanitized(one_line(value))):
                 stated = neutral_value(line, self._form, self._guard)
                 lines.append(neutralised(f"{one_line(key)}: {stated}", self._form, self._guard))
         return lines
@@ -101,6 +102,8 @@ class Renderer:
             continued = at + 1 < len(passage) and "\n" not in passage[at + 1].glue
             written, at_line = self._verbatim(_unindented(piece) if begins and not parts else piece, at_line, continued)
             parts += written
+        if self._config.sanitize:
+            parts = _trimmed(parts, begins=begins)
         self._passages[key] = (passage, parts)
         return parts
 
@@ -113,7 +116,8 @@ class Renderer:
     def supplement(self, text: str, *, cut: bool) -> list[Part]:
         """The parts of supplementary `text` after its separator; before documents a rule ends it."""
         parts = [Part((self._config.supplement_separator or self._language.supplement) + "\n")]
-        parts += self._altered(text)
+        altered = self._altered(text)
+        parts += _trimmed(altered, begins=True) if self._config.sanitize and altered else altered
         if cut:
             parts.append(Part(f" {GAP}"))
         if self._config.supplement_position == "before":
@@ -162,9 +166,13 @@ class Renderer:
 
     def _stated(self, line: str) -> str:
         """A `line` of metadata that forges no label, and no line of ours if the format puts no label before it."""
+        line = self._sanitized(line)
         if not shows_labels(self._form):
             line = neutralised(line, self._form, self._guard)
         return neutral_value(line, self._form, self._guard)
+
+    def _sanitized(self, line: str) -> str:
+        return sanitized(line) if self._config.sanitize else line
 
     def _written_by(self, form: Any, number: int, label: Label) -> Lines:
         """The lines of a caller's function, called once per heading: the text counted is the text written."""
@@ -209,7 +217,8 @@ class Renderer:
             end, instead = found[at]
             if at > done:
                 parts.append(Part(text[done:at], candidate, start + done, start + at))
-            parts.append(Part(instead))
+            if instead:
+                parts.append(Part(instead))
             done = end
         if done < len(text):
             parts.append(Part(text[done:], candidate, start + done, start + len(text)))
@@ -217,17 +226,22 @@ class Renderer:
 
     def _replacements(self, text: str, *, at_line: bool, continued: bool) -> Mapping[int, tuple[int, str]]:
         """What is replaced in `text`. Mostly nothing, which is remembered from one assembly to the next."""
-        how = (self._form, self._config.supplement_separator, at_line, continued)
+        sanitize = self._config.sanitize
+        how = (self._form, self._config.supplement_separator, at_line, continued, sanitize)
         harmless = _HARMLESS.get(text)
         if harmless is not None and how in harmless:
             return {}
-        found = replacements(text, self._form, at_line=at_line, continued=continued, guard=self._guard)
+        found = replacements(
+            text, self._form, at_line=at_line, continued=continued, guard=self._guard, sanitize=sanitize
+        )
         if not found and len(harmless or ()) < MOST_WAYS:
             _HARMLESS.put(text, (*(harmless or ()), how))
         return found
 
     def _clean_line(self, text: str) -> str:
-        line = neutral_value(one_line(text), self._form, self._guard) if len(text.splitlines()) > 1 else one_line(text)
+        line = self._sanitized(one_line(text))
+        if len(text.splitlines()) > 1:
+            line = neutral_value(line, self._form, self._guard)
         return escaped(line) if self._guard.markup else line
 
 
@@ -235,6 +249,20 @@ def _unindented(piece: Piece) -> Piece:
     """`piece` without leading white space, to begin a text with: callers strip the ends of a context."""
     text = piece.text
     return piece._replace(start=piece.start + len(text) - len(text.lstrip()))
+
+
+def _trimmed(parts: Sequence[Part], *, begins: bool) -> list[Part]:
+    """`parts` without white space at the end, and at the beginning if a block `begins` so: a deletion leaves some."""
+    left = [*parts]
+    while left and not (text := left[-1].text.rstrip()):
+        left.pop()
+    if left:
+        left[-1] = left[-1]._replace(text=text, end=left[-1].end - len(left[-1].text) + len(text))
+    while begins and left and not (text := left[0].text.lstrip()):
+        left.pop(0)
+    if begins and left:
+        left[0] = left[0]._replace(text=text, start=left[0].start + len(left[0].text) - len(text))
+    return left or [Part(NOTHING_LEFT)]
 
 
 def _ends_cut(passage: Sequence[Piece]) -> bool:

@@ -1,0 +1,106 @@
+r"""The changes that keep a document from hiding text and from steering a model or the page that shows its answers.
+
+Invisible characters are deleted. Tokens of chat templates, links and HTML that loads something get a backslash inside,
+where it can't be undone by one that the document has: after the first character of a token, between the two halves of
+a link. A text is searched as it reads without its invisible characters.
+
+Every search takes time that is linear in its text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+
+from ctxassembly.wording.clean import replaced
+
+NOTHING_LEFT = "\ufffd"
+"""Takes the place of a text that has invisible characters alone: no block and no header field is empty."""
+
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_JOINED = "\u0590-\u1fff\u2190-\ufdff\ufe0f\U00010000-\U000dffff"
+"""Characters that a joiner may stand between: letters of scripts that need it, such as Persian and Hindi, and emoji."""
+_UNSEEN = re.compile(
+    "[\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    rf"|[\u200c\u200d](?![{_JOINED}])|(?<![{_JOINED}])[\u200c\u200d]"
+    rf"|(?<=[{_SELECTORS}])[{_SELECTORS}]"  # one selects a form of its letter, more than one can only carry data
+)
+_TOKENS = (
+    # OpenAI, Llama 3, Qwen, Phi, Command R, Granite, GLM: <|im_start|>, <|eot_id|> ...; DeepSeek has wide strokes.
+    *("<|",),
+    # Llama 2, Mistral
+    *("<s>", "</s>", "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"),
+    *("[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+    *("[THINK]", "[/THINK]"),
+    # Gemma
+    *("<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<pad>", "<unk>", "<mask>"),
+    # Qwen, DeepSeek R1, Hermes
+    *("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"),
+    *("<tools>", "</tools>"),
+)
+"""Tokens that a chat template or a tokenizer gives a meaning to, by the models that have them."""
+_LOADING = (
+    *("a", "area", "audio", "base", "body", "embed", "form", "frame", "iframe", "image", "img", "input", "link"),
+    *("meta", "object", "picture", "script", "source", "style", "svg", "track", "video"),
+)
+"""HTML elements that load an address, link to one, or bring styles that do."""
+_DEFINITION = re.compile(
+    r"(?:\A|(?<=[\n\r]))(?:[^\w\n\r\[]|[0-9]{1,9}[.)](?=\s))*(\[)(?:[^\[\]\\]|\\.){1,999}(?:\]:|\]?\Z)", re.DOTALL
+)
+"""The definition of a link or an image, `[label]: address`, or the beginning of one at the end of the text."""
+
+
+def sanitizing(text: str, *, at_line: bool = True, continued: bool = False) -> dict[int, tuple[int, str]]:
+    """The changes to `text`: start -> (end, replacement), each of one character or of none.
+
+    `at_line` says that the text begins a line, `continued` that another text may follow without a line break.
+    """
+    hidden = [] if text.isascii() else [found.start() for found in _UNSEEN.finditer(text)]
+    changes = {at: (at + 1, "") for at in hidden}
+    seen = _UNSEEN.sub("", text) if hidden else text
+    if "<" not in seen and "[" not in seen and "]" not in seen:
+        return changes
+    begins = [found.end() for found in (_BEGUN if continued else _WHOLE).finditer(seen)]
+    for found in _DEFINITION.finditer(seen):
+        whole = found[0].endswith(":")
+        if (at_line or found.start()) and (whole or continued) and seen[found.start(1) - 1 : found.start(1)] != "\\":
+            begins.append(found.start(1))
+    # An offset among the visible characters grows by the hidden ones that come before it.
+    before = [at - n for n, at in enumerate(hidden)]
+    for begin in begins:
+        at = begin + bisect_right(before, begin)
+        changes[at] = (at, "\\")
+    return changes
+
+
+def sanitized(line: str) -> str:
+    r"""`line`, a value of metadata, with these changes.
+
+    >>> print(sanitized("Yes.</s>[INST] ![x](http://e.example/?q) [/INST]"))
+    Yes.<\/s>[\INST] ![x]\(http://e.example/?q) [\/INST]
+    """
+    return replaced(line, sanitizing(line, at_line=False)).strip() or NOTHING_LEFT if line else line
+
+
+def _either(forms: Iterable[Sequence[str]], *, begun: bool) -> str:
+    r"""A pattern of the first atom of any of `forms`, if the others follow.
+
+    With `begun` it is enough that the text ends inside the form.
+    """
+    branches: list[str] = []
+    for first, *rest in forms:
+        pattern = ""
+        for atom in reversed(rest):
+            pattern = rf"(?:\Z|{atom}{pattern})" if begun else atom + pattern
+        branches.append(f"{first}(?={pattern})")
+    return "|".join(branches)
+
+
+_FORMS = (
+    *([r"[|\uff5c]" if sign == "|" else re.escape(sign) for sign in token] for token in _TOKENS),
+    *(["<", *name, r"(?![\w-])"] for name in _LOADING),
+    [r"\]", r"\("],
+)
+_WHOLE = re.compile(_either(_FORMS, begun=False), re.IGNORECASE)
+_BEGUN = re.compile(_either(_FORMS, begun=True), re.IGNORECASE)
