@@ -16,6 +16,7 @@ from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly.chain.reach import Hidden
+from ctxassembly.data.filter_size import check_size
 from ctxassembly.data.filters import is_filter
 from langchain_ctxassembly.searches.scored import HARMLESS, ScoredRetriever, unknown
 from langchain_ctxassembly.stores.detect import is_langchains
@@ -71,6 +72,7 @@ def search_of(
         return None
     vectorstore, options, _ = found
     condition = options.get("filter")
+    check_size(condition)
     is_all = is_langchains(type(vectorstore)) and not unknown(options)
     if not is_filter(condition):
         return Search(vectorstore, None, is_all)

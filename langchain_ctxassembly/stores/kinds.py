@@ -19,6 +19,7 @@ from langchain_core.documents import Document
 
 from ctxassembly.data import filters
 from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.filter_size import check_size
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError
@@ -67,13 +68,15 @@ def passes(vectorstore: Any, condition: Any) -> Test:
     """A test for documents from any store: True for those that a filter of `vectorstore` lets pass.
 
     Raises:
-        ConfigError: `condition` has a form that can't be evaluated. It is never ignored.
+        ConfigError: `condition` is too large, or has a form that can't be evaluated. It is never ignored.
     """
+    check_size(condition)
     return kind_of(vectorstore).passes(vectorstore, condition)
 
 
 def check(vectorstore: Any, condition: Any) -> None:
     """Raise a ConfigError if `got` could not apply `condition`."""
+    check_size(condition)
     if is_filter(condition) and not kind_of(vectorstore).in_own_form(condition):
         passes(vectorstore, condition)
 

@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.data.filter_size import check_size
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, PostgresStore, json_text, remembered, storable
@@ -67,6 +68,7 @@ class PGVectorNeighbours(PostgresStore):
             raise ConfigError("vectorstore", "a PGVectorStore, AsyncPGVectorStore or PGVector", self.vectorstore)
         if self.filter is not None and not isinstance(self.filter, dict):
             raise ConfigError("filter", "a dict, as for the vector store's own search", self.filter)
+        check_size(self.filter)
         super().__post_init__()
 
     @property

@@ -16,6 +16,7 @@ from llama_index.core.vector_stores.types import FilterCondition, FilterOperator
 from ctxassembly.data import filters as mappings
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.conditions import Verdict, any_of, negated
+from ctxassembly.data.filter_size import check_size
 from ctxassembly.errors import ConfigError
 
 
@@ -25,10 +26,16 @@ def conditions(filters: MetadataFilters | None) -> MetadataFilters | None:
     An empty group says nothing, so that it neither opens an OR nor closes an AND.
 
     Raises:
-        ConfigError: an operator or a condition that isn't known, or one that compares with a list and has none.
+        ConfigError: they are too large, or have an operator or a condition that isn't known, or one that compares with
+            a list and has none.
     """
     if filters is None:
         return None
+    check_size(filters)
+    return _conditions(filters)
+
+
+def _conditions(filters: MetadataFilters) -> MetadataFilters | None:
     if filters.condition not in (FilterCondition.AND, FilterCondition.OR, FilterCondition.NOT, None):
         raise ConfigError("filter.condition", "AND, OR or NOT", filters.condition)
     kept: list[MetadataFilter | MetadataFilters] = []
@@ -36,7 +43,7 @@ def conditions(filters: MetadataFilters | None) -> MetadataFilters | None:
         if isinstance(condition, MetadataFilter):
             _check(condition)
             kept.append(condition)
-        elif (group := conditions(condition)) is not None:
+        elif (group := _conditions(condition)) is not None:
             kept.append(group)
     return MetadataFilters(filters=kept, condition=filters.condition) if kept else None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 import chromadb
@@ -11,20 +13,25 @@ import pytest
 import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core import VectorStoreIndex
+from llama_index.core.llms import MockLLM
+from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 from llama_index.vector_stores.chroma import ChromaVectorStore
 from llama_index.vector_stores.postgres import PGVectorStore
 from llama_index.vector_stores.qdrant import QdrantVectorStore
+from pydantic import ValidationError
 from qdrant_client import QdrantClient
 from sqlalchemy import NullPool, make_url
 
-from ctxassembly import Chunk, ChunkRef, MetadataKeys
+from ctxassembly import Chunk, ChunkRef, MemoryStore, MetadataKeys
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly import PGVectorNeighbours
+from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, PGVectorNeighbours
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import allowed, conditions
+from llamaindex_ctxassembly.stores.sqlfilters import where
+from llamaindex_samples import WordEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 
@@ -329,3 +336,43 @@ def test_sql_lets_through_what_the_postgres_store_itself_does_or_less(postgres: 
 
     check()
     assert compared >= 15
+
+
+# Filters that are too large
+
+
+TENANT = MetadataFilter(key="tenant", value="ours")
+TOO_MUCH: dict[str, tuple[MetadataFilters, str]] = {
+    "deep": (reduce(lambda inner, _: group(FilterCondition.AND, inner), range(5_000), group(None, TENANT)), "levels"),
+    "wide": (group(FilterCondition.OR, *[TENANT] * 3_000), "1000 conditions, got 3000$"),
+    "long in": (one("tenant", FilterOperator.IN, ["ours"] * 100_001), "100000 values in lists, got 100001$"),
+}
+
+
+def by_engine(filters: MetadataFilters) -> Any:
+    nodes = [TextNode(text="Ferritin.", metadata={"tenant": "ours", "file_name": "lab.pdf"})]
+    index = VectorStoreIndex(nodes, embed_model=WordEmbedding())
+    return AnswerQueryEngine.from_args(index, llm=MockLLM(), filters=filters).query("Ferritin?")
+
+
+READERS: dict[str, Callable[[MetadataFilters], Any]] = {
+    "in memory": lambda filters: allowed(filters, [Chunk("n", "D", "Text.")]),
+    "in SQL": lambda filters: where(filters, sqlalchemy.column("metadata_")),
+    "a postprocessor": lambda filters: ContextAssemblyPostprocessor(
+        store=MemoryStore([]), filter=filters
+    ).postprocess_nodes([NodeWithScore(node=TextNode(text="Ferritin."), score=1.0)], query_str="Ferritin?"),
+    "an engine": by_engine,
+}
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_filters_beyond_the_limits_are_refused_at_once(reader: str, name: str) -> None:
+    filters, words = TOO_MUCH[name]
+    began = time.monotonic()
+    with pytest.raises((ConfigError, ValidationError), match=words.rstrip("$")) as caught:
+        READERS[reader](filters)
+    assert time.monotonic() - began < 3
+    assert "filter must be a filter of at most" in str(caught.value)
+    assert len(str(caught.value)) < 400

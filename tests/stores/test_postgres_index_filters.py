@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -181,3 +183,69 @@ def test_a_filter_that_cannot_be_read_is_an_error(index: Any, condition: Any, me
 @pytest.mark.parametrize("index", ["postgres"], indirect=True)
 def test_nor_can_one_be_that_postgresql_cannot_hold(index: Any, condition: Any, message: str):
     check_refused(index, condition, message)
+
+
+def nested(levels: int) -> Any:
+    condition: Any = {"tenant": "ours"}
+    for level in range(levels):
+        condition = {("$and", "$or")[level % 2]: [condition, {"tenant": "ours"}]}
+    return condition
+
+
+def around_itself() -> Any:
+    condition: Any = {}
+    condition["$not"] = condition
+    return condition
+
+
+def doubled(times: int) -> Any:
+    condition: Any = {"tenant": "ours"}
+    for _ in range(times):
+        condition = {"$and": [condition, condition]}
+    return condition
+
+
+MANY = [f"tenant {at}" for at in range(99_999)]
+TOO_MUCH: dict[str, tuple[Any, str]] = {
+    "deep": (nested(5_000), r"levels, got 5001$"),
+    "deep not": (reduce(lambda inner, _: {"$not": inner}, range(5_000), {"tenant": "ours"}), "levels, got 5001$"),
+    "deep operand": ({"tenant": reduce(lambda inner, _: [inner], range(5_000), ["ours"])}, r"levels, got 5001$"),
+    "deep key": ({".".join("a" * 5_000): "ours"}, r"levels, got 5000$"),
+    "around itself": (around_itself(), r"levels, got \d+$"),
+    "doubled": (doubled(40), r"conditions, got \d+$"),
+    "wide": ({"$or": [{"tenant": f"tenant {at}"} for at in range(3_000)]}, r"1000 conditions, got 3000$"),
+    "many keys": ({f"key {at}": at for at in range(3_000)}, r"1000 conditions, got 3000$"),
+    "long in": ({"tenant": {"$in": [*MANY, "ours", "one more"]}}, r"100000 values in lists, got 100001$"),
+}
+WITHIN: dict[str, tuple[Any, str]] = {
+    "deep": (nested(48), "a"),
+    "wide": ({"$or": [{"tenant": "ours"}, *({"year": {"$gt": 3_000 + at}} for at in range(999))]}, "a"),
+    "long in": ({"tenant": {"$in": [*MANY, "ours"]}}, "a"),
+    "long nin": ({"tenant": {"$nin": [*MANY, "ours"]}}, "bcd"),
+    "long in of lists": ({"tags": {"$in": [*MANY, "x"]}}, "f"),
+    "long in of a column": ({"chunk_index": {"$in": [*range(1, 100_000)]}}, "bcdef"),
+    "long in of a column of text": ({"document_id": {"$in": [*MANY, "doc"]}}, EVERYONE),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_a_filter_beyond_the_limits_is_refused_at_once_without_being_shown(index: Any, name: str):
+    condition, words = TOO_MUCH[name]
+    began = time.monotonic()
+    with pytest.raises(ConfigError, match=words) as caught:
+        index.search(SearchChunks(10, embed_query("ferritin"), None, condition))
+    with pytest.raises(ConfigError, match=words):
+        index.under(condition).search(SearchChunks(10, embed_query("ferritin"), None))
+    with pytest.raises(ConfigError, match=words):
+        retrieve("ferritin", RetrievalConfig(strategy="keyword"), index=index, filter=condition)
+    assert time.monotonic() - began < 3
+    assert caught.value.parameter == "filter"
+    assert len(str(caught.value)) < 100
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_a_filter_within_the_limits_is_answered_in_time(index: Any, name: str):
+    condition, expected = WITHIN[name]
+    began = time.monotonic()
+    assert names(index.search(SearchChunks(10, embed_query("ferritin"), None, condition))) == expected
+    assert time.monotonic() - began < 3

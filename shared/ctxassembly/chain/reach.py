@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from ctxassembly.data.filter_size import MOST_LEVELS, check_levels
 from ctxassembly.data.filters import is_filter
 from ctxassembly.errors import FilterNotSeenWarning
 from ctxassembly.warned import Once, with_remedy
@@ -56,7 +57,11 @@ def reach(*, is_open: bool = False, **facts: Any) -> Reach:
     Args:
         is_open: the caller has said that everybody may read everything, so that nothing hides a filter.
         facts: each by its name. None says that there is none.
+
+    Raises:
+        ConfigError: a filter is nested too deep.
     """
+    check_levels(facts, 2 * MOST_LEVELS)  # they hold filters in a few levels of their own
     try:
         return Reach({name: _named(fact, is_open=is_open) for name, fact in facts.items() if is_filter(fact)})
     except _UnnamedError as reason:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from fnmatch import translate
 from typing import Any, Protocol, TypeVar
 
+from ctxassembly.data.filter_size import PLAIN
 from ctxassembly.data.filters import FORM, Comparison, Group, read_filter
 from ctxassembly.data.keys import look_up
 
@@ -83,6 +84,8 @@ def _comparison(condition: Comparison) -> Test:
     compare = _COMPARISONS[name]
     if name in _LIKE:
         operand = _LIKE[name](operand)
+    if name in ("$in", "$nin"):
+        operand = _Listed(operand)
 
     def test(metadata: Mapping[str, Any]) -> Verdict:
         value = look_up(metadata, key)
@@ -94,6 +97,24 @@ def _comparison(condition: Comparison) -> Test:
 def _equal(value: Any, operand: Any) -> bool:
     """True if two values are the same. True is not 1: no vector store takes one for the other."""
     return bool(value == operand) and isinstance(value, bool) == isinstance(operand, bool)
+
+
+class _Listed:
+    """The values of a list, which are looked up where their types allow it: a list may have many."""
+
+    def __init__(self, values: Collection[Any]) -> None:
+        self.plain = {(isinstance(one, bool), one) for one in values if type(one) in PLAIN and one == one}  # noqa: PLR0124
+        self.others = [one for one in values if type(one) not in PLAIN]
+        self.all = values
+
+    def has(self, value: Any) -> bool:
+        """True if one of them is equal to `value`."""
+        if type(value) in PLAIN:
+            found = (isinstance(value, bool), value) in self.plain
+            return found or any(_equal(value, listed) for listed in self.others)
+        # No plain value is equal to a list. Any other class may say what it is equal to.
+        among = self.others if type(value) in (list, tuple, dict, set) else self.all
+        return any(_equal(value, listed) for listed in among)
 
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -130,8 +151,8 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gte": _at_least,
     "$lt": _ordered(operator.lt),
     "$lte": _at_most,
-    "$in": lambda value, operand: any(_equal(value, listed) for listed in operand),
-    "$nin": lambda value, operand: not any(_equal(value, listed) for listed in operand),
+    "$in": lambda value, operand: operand.has(value),
+    "$nin": lambda value, operand: not operand.has(value),
     "$between": lambda value, operand: _at_least(value, operand[0]) and _at_most(value, operand[1]),
     "$like": _like,
     "$ilike": _like,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from ctxassembly.data.filter_size import check_size
 from ctxassembly.errors import ConfigError
 
 FORM = "a mapping of metadata keys to values or operators"
@@ -35,10 +36,15 @@ def read_filter(condition: Any, forms: str = FORM) -> Group:
     Comparison(key='tenant', operator='$eq', operand='a')
 
     Raises:
-        ConfigError: it has another form; the message names `forms`.
+        ConfigError: it is too large, or has another form; the message names `forms`.
     """
     if not isinstance(condition, Mapping):
         raise ConfigError("filter", forms, condition)
+    check_size(condition)
+    return _read(condition)
+
+
+def _read(condition: Mapping[Any, Any]) -> Group:
     return Group("$and", tuple(part for key, value in condition.items() for part in _entries(key, value)))
 
 
@@ -65,9 +71,9 @@ def _entries(key: Any, value: Any) -> Iterator[Comparison | Group]:
 
 def _inner(condition: Any) -> Group:
     # An empty one among several would open an $or to everybody.
-    if not condition:
+    if not condition or not isinstance(condition, Mapping):
         raise ConfigError("filter", FORM, condition)
-    return read_filter(condition)
+    return _read(condition)
 
 
 def _is_value(operand: Any) -> bool:
@@ -134,9 +140,11 @@ def combined(
     {'$and': [{'tenant': 'a'}, {'year': 2024}]}
 
     Raises:
-        ConfigError: `join` knows no AND for their forms. The message names `parameter`, what is `allowed`, and the
-            `culprit`, or else `given`.
+        ConfigError: one is too large, or `join` knows no AND for their forms. Then the message names `parameter`, what
+            is `allowed`, and the `culprit`, or else `given`.
     """
+    check_size(own)
+    check_size(given)
     if not is_filter(own) or not is_filter(given):
         return given if is_filter(given) else own
     found = join(own, given)

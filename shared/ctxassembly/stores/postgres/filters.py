@@ -13,7 +13,22 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, and_, any_, bindparam, case, cast, func, not_, or_
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Date,
+    DateTime,
+    Text,
+    Time,
+    and_,
+    any_,
+    bindparam,
+    case,
+    cast,
+    func,
+    not_,
+    or_,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from ctxassembly.data.filters import Comparison, Group, read_filter
@@ -28,6 +43,14 @@ _TEXTS = frozenset({"text", "character varying", "character", "name"})
 _INTEGERS = {"smallint": 15, "integer": 31, "bigint": 63}
 """Column types that compare with a value of their own type by themselves, so that an index on them serves."""
 _DATES: Mapping[str, type] = {"date": date, "timestamp without time zone": datetime, "time without time zone": time}
+
+_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(_INTEGERS, BigInteger),
+    "date": Date,
+    "timestamp without time zone": DateTime,
+    "time without time zone": Time,
+}
+"""The types of lists that columns compare with; a list of texts for any other. A list is one parameter."""
 
 
 def condition_of(table: IndexedTable, *filters: Any) -> Condition | None:
@@ -170,7 +193,8 @@ def _ordered(name: str) -> Callable[[_Check, Any], Condition]:
 def _among(check: _Check, operand: Any) -> Condition:
     values = list(operand)
     if values and all(map(check.fits_column, values)):
-        return _storable(check, values, check.column.in_)
+        kind = ARRAY(_KINDS.get(check.type or "", Text))
+        return _storable(check, values, lambda listed: check.column == any_(cast(bindparam(None, listed, kind), kind)))
     return _of_known(check, lambda found: found == any_(_jsons(check, values)))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Numeric, Text, all_, and_, any_, case, cast, func, literal, not_, or_
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from ctxassembly.data.filter_size import check_size
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.clean import is_storable
 
@@ -29,13 +30,18 @@ def where(filters: Any, metadata: Metadata) -> ColumnElement[bool] | None:
     A group in which no condition stands says nothing, so that it neither opens an OR nor closes an AND.
 
     Raises:
-        ConfigError: an operator, a condition or a value's type has no translation.
+        ConfigError: they are too large, or an operator, a condition or a value's type has no translation.
     """
     if filters is None:
         return None
+    check_size(filters)
+    return _where(filters, metadata)
+
+
+def _where(filters: Any, metadata: Metadata) -> ColumnElement[bool] | None:
     if not isinstance(getattr(filters, "filters", None), (list, tuple)):
         raise ConfigError("filter", "MetadataFilters or a mapping of metadata keys to values or operators", filters)
-    made = [where(part, metadata) if hasattr(part, "filters") else _clause(part, metadata) for part in filters.filters]
+    made = [_where(part, metadata) if hasattr(part, "filters") else _clause(part, metadata) for part in filters.filters]
     clauses = [clause for clause in made if clause is not None]
     combine = _CONDITIONS.get(_word(getattr(filters, "condition", None)))
     if combine is None:

@@ -1,0 +1,104 @@
+"""Filters that are too deep or too large are refused at once, wherever a chain reads them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import pytest
+from langchain_chroma import Chroma
+from langchain_community.vectorstores import FAISS
+from langchain_core.vectorstores import InMemoryVectorStore
+from pydantic import ValidationError
+from qdrant_client import models
+
+from ctxassembly import ConfigError, MemoryIndex, RetrievalConfig
+from langchain_ctxassembly import (
+    ContextAssembler,
+    ContextAssemblyRetriever,
+    ContextRetriever,
+    VectorStoreNeighbours,
+)
+from langchain_samples import WordEmbeddings, chunks, documents, memory_store
+
+FOUND = documents("gastro", count=3, tenant="ours")
+QUESTION = "When does it end?"
+
+
+def of_qdrant(filters: Any) -> models.Filter:
+    return models.Filter(must=filters)
+
+
+def condition_of_qdrant(at: int) -> models.FieldCondition:
+    return models.FieldCondition(key="tenant", match=models.MatchValue(value=str(at)))
+
+
+MAPPINGS: dict[str, tuple[Any, str]] = {
+    "deep": (reduce(lambda inner, _: {"$and": [inner]}, range(5_000), {"tenant": "ours"}), "50 levels, got 5001$"),
+    "wide": ({"$or": [{"tenant": str(at)} for at in range(3_000)]}, "1000 conditions, got 3000$"),
+    "long in": ({"tenant": {"$in": [str(at) for at in range(100_001)]}}, "100000 values in lists, got 100001$"),
+}
+QDRANTS: dict[str, tuple[Any, str]] = {
+    "deep": (reduce(lambda inner, _: models.Filter(must=[inner]), range(200), condition_of_qdrant(1)), "levels"),
+    "wide": (of_qdrant([condition_of_qdrant(at) for at in range(3_000)]), "1000 conditions, got 3000$"),
+    "long in": (
+        of_qdrant([models.FieldCondition(key="tenant", match=models.MatchAny(any=[str(at) for at in range(100_001)]))]),
+        "100000 values in lists, got 100001$",
+    ),
+}
+
+
+def vectorstore(kind: Any) -> Any:
+    given = {"collection_name": "filter_limits"} if kind is Chroma else {}
+    return kind.from_documents(FOUND, WordEmbeddings(), ids=[str(one.id) for one in FOUND], **given)
+
+
+def neighbours(kind: Any) -> Callable[[Any], Any]:
+    return lambda condition: VectorStoreNeighbours(vectorstore(kind), filter=condition)
+
+
+def assembled(condition: Any) -> Any:
+    return ContextAssembler(store=memory_store(FOUND), filter=condition).invoke(list(FOUND))
+
+
+def retrieved(kind: Any) -> Callable[[Any], Any]:
+    def read(condition: Any) -> Any:
+        search = vectorstore(kind).as_retriever(search_kwargs={"filter": condition})
+        return ContextAssemblyRetriever(retriever=search, assembler=ContextAssembler(store=memory_store(FOUND))).invoke(
+            QUESTION
+        )
+
+    return read
+
+
+def of_index(condition: Any) -> Any:
+    retriever = ContextRetriever(MemoryIndex(chunks(FOUND)), config=RetrievalConfig(strategy="keyword"))
+    return retriever.invoke(QUESTION, filter=condition)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "neighbours of Chroma": neighbours(Chroma),
+    "neighbours of FAISS": neighbours(FAISS),
+    "neighbours of a store in memory": neighbours(InMemoryVectorStore),
+    "an assembler": assembled,
+    "a retriever over Chroma": retrieved(Chroma),
+    "a retriever over FAISS": retrieved(FAISS),
+    "a retriever over an index": of_index,
+}
+CASES = [(reader, name, MAPPINGS) for reader in READERS for name in MAPPINGS]
+CASES += [(reader, name, QDRANTS) for reader in ("an assembler", "neighbours of a store in memory") for name in QDRANTS]
+
+
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+@pytest.mark.parametrize(("reader", "name", "filters"), CASES, ids=lambda value: value if type(value) is str else "")
+def test_a_filter_beyond_the_limits_is_refused_at_once(reader: str, name: str, filters: Any) -> None:
+    condition, words = filters[name]
+    began = time.monotonic()
+    # pydantic quotes what a component is built with in a few characters of its own.
+    with pytest.raises((ConfigError, ValidationError), match=words.rstrip("$")) as caught:
+        READERS[reader](condition)
+    assert time.monotonic() - began < 3
+    assert "filter must be a filter of at most" in str(caught.value)
+    assert len(str(caught.value)) < 400
