@@ -72,7 +72,7 @@ def size_of(condition: Any) -> Size:
         levels, visited = max(levels, level), visited + 1
         if _is_list(part):
             values += 0 if _holds_groups(part) else len(part)
-            inside = () if isinstance(part, range) else (inner for inner in part if type(inner) not in PLAIN)
+            inside = [] if isinstance(part, range) else [inner for inner in part if type(inner) not in PLAIN]
             waiting += [(inner, level + _is_list(inner), weight) for inner in inside]
         elif isinstance(part, Mapping):
             conditions += not part
