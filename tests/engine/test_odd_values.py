@@ -52,7 +52,7 @@ def test_an_odd_value_in_a_hit_costs_no_other_hit(field: str):
 def test_an_odd_value_in_a_neighbour_costs_no_other_neighbour(field: str):
     for name, make in ODD.items():
         odd = replace(A[5], **{field: make()})
-        store = Answering([], lambda _, odd=odd: [A[3], odd])
+        store = Answering([], lambda _, odd=odd: [A[3], A[4], odd])
         context = assemble([Hit(A[4])], AssemblyConfig(neighbours="unfiltered"), store=store)
         assert {"A3", "A4"} <= set(standing(context)), name
 
@@ -139,9 +139,10 @@ def test_what_no_database_can_be_asked_for_costs_the_others_nothing(name: str, f
 async def test_an_error_of_the_store_is_told_however_odd_it_is(error: Exception):
     for context in (assemble([Hit(A[4])], store=Failing(error)), await aassemble([Hit(A[4])], store=Failing(error))):
         assert standing(context) == ["A4"]
-        (note,) = context.trace.notes
+        note, warned = context.trace.notes
         assert note.startswith("store: no neighbours (")
-        assert len(note) < 700
+        assert warned.startswith("The store failed, so hits lack neighbors (")
+        assert max(len(note), len(warned)) < 700
     raising = AssemblyConfig(on_store_error="raise")
     with pytest.raises(StoreError, match="neighbours could not be fetched: "):
         assemble([Hit(A[4])], raising, store=Failing(error))
@@ -160,7 +161,7 @@ async def test_whatever_the_store_answers_the_hits_stand(name: str):
         assert context.trace.notes or name in ("nothing", "each twice")
 
 
-@pytest.mark.parametrize("answer", [None, "text", 7, [1, 2], {"a": 1}, ["text", A[3]]])
+@pytest.mark.parametrize("answer", [None, "text", 7, [1, 2], {"a": 1}, ["text", A[3], A[4]]])
 def test_an_answer_of_something_else_is_shown(answer: Any):
     store = Answering([], lambda _: answer)
     first = answer[0] if isinstance(answer, list) else answer
@@ -174,7 +175,7 @@ def test_an_answer_of_something_else_is_shown(answer: Any):
 
 def test_a_hundred_thousand_chunks_that_were_not_asked_for_make_one_note_with_their_number():
     others = [Chunk(f"x{n}", "X", "Not asked for.", n) for n in range(100_000)]
-    context = assemble([Hit(A[4])], store=Answering([], lambda _: [A[3], *others, A[5]]))
+    context = assemble([Hit(A[4])], store=Answering([], lambda _: [A[3], A[4], *others, A[5]]))
     assert standing(context) == ["A3", "A4", "A5"]
     assert context.trace.notes == ("store: 100,000 chunks were not asked for, left out; the first is 'x0'",)
 

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError, InputError, NothingToJoinWarning
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, PGVectorNeighbours
 from langchain_samples import WordEmbeddings, chunks, document, documents, vector_store
@@ -418,7 +418,8 @@ async def test_a_fetch_that_takes_too_long_is_cancelled_on_the_server_too(databa
             with pytest.raises(TimeoutError, match=r"no answer from Postgres within 0\.3 s"):
                 await fetch()
         assert await asyncio.to_thread(nobody_waits_soon, database.url)
-        (found,) = await ContextAssembler(store=neighbours, neighbours="unfiltered").ainvoke([document("A", 4)])
+        with pytest.warns(NothingToJoinWarning, match="The store failed"):
+            (found,) = await ContextAssembler(store=neighbours, neighbours="unfiltered").ainvoke([document("A", 4)])
         assert found.metadata["chunk_ids"] == ["A#4"]
         assert "TimeoutError" in found.metadata["trace"]["notes"][0]
     neighbours = PGVectorNeighbours(store)
@@ -441,7 +442,8 @@ def test_the_servers_own_errors_are_not_called_a_timeout(database: Database) -> 
     neighbours = PGVectorNeighbours(database.store("old"), filter={"no field": 1})
     with pytest.raises(ValueError, match="Invalid field name"):
         neighbours.fetch(REFS)
-    (found,) = ContextAssembler(store=neighbours).invoke([document("A", 4)])
+    with pytest.warns(NothingToJoinWarning, match="The store failed"):
+        (found,) = ContextAssembler(store=neighbours).invoke([document("A", 4)])
     assert "Invalid field name" in found.metadata["trace"]["notes"][0]
 
 

@@ -14,7 +14,7 @@ from llama_index.vector_stores.postgres import PGVectorStore
 from sqlalchemy import NullPool, make_url
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, NothingToJoinWarning
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, PGVectorNeighbours
 from llamaindex_samples import document, scored
 
@@ -422,7 +422,8 @@ async def test_a_database_that_cannot_be_reached_leaves_the_hits_standing(run: A
         create_engine_kwargs={"poolclass": NullPool},
     )
 
-    (labelled,) = await run(ContextAssemblyPostprocessor(vector_store=store), scored(document()[3]))
+    with pytest.warns(NothingToJoinWarning, match="The store failed"):
+        (labelled,) = await run(ContextAssemblyPostprocessor(vector_store=store), scored(document()[3]))
 
     assert labelled.metadata["chunk_ids"] == ["A-3"]
     assert "store: no neighbours" in labelled.metadata["trace"]["notes"][0]

@@ -17,9 +17,9 @@ from ctxassembly.wording.languages.record import Language, without_ending
 
 RULE = "---"
 """A line of its own: between context and question, and at the end of a supplement that stands before the documents."""
-FENCES = (RULE, "***", "___", "===")
+FENCES = (RULE, "***", "___")
 """Rows of signs that end a context for a reader, guarded in any length: our rule, the dashes of LlamaIndex's prompts,
-the equals signs of LangChain's prompts with sources, and what Markdown renders as our rule."""
+and what Markdown renders as our rule."""
 FRAMEWORK_LINES = (
     *("Query:", "Answer:", "Helpful Answer:", "Final Answer:", "Refined Answer:", "Original Answer:", "New Answer:"),
     *("Context information is below", "Context information from multiple sources is below", "New Context:"),

@@ -33,7 +33,7 @@ def rendered(*chunks: Chunk, **options: Any) -> Context:
         ("neither: the file alone", {}, ""),
         ("neither: the file alone", {"section": " ", "sheet": None}, ""),
         ("a page is no place of this format", {"page": 3}, ""),
-        ("a header is one line", {"section": "a\n[SOURCE 2] b"}, " § a [SOURCE 2] b"),
+        ("a header is one line", {"section": "a\n[SOURCE 2] b"}, " § a \\[SOURCE 2] b"),
     ],
 )
 def test_source(rule: str, metadata: dict[str, Any], header: str):

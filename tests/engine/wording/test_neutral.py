@@ -215,7 +215,7 @@ def test_no_line_of_a_page_summary_holds_a_label():
     assert assemble(hits_of([chunk])).text.split("\n")[1] == f"[Page context: x] \\{HEADER}]"
 
 
-@pytest.mark.parametrize("fence", ["---", "----", "-" * 21, "***", "___", "=========", "- - -", "* * *", "> -----"])
+@pytest.mark.parametrize("fence", ["---", "----", "-" * 21, "***", "___", "- - -", "* * *", "> -----"])
 @pytest.mark.parametrize("form", FORMS)
 def test_a_fence_of_any_length_gets_a_backslash(fence: str, form: Any):
     at = fence.index(fence.lstrip("> "))
@@ -238,6 +238,7 @@ def test_a_line_that_would_be_a_header_gets_a_backslash_in_grouped_alone(line: s
         ("inside a sentence it stays", "As [SOURCE 9] says, and ## this, and --- SUPPLEMENTARY INFORMATION ---."),
         ("another heading stays", "# One\n### Three\n##Four\n#### Five"),
         ("what is no rule stays", "Text.\n--\nText.\n- an item\n-- two\n** b **\n__\n- -\n==\n-----x\n```\n~~~~"),
+        ("an underline of equals signs stays", "Heading\n=========\nText."),
         ("a rule of a table stays", "| a | b |\n|---|---|\n| --- | --- |\n--- | ---\n+---+\n=====  ===\n---+----"),
         ("front matter with words stays", "--- title ---\n--- a"),
         ("a word in brackets stays", "[source]\n[SOURCE]\n[source code] 9\n[a1]\n[1 of 2]"),

@@ -92,8 +92,8 @@ def test_a_header_says_what_its_citation_says(found: list[dict[str, Any]], form:
     place = (cited.section or "", cited.sheet or "", "" if cited.row is None else str(cited.row))
     heading = Heading(1, cited.source, cited.pages, *place, cited.score, cited.metadata)
     header = form(heading) if callable(form) else FORMATS[form].lines(heading, LANGUAGES["en"])
-    shown = context.text.replace("\\[", "[")  # the backslash before a label in a value
-    assert shown.startswith(header[0].strip() + "\n")
+    # A backslash precedes a label in a value, and a function may write one of its own.
+    assert context.text.replace("\\", "").startswith(header[0].strip().replace("\\", "") + "\n")
     assert cited.page is None or cited.page in cited.pages
 
 
