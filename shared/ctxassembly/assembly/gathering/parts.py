@@ -54,8 +54,8 @@ def part_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> PartName:
 def origin_in(metadata: Mapping[str, Any], keys: MetadataKeys) -> Origin | None:
     """The page or section that the offset of a chunk without an index counts in, and the store's name of its document.
 
-    >>> origin_in({"page": 3, "source": "gastro.pdf"}, MetadataKeys())
-    Origin(part=(('page', 3),), near=None, parent_id=None, child_ids=(), lookup_id=None, shares_index=False)
+    >>> origin_in({"page": 3, "source": "gastro.pdf"}, MetadataKeys()).part
+    (('page', 3),)
     """
     part, lookup_id = part_in(metadata, keys), keys.read(metadata, "lookup_id")
     return Origin(part, lookup_id=as_name(lookup_id)) if part or lookup_id is not None else None

@@ -26,7 +26,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from ctxassembly.calls import DeadlineError, in_background, within
-from ctxassembly.errors import ConfigError
+from ctxassembly.errors import ConfigError, StoreError
 from ctxassembly.stores.postgres.catalog import Described, described
 from ctxassembly.stores.postgres.engines import CONNECT_SECONDS, Server, unpooled
 from ctxassembly.stores.postgres.failures import ours
@@ -88,6 +88,7 @@ class Upkeep:
         """The statement under way outside a transaction, and its table."""
         self._given_up = ""
         """The reason for which the watching connection has ended what was under way."""
+        self._has_given_up = threading.Event()
 
     def execute(self, table: str, steps: Sequence[Step]) -> None:
         """Execute `steps` on `table`, each in a transaction of its own if PostgreSQL lets it.
@@ -182,7 +183,8 @@ class Upkeep:
         try:
             self._execute(step)
         except QueryCanceled as error:
-            if self._given_up:
+            # The watching connection may have canceled it without having read yet who was in the way.
+            if self._has_given_up.wait(self._seconds):
                 raise TimeoutError(self._given_up) from error
             raise
         finally:
@@ -209,6 +211,7 @@ class Upkeep:
                 continue
             if found:
                 self._given_up = _locked(self._table, [holder for _, *holder in found])
+                self._has_given_up.set()
 
     def raise_given_up(self, error: Exception) -> None:
         """Raise the reason for which `error` came from the watching connection's side."""
@@ -245,6 +248,8 @@ def upkeep(server: Server, seconds: float) -> Iterator[Upkeep]:
         raise ConfigError("url", allowed, str(error).strip()) from error
     except InvalidSchemaName as error:
         raise ConfigError("schema", "one that exists", str(error).strip()) from error
+    except StoreError:  # ours already, from work inside that has the turn
+        raise
     except (Error, DBAPIError) as error:
         work.raise_given_up(error)
         raise ours(error) from getattr(error, "orig", error)
