@@ -88,7 +88,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_a_query_takes_two_round_trips_and_three_with_rescue(report: dict[str, Any]) -> None:
     wires = {name: report["wire"][name] for name in OURS}
-    assert all(wire["round_trips"] == wire["statements"] for wire in wires.values())
+    assert all(wire["round_trips"] <= wire["statements"] for wire in wires.values()), wires
     trips = [wire["round_trips"] for wire in wires.values()]
     assert trips[:3] == [1, 2, 2]  # vectors, words, both
     assert max(trips) == trips[-1] == 3  # under the narrowest filter, misspelt words are in no hit

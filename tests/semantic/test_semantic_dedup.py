@@ -76,10 +76,11 @@ def test_the_better_ranked_one_stays_whichever_it_is(embeddings: Counted) -> Non
 
 def test_hits_and_neighbours_are_embedded_together_in_one_batch(embeddings: Counted) -> None:
     stored = [Chunk(f"{name}#1", name, text, index=1) for name, text in (("fast", TEXTS["after"]), ("fee", FAST_TOO))]
+    found = hits(fast=TEXTS["fast"], fee=TEXTS["fee"])
     context = assemble(
-        hits(fast=TEXTS["fast"], fee=TEXTS["fee"]),
+        found,
         AssemblyConfig(dedup="semantic"),
-        store=MemoryStore(stored),
+        store=MemoryStore([*(hit.chunk for hit in found), *stored]),
         embeddings=embeddings,
     )
     assert embeddings.asked == [[TEXTS["fast"], TEXTS["fee"], TEXTS["after"], FAST_TOO]]
