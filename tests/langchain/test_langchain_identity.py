@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
+import uuid
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import pytest
@@ -13,17 +15,30 @@ from langchain_classic.retrievers import EnsembleRetriever, MergerRetriever
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_postgres import PGEngine, PGVector, PGVectorStore
 from langgraph.graph import START, StateGraph
+from sqlalchemy import create_engine
 from typing_extensions import TypedDict
 
 from agent_samples import Scripted, agent, asked, calls, index, search, tool_messages
-from ctxassembly import Chunk, Context, MemoryIndex, NothingToJoinWarning, RetrievalConfig, resolve
+from ctxassembly import (
+    Chunk,
+    ChunkRef,
+    Context,
+    MemoryIndex,
+    MemoryStore,
+    NothingToJoinWarning,
+    RetrievalConfig,
+    resolve,
+)
+from ctxassembly.stores.postgres import PostgresIndex
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
     ContextChannel,
     ContextMiddleware,
     ContextRetriever,
+    PGVectorNeighbours,
     VectorStoreNeighbours,
     context_node,
     number_chunks,
@@ -137,8 +152,6 @@ def test_an_ensemble_over_two_collections_makes_two_documents_and_joins_neither_
 
 
 def chroma(documents: Sequence[Document]) -> Any:
-    import uuid
-
     store = Chroma(collection_name=f"t{uuid.uuid4().hex}", embedding_function=WordEmbeddings())
     store.add_documents(list(documents))
     return store
@@ -233,12 +246,11 @@ def test_the_usual_chain_is_not_warned() -> None:
     assert found
 
 
-def test_an_index_that_searches_one_collection_and_reads_another_joins_nothing() -> None:
-    def chunks(documents: Sequence[Document]) -> list[Chunk]:
-        return [
-            Chunk(str(d.id), "handbook.pdf", d.page_content, at, metadata=d.metadata) for at, d in enumerate(documents)
-        ]
+def chunks(documents: Sequence[Document]) -> list[Chunk]:
+    return [Chunk(str(d.id), "handbook.pdf", d.page_content, at, metadata=d.metadata) for at, d in enumerate(documents)]
 
+
+def test_an_index_that_searches_one_collection_and_reads_another_joins_nothing() -> None:
     retriever = ContextRetriever(
         MemoryIndex(chunks(SOUTH)),
         config=RetrievalConfig(strategy="keyword", limit=1),
@@ -247,3 +259,106 @@ def test_an_index_that_searches_one_collection_and_reads_another_joins_nothing()
     with pytest.warns(NothingToJoinWarning, match=NOT_HELD):
         context = retriever.context("ember rule of south")
     assert "north" not in context.text
+
+
+class Fetching:
+    """A store of a user's own."""
+
+    def __init__(self, held: Sequence[Chunk]) -> None:
+        self.fetch = MemoryStore(held).fetch
+
+
+class Awaiting:
+    """The same, for awaited calls alone."""
+
+    def __init__(self, held: Sequence[Chunk]) -> None:
+        self._held = MemoryStore(held)
+
+    async def afetch(self, refs: Sequence[ChunkRef]) -> Sequence[Chunk]:
+        return self._held.fetch(refs)
+
+
+@UNFILTERED
+@pytest.mark.parametrize("kind", [Fetching, Awaiting])
+def test_a_store_of_ones_own_over_another_collection_gives_no_neighbours(kind: Any) -> None:
+    retriever = ContextAssemblyRetriever(
+        retriever=one(*SOUTH), assembler=ContextAssembler(store=kind(chunks(NORTH)), neighbours="unfiltered")
+    )
+    with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
+        read = [
+            asyncio.run(retriever.ainvoke("ember")) if kind is Awaiting else retriever.invoke("ember") for _ in "ab"
+        ]
+    assert len(seen) == 1
+    for found in read:
+        assert SOUTH[2].page_content in found[0].page_content
+        assert not any("north" in each.page_content for each in found)
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[PGEngine]:
+    engine = PGEngine.from_connection_string(database_url)
+    yield engine
+    asyncio.run(engine.close())
+
+
+def in_table(engine: PGEngine, table: str, documents: Sequence[Document]) -> PGVectorStore:
+    engine.init_vectorstore_table(table, 64)
+    store = PGVectorStore.create_sync(engine, WordEmbeddings(), table)
+    store.add_documents(list(documents), ids=[str(uuid.uuid4()) for _ in documents])
+    return store
+
+
+@pytest.mark.parametrize("written", [list, unnumbered], ids=["by index", "by offset"])
+def test_neighbours_of_one_table_are_none_for_hits_of_another(engine: PGEngine, written: Any) -> None:
+    stores = {whose: in_table(engine, whose, written(handbook(whose))) for whose in ("north", "south")}
+    own = ContextAssemblyRetriever.from_vectorstore(stores["south"], hits=1, neighbours="unfiltered").invoke("ember")
+    assert [each.page_content in own[0].page_content for each in SOUTH] == [False, True, True, True, False]
+    for store in (PGVectorNeighbours(stores["north"]), PostgresIndex.attach(stores["north"])):
+        crossed = ContextAssemblyRetriever.from_vectorstore(
+            stores["south"], hits=1, store=store, neighbours="unfiltered"
+        )
+        with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
+            read = [*crossed.invoke("ember"), *crossed.invoke("ember"), *asyncio.run(crossed.ainvoke("ember"))]
+        assert len(seen) == 1
+        for found in read:
+            assert [each.page_content in found.page_content for each in SOUTH] == [at == 2 for at in range(5)]
+            assert "north" not in found.page_content
+
+
+def test_neighbours_of_one_collection_are_none_for_hits_of_another_in_the_same_table(database_url: str) -> None:
+    connection = create_engine(database_url)
+    stores = {}
+    for whose in ("north", "south"):
+        stores[whose] = PGVector(WordEmbeddings(), connection=connection, collection_name=whose)
+        stores[whose].add_documents(handbook(whose), ids=[str(uuid.uuid4()) for _ in WORDS])
+    crossed = ContextAssemblyRetriever(
+        retriever=stores["south"].as_retriever(search_kwargs={"k": 1}),
+        assembler=ContextAssembler(store=PGVectorNeighbours(stores["north"]), neighbours="unfiltered"),
+    )
+    with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
+        read = [crossed.invoke("ember")[0].page_content for _ in "ab"]
+    connection.dispose()
+    assert len(seen) == 1
+    for text in read:
+        assert [each.page_content in text for each in SOUTH] == [at == 2 for at in range(5)]
+        assert "north" not in text
+
+
+def test_neighbours_of_one_index_are_none_for_hits_of_another(database_url: str) -> None:
+    made = {}
+    for whose in ("north", "south"):
+        made[whose] = PostgresIndex.create(database_url, table=whose, dimensions=64)
+        texts = [each.page_content for each in handbook(whose)]
+        made[whose].add(chunks(handbook(whose)), WordEmbeddings().embed_documents(texts))
+    retriever = ContextRetriever(
+        made["south"],
+        WordEmbeddings(),
+        config=RetrievalConfig(limit=1),
+        assembler=ContextAssembler(store=made["north"], neighbours="unfiltered"),
+    )
+    with pytest.warns(NothingToJoinWarning, match=NOT_HELD) as seen:
+        read = [retriever.context("ember rule of south").text for _ in "ab"]
+    assert len(seen) == 1
+    for text in read:
+        assert [each.page_content in text for each in SOUTH] == [at == 2 for at in range(5)]
+        assert "north" not in text
