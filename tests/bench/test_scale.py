@@ -62,9 +62,17 @@ def test_a_trace_is_read() -> None:
         "F\t9\tExecute",
         "B\t9\tDataRow\t 'a",
     ]
-    assert read("\n".join([*prepared, "F is the first letter of a second line'", "B\t4\tCommandComplete"])) == Wire(
-        1, 2
-    )
+    rest = ["F is the first letter of a second line'", "B\t4\tCommandComplete", "F\t4\tSync"]
+    assert read("\n".join([*prepared, *rest])) == Wire(1, 2)
+
+
+@pytest.mark.parametrize("early", [0, 1, 3])
+def test_a_pipeline_whose_answer_begins_before_its_end_is_one_round_trip(early: int) -> None:
+    executed = ["F\t9\tParse\t", "F\t9\tBind", "F\t9\tExecute"]
+    answer = ["B\t4\tParseComplete", "B\t9\tDataRow\t 'a'", "B\t9\tCommandComplete"]
+    end = ["F\t4\tSync", "F\t4\tFlush"]
+    trace = [*executed, *executed, *answer[:early], *end, *answer[early:], "B\t5\tReadyForQuery\t I"]
+    assert read("\n".join(trace)) == Wire(2, 1)
 
 
 def test_the_wire_is_counted() -> None:
@@ -87,11 +95,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_a_query_takes_two_round_trips_and_three_with_rescue(report: dict[str, Any]) -> None:
-    wires = {name: report["wire"][name] for name in OURS}
-    assert all(wire["round_trips"] <= wire["statements"] for wire in wires.values()), wires
-    trips = [wire["round_trips"] for wire in wires.values()]
+    wires = {name: Wire(**wire) for name, wire in report["wire"].items()}
+    # Each trip takes the settings of a search and its statement.
+    assert all(wires[name].statements == 2 * wires[name].round_trips for name in OURS), wires
+    trips = [wires[name].round_trips for name in OURS]
     assert trips[:3] == [1, 2, 2]  # vectors, words, both
     assert max(trips) == trips[-1] == 3  # under the narrowest filter, misspelt words are in no hit
+    assert [wires[name] for name in PEERS] == [Wire(1, 1), Wire(6, 6)]
 
 
 def test_all_systems_find(report: dict[str, Any]) -> None:

@@ -14,6 +14,12 @@ from sqlalchemy.pool import Pool
 
 _EXECUTES = ("Query", "Execute")
 """The messages of the client that have a statement executed."""
+_AWAITED = ("Query", "Sync")
+"""The messages of the client that the server answers by ReadyForQuery, which the client waits for.
+
+Changes of direction would count what the machine's load decides: in a pipeline, PostgreSQL begins to send a long answer
+before the client has sent the Sync at its end.
+"""
 
 
 class Wire(NamedTuple):
@@ -71,13 +77,11 @@ def read(trace: str) -> Wire:
     Wire(statements=1, round_trips=1)
     """
     statements = round_trips = 0
-    before = "B"
     for line in trace.splitlines():
         side, _, rest = line.partition("\t")
         if side not in ("F", "B"):
             continue  # a message goes on: a line break stood in it
         message = rest.split("\t")[1] if "\t" in rest else ""
         statements += side == "F" and message in _EXECUTES
-        round_trips += side == "F" and before == "B"
-        before = side
+        round_trips += side == "F" and message in _AWAITED
     return Wire(statements, round_trips)
