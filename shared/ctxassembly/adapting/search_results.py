@@ -4,7 +4,7 @@ Models that cite search results natively name a result and a range of its excerp
 and such a citation leads back to that chunk without a search.
 
 - An excerpt has the words of its chunk as the document has them: nothing is neutralised or escaped, since a result has
-  no labels or tags that a document could forge.
+  no labels or tags that a document could forge. With `sanitize=True` it is sanitized, as the text of the context is.
 - Text between two chunks (a line break, or the marker of a gap) begins the excerpt after it, and the marker of a cut
   ends the last one. So the excerpts of a result, joined by nothing, read as the passages of the block do.
 - Lines that stand above the text (`header_keys`, a page summary) are an excerpt of no chunk, the first one. The header
@@ -15,9 +15,10 @@ and such a citation leads back to that chunk without a search.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
+from itertools import pairwise
 from operator import attrgetter
 
 from ctxassembly.data.assembled import Assembled, Block, Citation, Passage, Source
@@ -27,6 +28,7 @@ from ctxassembly.shown import as_text
 from ctxassembly.wording.clean import one_line, sendable
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.forms import RULE
+from ctxassembly.wording.sanitizing import sanitized, sanitized_text
 
 SUPPLEMENT = "supplement"
 """The source of a result that is a supplement."""
@@ -82,7 +84,10 @@ def results(context: Assembled) -> tuple[Result, ...]:
         else:
             excerpts = _excerpts(context, block, block.citation, passages, sources)
             source = address(block.citation, context.keys) or _file(block.citation, context.keys)
-            found.append(Result(block.citation.reference or source, source, block.citation, excerpts))
+            title = block.citation.reference or source
+            if context.sanitized:
+                source, title = sanitized(source), sanitized(title)
+            found.append(Result(title, source, block.citation, excerpts))
     return tuple(found)
 
 
@@ -109,7 +114,8 @@ def _supplement(block: Block, form: str) -> Result:
 def _excerpts(
     context: Assembled, block: Block, citation: Citation, passages: Sequence[Passage], sources: Sequence[Source]
 ) -> tuple[Excerpt, ...]:
-    found = _merged(_of_chunks(passages, sources))
+    of_chunks = _of_chunks(passages, sources)
+    found = _merged(_sanitized(of_chunks) if context.sanitized else of_chunks)
     lead = _lead(block, citation, context.format)
     if not found:  # the passages were replaced by nothing
         return (Excerpt(_plainly(block.text, context.format), None),)
@@ -161,6 +167,14 @@ def _excerpt(lead: str, run: Sequence[Piece], sources: Sequence[Source]) -> Exce
 def _holds(piece: Piece, source: Source) -> bool:
     begin = source.chunk_span[0] - (piece.candidate.read_from or 0)
     return piece.candidate.chunk.id == source.chunk_id and piece.start <= begin < piece.end
+
+
+def _sanitized(excerpts: Iterable[Excerpt]) -> Iterator[Excerpt]:
+    """The excerpts sanitized, so that nothing is put together of two of them either."""
+    for one, after in pairwise([*excerpts, None]):
+        if one is not None:
+            continued = after is not None and not after.text.startswith("\n")
+            yield replace(one, text=sanitized_text(one.text, continued=continued))
 
 
 def _merged(excerpts: Iterator[Excerpt]) -> list[Excerpt]:

@@ -221,6 +221,7 @@ def _context(
         keys=config.keys,
         hits=hits,
         encoding=str(config.encoding) if isinstance(config.encoding, str) else config.encoding,
+        sanitized=config.sanitize,
     )
 
 

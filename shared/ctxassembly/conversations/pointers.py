@@ -8,6 +8,7 @@ from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import language_of
+from ctxassembly.wording.sanitizing import sanitized
 
 
 def given_above(context: Context, hits: Iterable[Hit]) -> str:
@@ -37,7 +38,8 @@ def given_earlier(context: Context) -> str:
     'Sources that were shown earlier and are left out from here on: [1]'
     """
     labels = [citation.label for citation in context.citations]
-    sources = ", ".join(dict.fromkeys(citation.source for citation in context.citations))
+    names = dict.fromkeys(citation.source for citation in context.citations)
+    sources = ", ".join(map(sanitized, names) if context.sanitized else names)
     return language_of(context.language).given_earlier.format(_cited(context, labels) or sources)
 
 

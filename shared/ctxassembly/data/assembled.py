@@ -156,6 +156,8 @@ class Assembled:
     retrieved: Retrieved | None = field(default=None, repr=False, compare=False)
     """The retrieval behind the hits, for the views; None if the hits came by another way, and for a context made again
     of `to_dict`."""
+    sanitized: bool = field(default=False, repr=False)
+    """True if it was assembled with `sanitize=True`. Search results made of it are sanitized, too."""
 
     @property
     def supplement(self) -> str:

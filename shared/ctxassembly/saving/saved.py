@@ -30,6 +30,7 @@ _VALUES: dict[str, Any] = {
     "format": str,
     "language": str,
     "encoding": str | None,
+    "sanitized": bool,
 }
 
 

@@ -221,8 +221,9 @@ class AssemblyConfig(metaclass=Documented):
     selectors, and joiners that are not between letters of a script that needs them, or emoji. A backslash breaks tokens
     of chat templates (`<\\|im_start|>`, `[\\INST]`), Markdown links and images (`![x]\\(http:...)`), their definitions,
     and HTML elements that load or link to something. Text, headers, summaries and supplements are treated alike. The
-    tokens are those of OpenAI, Llama, Mistral, Qwen, DeepSeek, Gemma and their like. Bare addresses stay. Snippets and
-    metadata of citations, and excerpts of search results, are as the document has them."""
+    tokens are those of OpenAI, Llama, Mistral, Qwen, DeepSeek, Gemma and their like. Bare addresses stay. So are search
+    results and the prompts of `compress="llm"`. Snippets and metadata of citations are as the document has them, and
+    rerankers, scorers and enrichment read texts as they are stored."""
 
     # Supplementary text, which no chunk holds
     supplement_position: SupplementPosition = "after"

@@ -46,7 +46,8 @@ _LOADING = (
 )
 """HTML elements that load an address, link to one, or bring styles that do."""
 _DEFINITION = re.compile(
-    r"(?:\A|(?<=[\n\r]))(?:[^\w\n\r\[]|[0-9]{1,9}[.)](?=\s))*(\[)(?:[^\[\]\\]|\\.){1,999}(?:\]:|\]?\Z)", re.DOTALL
+    r"(?:\A|(?<=[\n\r]))(?:[^\w\n\r\[]|[0-9]{1,9}[.)](?=\s))*(\[)(?:(?:[^\[\]\\]|\\.){1,999}(?:\]:|\]?\Z)|\Z)",
+    re.DOTALL,
 )
 """The definition of a link or an image, `[label]: address`, or the beginning of one at the end of the text."""
 
@@ -62,16 +63,20 @@ def sanitizing(text: str, *, at_line: bool = True, continued: bool = False) -> d
     if "<" not in seen and "[" not in seen and "]" not in seen:
         return changes
     begins = [found.end() for found in (_BEGUN if continued else _WHOLE).finditer(seen)]
-    for found in _DEFINITION.finditer(seen):
-        whole = found[0].endswith(":")
-        if (at_line or found.start()) and (whole or continued) and seen[found.start(1) - 1 : found.start(1)] != "\\":
-            begins.append(found.start(1))
+    # One that is open at the end of the text counts always: another text may end it on the next line.
+    defined = [found.start(1) for found in _DEFINITION.finditer(seen) if at_line or found.start()]
+    begins += [begin for begin in defined if seen[begin - 1 : begin] != "\\"]
     # An offset among the visible characters grows by the hidden ones that come before it.
     before = [at - n for n, at in enumerate(hidden)]
     for begin in begins:
         at = begin + bisect_right(before, begin)
         changes[at] = (at, "\\")
     return changes
+
+
+def sanitized_text(text: str, *, continued: bool = False) -> str:
+    """`text`, of any number of lines, with these changes; it may be nothing then."""
+    return replaced(text, sanitizing(text, continued=continued))
 
 
 def sanitized(line: str) -> str:

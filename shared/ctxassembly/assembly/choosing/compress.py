@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.shown import failure, shown
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.text.words import find_words, wording
+from ctxassembly.wording.sanitizing import sanitized_text
 
 MOST_TEXTS = 16
 """Texts that a model is asked about for one context at most: as many as one can wait for."""
@@ -68,7 +69,8 @@ def extract(
         notes.append("compress: a language model needs a query, extractive instead")
         return Extracted({}, frozenset())
     asked = candidates[: max(1, min(MOST_TEXTS, room // SENTENCE_TOKENS))]
-    prompts = tuple(PROMPT.format(query=query, text=candidate.text, irrelevant=IRRELEVANT) for candidate in asked)
+    read = sanitized_text if config.sanitize else str
+    prompts = tuple(PROMPT.format(query=query, text=read(candidate.text), irrelevant=IRRELEVANT) for candidate in asked)
     try:
         answers: Sequence[Any] = yield CompressTexts(prompts, config.llm_timeout_seconds)
     except Exception as error:  # noqa: BLE001 - it stands in the place of each answer
@@ -83,7 +85,7 @@ def extract(
             notes.append(f"{name} has no answer ({failure(answer)}), extractive instead")
         elif wording(answer).strip(_AROUND) == wording(IRRELEVANT):
             irrelevant.add(candidate.key)
-        elif chosen := _chosen(candidate, answer):
+        elif chosen := _chosen(candidate, answer, read):
             form = excerpt(chosen)[0]
             forms[candidate.key] = form if form is candidate else form._replace(shortened_by="llm")
         else:
@@ -91,13 +93,16 @@ def extract(
     return Extracted(forms, frozenset(irrelevant))
 
 
-def _chosen(candidate: Candidate, answer: str) -> list[Sentence]:
-    """The candidate's sentences that `answer` has, or has a part of; none if any of it stands nowhere in the source."""
+def _chosen(candidate: Candidate, answer: str, read: Callable[[str], str] = str) -> list[Sentence]:
+    """The candidate's sentences that `answer` has, or has a part of; none if any of it stands nowhere in the source.
+
+    `read` gives a sentence as the model read it.
+    """
     source, begins = "", []
     found = sentences(candidate)
     for sentence in found:
         begins.append(len(source))
-        source += wording(sentence.text) + " "
+        source += wording(read(sentence.text)) + " "
     chosen: set[int] = set()
     edges = [0, *sentence_ends(answer), len(answer)]
     end = 0
