@@ -14,6 +14,7 @@ from langchain_chroma import Chroma
 from langchain_classic.retrievers import EnsembleRetriever, MergerRetriever
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_postgres import PGEngine, PGVector, PGVectorStore
 from langgraph.graph import START, StateGraph
@@ -21,7 +22,10 @@ from sqlalchemy import create_engine
 from typing_extensions import TypedDict
 
 from agent_samples import Scripted, agent, asked, calls, index, search, tool_messages
+from chain_samples import Scripted as Asked
+from chain_samples import following
 from ctxassembly import (
+    AnswerConfig,
     Chunk,
     ChunkRef,
     Context,
@@ -40,6 +44,7 @@ from langchain_ctxassembly import (
     ContextRetriever,
     PGVectorNeighbours,
     VectorStoreNeighbours,
+    answer_chain,
     context_node,
     number_chunks,
 )
@@ -124,16 +129,26 @@ def test_two_channels_over_two_collections_bring_both_texts() -> None:
     assert sorted(labels_of(context, *TEXTS)) == [["1"], ["2"]]
 
 
-def test_sub_questions_over_two_collections_bring_both_texts() -> None:
+@UNFILTERED
+@pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
+@pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+def test_sub_questions_over_two_collections_bring_both_texts(how: str) -> None:
     """The retriever of the chain is a router: the words of a question decide which collection it asks."""
-    from ctxassembly.chain.merge import Ranking, merged
-    from ctxassembly.data.keys import MetadataKeys
-    from langchain_ctxassembly.convert.documents import hit_from
-
-    parts = [[hit_from(each, MetadataKeys()) for each in found] for found in (NORTH[:2], SOUTH[:2])]
-    hits = merged([Ranking(str(at), found, 1.0, is_part=True) for at, found in enumerate(parts)], None)
-    assert sorted(hit.chunk.text for hit in hits) == sorted(each.page_content for each in (*NORTH[:2], *SOUTH[:2]))
-    assert {hit.chunk.document_id for hit in hits} == {"handbook.pdf", "handbook.pdf (2)"}
+    collections = {"north": one(*NORTH), "south": one(*SOUTH)}
+    router = RunnableLambda(
+        lambda query: [found for name, own in collections.items() if name in query for found in own.invoke(query)]
+    )
+    parts = ["harbour in the north?", "harbour in the south?"]
+    llm = Asked(says=following({"sub_questions": parts}, "Both [1] [2]."))
+    chain = answer_chain(llm, router, AnswerConfig(decompose="auto"))
+    question = {"input": "What is the harbour rule here and there?"}
+    output = asyncio.run(chain.ainvoke(question)) if how == "ainvoke" else chain.invoke(question)
+    context = output["result"].context
+    assert sorted(labels_of(context, *TEXTS)) == [["1"], ["2"]]
+    assert [each["chunk_ids"] for each in output["citations"]] == [["handbook.pdf#0"]] * 2
+    assert {each["document_id"] for each in output["citations"]} == {"handbook.pdf", "handbook.pdf (2)"}
+    for passage in context.passages:
+        assert not ("north" in passage.text and "south" in passage.text)
 
 
 @pytest.mark.parametrize("kind", ["ensemble", "merger"])
