@@ -139,7 +139,7 @@ def test_what_no_database_can_be_asked_for_costs_the_others_nothing(name: str, f
 async def test_an_error_of_the_store_is_told_however_odd_it_is(error: Exception):
     for context in (assemble([Hit(A[4])], store=Failing(error)), await aassemble([Hit(A[4])], store=Failing(error))):
         assert standing(context) == ["A4"]
-        note, warned = context.trace.notes
+        (note,), warned = context.trace.notes, str(context.trace.missing)
         assert note.startswith("store: no neighbours (")
         assert warned.startswith("The store failed, so hits lack neighbors (")
         assert max(len(note), len(warned)) < 700

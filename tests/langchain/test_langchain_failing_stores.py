@@ -16,9 +16,10 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from qdrant_client import models
 
+from chain_samples import Scripted
 from ctxassembly import NothingToJoinWarning
 from ctxassembly.warned import MOST_FACT_CHARS, REMEDY
-from langchain_ctxassembly import ContextAssemblyRetriever, number_chunks
+from langchain_ctxassembly import ContextAssemblyRetriever, answer_chain, number_chunks
 from langchain_samples import WordEmbeddings
 
 with warnings.catch_warnings():
@@ -31,10 +32,12 @@ QUERY = "Wool of year 3."
 
 
 class NoIds:
-    """Answers ids as the base class of all vector stores does."""
+    """Answers ids as the base class of all vector stores does, or with another error."""
+
+    error: Exception | None = None
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        raise NotImplementedError(f"{type(self).__name__} does not yet support get_by_ids.")
+        raise self.error or NotImplementedError(f"{type(self).__name__} does not yet support get_by_ids.")
 
 
 class OwnChroma(NoIds, Chroma):
@@ -133,3 +136,29 @@ def test_one_warning_where_no_other_query_is_known(kind: Any, is_async: bool) ->
     assert len(fact) <= MOST_FACT_CHARS
     assert "store=" in remedy
     assert [len(each.metadata["chunk_ids"]) for each in found] == [1, 1]
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize(
+    "error", [NotImplementedError("no ids"), ValueError("no such id"), KeyError("a.pdf#3")], ids=repr
+)
+@pytest.mark.parametrize("kind", [OwnFaiss, OwnMemory])
+def test_a_chain_over_such_a_store_warns_once_and_notes_it_once(kind: Any, error: Exception, is_async: bool) -> None:
+    store = filled(kind, chunks("index"))
+    store.error = error
+    made = ContextAssemblyRetriever.from_vectorstore(store, hits=1, neighbours="unfiltered")
+    chain = answer_chain(Scripted(), made)
+    with pytest.warns(NothingToJoinWarning) as seen:
+        outputs = [
+            asyncio.run(chain.ainvoke({"input": QUERY})) if is_async else chain.invoke({"input": QUERY}) for _ in "ab"
+        ]
+    (message,) = [str(each.message) for each in seen]
+    fact, remedy = message.split(REMEDY)
+    assert f"({type(error).__name__}: " in fact
+    assert len(fact) <= MOST_FACT_CHARS
+    assert "store=" in remedy
+    for output in outputs:
+        trace = output["result"].context.trace
+        assert [type(error).__name__ in note for note in trace.notes] == [True]
+        assert trace.missing == message
+        assert len(output["citations"]) == 1

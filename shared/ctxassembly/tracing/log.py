@@ -20,11 +20,6 @@ class Log(Stages):
     unscoped: tuple[str, ...] | None = None
     """The same as `Trace.unscoped`."""
 
-    def miss(self, missing: str | None) -> None:
-        """Note the metadata that hits or their store lack, if any."""
-        self.missing = missing
-        self.notes += [missing] if missing else []
-
     def end(
         self,
         chunks_out: int,

@@ -141,10 +141,12 @@ def _fetch(
     every = [hit.chunk for hit in admitted.candidates]
     if not answered and len(chunks) < len(every) and proof(every) is None:
         answered = None  # what stands next to the hits are copies, for which no store is asked
-    log.miss(
-        not_held(fetched.strangers, len(chunks), around.remedies)
-        or missing(chunks, config.keys, answered, fetched.beside, fetched.failure, around.remedies)
-    )
+    lack = not_held(fetched.strangers, len(chunks), around.remedies)
+    known = (chunks, config.keys, answered, fetched.beside)
+    log.missing = lack or missing(*known, fetched.failure, around.remedies)
+    # A failure of the store is noted already, with its whole message.
+    note = log.missing if lack or fetched.failure is None else missing(*known, None, around.remedies)
+    log.notes += [note] if note else []
     if log.missing is None and (doubt := untold(chunks, answered, around.remedies)) is not None:
         log.notes.append(doubt)
     return fetched
