@@ -28,6 +28,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("way", ["direct", "pooled"], indirect=True, scope="session")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run each test behind the pooler once: with the first of its parameters, and directly with all of them.
+
+    What the others vary is read and searched by the same statements. A test of locks, settings or transactions, marked
+    `pooled`, goes through both ways with each.
+    """
+    seen: set[str] = set()
+    kept = []
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        name = item.nodeid.partition("[")[0]
+        if parameters.get("way") != "pooled" or item.get_closest_marker("pooled") or name not in seen:
+            kept.append(item)
+        if parameters.get("way") == "pooled":
+            seen.add(name)
+    items[:] = kept
+
+
 @pytest.fixture(scope="session")
 def way(request: pytest.FixtureRequest) -> str:
     """The way to the server: direct, or pooled."""

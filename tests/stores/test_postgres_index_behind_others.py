@@ -185,6 +185,7 @@ def test_an_index_built_concurrently_gives_up_behind_an_idle_transaction(engine:
     assert PostgresIndex.attach(store).check().missing == ()
 
 
+@pytest.mark.pooled
 @pytest.mark.parametrize("call", ["create", "add", "refresh", "check"])
 def test_upkeep_gives_up_behind_a_lock(database_url: str, call: str):
     index = PostgresIndex.create(database_url, dimensions=16, timeout_seconds=HURRIED)

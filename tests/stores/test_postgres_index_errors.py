@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import time
+import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_postgres import Column, PGEngine, PGVectorStore
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ProgrammingError
 
 from ctxassembly import (
@@ -31,8 +31,9 @@ from ctxassembly import (
 )
 from ctxassembly.shown import failure
 from ctxassembly.stores.postgres import PostgresIndex
+from ctxassembly.stores.postgres.engines import engine_of
 from ctxassembly.stores.rows import read
-from owners import wait_until
+from owners import PATIENCE, wait_until
 from postgres_samples import chunks, embed, embed_query, execute
 
 pytestmark = pytest.mark.direct
@@ -203,45 +204,68 @@ def test_an_error_of_any_store_over_sqlalchemy_has_no_statement_in_its_note(data
     engine.dispose()
 
 
+@contextmanager
+def all_taken(engine: Engine, connections: int) -> Iterator[None]:
+    """Nobody else gets a connection of the engine's pool meanwhile."""
+    with ExitStack() as stack:
+        for _ in range(connections):
+            stack.enter_context(engine.connect())
+        yield
+
+
+def said_by(call: Callable[[], object], times: int) -> list[str]:
+    """The messages of the timeouts of calls that begin at the same moment."""
+    ready = threading.Barrier(times)
+
+    def said(_: int) -> str:
+        ready.wait(PATIENCE)
+        with pytest.raises(TimeoutError) as caught:
+            call()
+        return str(caught.value)
+
+    with ThreadPoolExecutor(times) as threads:
+        return list(threads.map(said, range(times)))
+
+
 def test_queries_that_wait_for_a_connection_do_not_blame_the_server(database_url: str):
     engine = create_engine(database_url, pool_size=1, max_overflow=1)
-
-    def asked(_: int) -> str:
-        try:
-            read(lambda: engine, (text("SELECT pg_sleep(3)"), {}), 0.5)
-        except TimeoutError as error:
-            return str(error)
-        return ""
-
-    with ThreadPoolExecutor(8) as threads:
-        said = list(threads.map(asked, range(8)))
-    waited = [each for each in said if "waited for the 2 connections of the pool" in each]
-    # Whoever starts late may get the connection of one that gave up.
-    assert len(waited) >= 2
-    assert all("pool_size" in each and "fewer" in each and "dropped" not in each for each in waited)
-    assert any(re.search(r": [2-6] queries waited", each) for each in waited)
-    assert len(waited) + sum("the statement was given up" in each for each in said) == 8
-    time.sleep(1.0)  # each of those that were late gets a connection in turn, and closes it
+    with all_taken(engine, 2):
+        taken: list[Any] = []
+        event.listen(engine, "checkout", lambda *given: taken.append(given))
+        said = said_by(lambda: read(lambda: engine, (text("SELECT 1"), {}), 1.0), 6)
+    assert sum("waited for the 2 connections of the pool" in each for each in said) == 6
+    assert all("pool_size" in each and "fewer" in each and "dropped" not in each for each in said)
+    assert any(": 6 queries waited" in each for each in said)
+    # Each of those that were late gets a connection in turn, and closes it.
+    wait_until(lambda: len(taken) == 6 and engine.pool.checkedout() == 0)  # type: ignore[attr-defined]
+    with pytest.raises(TimeoutError, match="the statement was given up"):
+        read(lambda: engine, (text("SELECT pg_sleep(60)"), {}), 0.2)
     wait_until(lambda: engine.pool.checkedout() == 0)  # type: ignore[attr-defined]
     engine.dispose()
 
 
-def test_the_index_says_so_for_all_that_are_asked_at_once(index: PostgresIndex, database_url: str):
-    hurried = replace(index, timeout_seconds=3.0)
-    hurried.fetch([ChunkRef("lab", 0)])
-
-    def asked(_: int) -> str:
-        try:
-            hurried.fetch([ChunkRef("lab", 0)])
-        except TimeoutError as error:
-            return str(error)
-        return ""
-
-    holding = create_engine(database_url)
-    with holding.begin() as connection, ThreadPoolExecutor(200) as threads:
-        connection.execute(text("LOCK TABLE chunks"))
-        said = list(threads.map(asked, range(200)))  # more than there are threads for
-    holding.dispose()
+def test_the_index_says_so_for_all_that_are_asked_at_once(index: PostgresIndex):
+    hurried = replace(index, timeout_seconds=1.5)
+    with all_taken(engine_of(index.server), 15):
+        said = said_by(lambda: hurried.fetch([ChunkRef("lab", 0)]), 200)  # more than there are threads for
+    assert sum("of the pool, and this one was not sent" in each for each in said) == 200
     assert any("queries waited for the 15 connections of the pool" in each for each in said)
-    assert sum("of the pool, and this one was not sent" in each for each in said) >= 50
-    assert "" not in said
+
+
+@pytest.mark.parametrize(
+    ("ref", "said"),
+    [
+        (ChunkRef("d", "x"), r"^index of a reference must be an integer or None, got 'x'"),  # type: ignore[arg-type]
+        (ChunkRef("d", 1.5), r"^index of a reference must be an integer or None, got 1\.5"),  # type: ignore[arg-type]
+        (ChunkRef(7, 0), r"^document_id of a reference must be a text, got 7"),  # type: ignore[arg-type]
+        (ChunkRef("d", chunk_id=7), r"^chunk_id of a reference must be a text or None, got 7"),  # type: ignore[arg-type]
+        ("d#0", r"^refs must be of ChunkRef, got 'd#0'"),
+    ],
+)
+def test_a_reference_of_other_types(index: PostgresIndex, ref: Any, said: str):
+    for refs in ([ref], [ChunkRef("lab", 0), ref]):
+        with pytest.raises(InputError, match=said):
+            index.fetch(refs)
+        with pytest.raises(InputError, match=said):
+            asyncio.run(index.afetch(refs))
+    assert index.fetch([ChunkRef("lab", 2**70), ChunkRef("lab\0")]) == []

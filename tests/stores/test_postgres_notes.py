@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +43,8 @@ from ctxassembly.stores.postgres.upkeep import upkeep
 from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
 from langchain_ctxassembly import ContextRetriever
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexContextRetriever
+from own_server import Server, server_of_ones_own
+from owners import PATIENCE, wait_until
 from postgres_samples import embed, embed_query, execute
 
 KEYWORD = RetrievalConfig(strategy="keyword")
@@ -64,6 +68,12 @@ class HashedNodes(BaseEmbedding):
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return embed_query(text)
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[Server]:
+    with server_of_ones_own() as server:
+        yield server
 
 
 @pytest.fixture
@@ -449,6 +459,53 @@ def test_a_document_deleted_while_the_model_writes_is_left_alone(own: PostgresIn
     config = EnrichmentConfig(concurrency=1)
     result = enrich(own.under({"document_id": "lab"}), Scripted(answer), config, progress=False)
     assert result.failed == {"lab": "its chunks were changed meanwhile"}
+
+
+@contextmanager
+def locked(url: str, statement: str) -> Iterator[None]:
+    """Another client's transaction, in which nothing is done after `statement`."""
+    with psycopg.connect(url.replace("+psycopg", "", 1), application_name="nightly report") as connection:
+        connection.execute(statement.encode())
+        yield
+
+
+def waiting_since(url: str) -> set[Any]:
+    """When the statements that wait for a lock began."""
+    sql = "SELECT query_start FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True) as connection:
+        return {began for (began,) in connection.execute(sql)}
+
+
+def test_notes_are_written_once_no_lock_is_in_the_way(
+    own: PostgresIndex, database_url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ctxassembly.stores.postgres.upkeep.LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("ctxassembly.stores.postgres.upkeep.PAUSE_SECONDS", 0.05)
+    tries: set[Any] = set()
+    with ThreadPoolExecutor(1) as thread:
+        with locked(database_url, "SELECT FROM chunks WHERE id = 'lab#0' FOR UPDATE"):
+            enriching = thread.submit(enrich, own, Scripted(), embed=embed, progress=False)
+            while len(tries) < 3 and not enriching.done():
+                tries |= waiting_since(database_url)
+        result = enriching.result(PATIENCE)
+    assert (result.documents, result.failed) == (3, {})
+
+
+@pytest.mark.parametrize("behind", ["lock", "frozen"])
+def test_a_look_at_all_documents_gives_up(own_server: Server, behind: str):
+    index = PostgresIndex.create(own_server.url, dimensions=16, timeout_seconds=1.0)
+    index.add(chunks(), embed=embed, progress=False)
+    lock = "LOCK TABLE chunks IN ACCESS EXCLUSIVE MODE"
+    with ThreadPoolExecutor(1) as thread, locked(own_server.url, lock):
+        looking = thread.submit(index.enrichment.outlines)
+        if behind == "lock":
+            with pytest.raises(TimeoutError, match=r"is locked by process \d+ \(nightly report, idle in transaction"):
+                looking.result(30)
+        else:
+            wait_until(own_server.waiting)
+            with own_server.frozen(), pytest.raises(TimeoutError, match="no answer from Postgres within 1 s"):
+                looking.result(30)
+    assert len(index.enrichment.outlines()) == 3
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.errors import ConfigError, missing_extra
+from ctxassembly.errors import ConfigError, InputError, missing_extra
+from ctxassembly.shown import shown
 from ctxassembly.stores.rows import Asked
 from ctxassembly.wording.clean import is_storable
 
@@ -199,8 +200,25 @@ def _ranges(places: Sequence[tuple[str, int]]) -> list[tuple[str, int, int]]:
     return found
 
 
+_TYPES: Sequence[tuple[str, Any, str]] = (
+    ("document_id", str, "a text"),
+    ("index", (SupportsIndex, type(None)), "an integer or None"),
+    ("chunk_id", (str, type(None)), "a text or None"),
+)
+
+
 def storable(refs: Sequence[ChunkRef]) -> list[ChunkRef]:
-    """Those of `refs` whose values Postgres can hold. A single other one would fail the whole statement."""
+    """Those of `refs` whose values Postgres can hold. A single other one would fail the whole statement.
+
+    Raises:
+        InputError: a value has another type.
+    """
+    for ref in refs:
+        if not isinstance(ref, ChunkRef):
+            raise InputError(f"refs must be of ChunkRef, got {shown(ref)}")
+        for name, kinds, allowed in _TYPES:
+            if not isinstance(given := getattr(ref, name), kinds):
+                raise InputError(f"{name} of a reference must be {allowed}, got {shown(given)}")
     return [
         ref
         for ref in refs

@@ -162,7 +162,8 @@ def settings_of(server: Server) -> tuple[str, tuple[str]]:
 def _with_settings(settings: tuple[str, tuple[str]], cursor: Any, statement: str, parameters: Any, _: Any) -> bool:
     """Execute a statement of a query after its settings: in a pipeline both are one transaction and one round trip."""
     connection = cursor.connection
-    if not connection.autocommit:  # a transaction of more than one statement sets what it needs by itself
+    # A transaction of more than one statement sets what it needs by itself.
+    if not connection.autocommit or connection.pgconn.transaction_status:
         return False
     # libpq has pipelines from version 14 on; without them it takes four round trips.
     with connection.pipeline() if _pipelines() else connection.transaction():

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError
-
 from ctxassembly.errors import CtxAssemblyError, InputError, StoreError
 from ctxassembly.shown import failure
 
@@ -16,29 +14,26 @@ _UNTRANSLATABLE, _NO_SUCH_CHARACTER = "22P05", "22021"
 
 @contextmanager
 def as_ours() -> Iterator[None]:
-    """Raise the errors of SQLAlchemy that come from inside as ours."""
+    """Raise the errors of the driver and of SQLAlchemy that come from inside as ours.
+
+    Their cause is the driver's own: SQLAlchemy's prints the statement with its parameters, which may be private.
+    """
     try:
         yield
-    except DBAPIError as error:
-        raise ours(error) from error.orig
+    except Exception as error:
+        driver = getattr(error, "orig", None) or error
+        if isinstance(error, CtxAssemblyError) or not hasattr(driver, "sqlstate"):
+            raise
+        raise _ours(error, failure(driver, lines=1), driver.sqlstate) from driver
 
 
-def ours(error: Exception) -> CtxAssemblyError:
-    """Return our error for one of the driver's or SQLAlchemy's.
-
-    Its cause is the driver's own: SQLAlchemy's prints the statement with its parameters, which may be private.
-    """
-    driver = getattr(error, "orig", None) or error
-    said, state = failure(driver, lines=1), getattr(driver, "sqlstate", None)
+def _ours(error: Exception, said: str, state: str | None) -> CtxAssemblyError:
     if state == _UNTRANSLATABLE:
         allowed = "text must be of characters that the database's encoding has (ENCODING 'UTF8' has all)"
-        found: CtxAssemblyError = InputError.of(error, f"{allowed}, got {_character(said)}: {said}")
-    elif state == _NO_SUCH_CHARACTER:
-        found = StoreError.of(error, f"the database holds text that is not UTF-8: {said}")
-    else:
-        found = StoreError.of(error, f"the database failed: {said}")
-    found.__cause__ = driver
-    return found
+        return InputError.of(error, f"{allowed}, got {_character(said)}: {said}")
+    if state == _NO_SUCH_CHARACTER:
+        return StoreError.of(error, f"the database holds text that is not UTF-8: {said}")
+    return StoreError.of(error, f"the database failed: {said}")
 
 
 def _character(said: str) -> str:

@@ -56,10 +56,10 @@ def created(
         is_own=True,
     )
     with upkeep(server, seconds) as work:
-        extensions = _with_extensions(work, home)
-        home = replace(home, has_trigrams="pg_trgm" in extensions)
+        _make_extensions(work, home)
         found = work.described(home)
-        home = replace(home, has_notes=found.has_notes or not found.exists)
+        trigrams = "pg_trgm" in found.extensions
+        home = replace(home, has_trigrams=trigrams, has_notes=found.has_notes or not found.exists)
         if _own_missing(found, home, fields):
             work.patiently(full_name(home), partial(_make, work.connection, home, fields), in_turn=True)
         return _readable(home, work.described(home))
@@ -155,20 +155,17 @@ def server_of(url: Any, ef_search: int) -> Server:
     return Server(server_url(url), ef_search)
 
 
-def _with_extensions(work: Upkeep, home: IndexedTable) -> frozenset[str]:
-    """The extensions that there are, once those that are needed were created.
+def _make_extensions(work: Upkeep, home: IndexedTable) -> None:
+    """Create the extensions that are needed.
 
     Raises:
         ConfigError: there is no pgvector, and it can't be created.
     """
     from psycopg import errors
 
-    def there() -> frozenset[str]:
-        return work.described(home).extensions
-
     refused = (errors.InsufficientPrivilege, errors.FeatureNotSupported, errors.UndefinedFile, errors.InternalError)
     for name in ("vector", "pg_trgm"):
-        if name in there():
+        if name in work.described(home).extensions:
             continue
         try:
             made = f"CREATE EXTENSION IF NOT EXISTS {name}".encode()
@@ -177,7 +174,6 @@ def _with_extensions(work: Upkeep, home: IndexedTable) -> frozenset[str]:
             if name == "vector":
                 raise ConfigError("url", "of a database with pgvector: CREATE EXTENSION vector", str(error)) from error
             _warn_of_no_near_words()
-    return there()
 
 
 def _readable(home: IndexedTable, found: Described) -> IndexedTable:

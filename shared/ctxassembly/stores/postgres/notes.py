@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Select, Text, Update, bindparam, cast, func, select, update
+from sqlalchemy import ColumnElement, Select, Text, Update, bindparam, cast, event, func, select, update
 from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data.chunks import Chunk
@@ -28,8 +28,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import making
 from ctxassembly.stores.postgres.catalog import Described
 from ctxassembly.stores.postgres.chunk_table import texts
-from ctxassembly.stores.postgres.engines import Server, rows, unpooled
-from ctxassembly.stores.postgres.failures import as_ours
+from ctxassembly.stores.postgres.engines import Server, rows
 from ctxassembly.stores.postgres.ingest import keep_words
 from ctxassembly.stores.postgres.reading import ToChunk, chunk_in, columns_of
 from ctxassembly.stores.postgres.schema import (
@@ -114,9 +113,14 @@ class PostgresNotes:
 
     def outlines(self) -> Sequence[Outline]:
         """The documents that pass the index's filter, by one look at the whole table."""
-        with as_ours(), self._engine.connect() as connection:
-            found = connection.execution_options(yield_per=BATCH).execute(self._rows)
-            return outlined(StoredChunk(key, self._chunk(row), mark or "") for key, mark, _, *row in found)
+
+        def outlines(work: Upkeep) -> Sequence[Outline]:
+            event.listen(work.sql.engine, "handle_error", _closed)
+            with work.sql.execute(self._rows, execution_options={"yield_per": BATCH}) as found:
+                return outlined(StoredChunk(key, self._chunk(row), mark or "") for key, mark, _, *row in found)
+
+        with upkeep(self.server, self.timeout_seconds) as work:
+            return work.patiently(full_name(self.home), partial(outlines, work))
 
     def read(self, outline: Outline) -> StoredDocument:
         """The document as it is now."""
@@ -125,11 +129,6 @@ class PostgresNotes:
         return stored_document(
             outline, {key: (self._chunk(row), context or "") for key, _, context, *row in found}, self.keys
         )
-
-    @cached_property
-    def _engine(self) -> Engine:
-        """Writers wait for each other: none of them may hold a connection that a search could use."""
-        return unpooled(self.server)
 
     @cached_property
     def _rows(self) -> Select[Any]:
@@ -198,6 +197,12 @@ class PostgresNotes:
                 making.settle(work, self.home, chunks)
             else:
                 making.refresh(work, self.home)
+
+
+def _closed(failed: Any) -> None:
+    """Close a cursor of the server whose connection is lost, which SQLAlchemy leaves open."""
+    if failed.is_disconnect and failed.execution_context:
+        failed.execution_context.cursor.close()
 
 
 _any_key = func.any(bindparam("keys", type_=NULLTYPE))

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection as SqlConnection
@@ -26,10 +27,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from ctxassembly.calls import DeadlineError, in_background, within
-from ctxassembly.errors import ConfigError, StoreError
+from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.catalog import Described, described
 from ctxassembly.stores.postgres.engines import CONNECT_SECONDS, Server, unpooled
-from ctxassembly.stores.postgres.failures import ours
+from ctxassembly.stores.postgres.failures import as_ours
 from ctxassembly.stores.postgres.schema import Step, full_name
 from ctxassembly.stores.postgres.table import IndexedTable
 from ctxassembly.stores.rows import AUTOCOMMIT, read, shut
@@ -79,16 +80,13 @@ waits outside a transaction holds up nobody."""
 class Upkeep:
     """A connection that commits each statement by itself, and what is done on it."""
 
-    def __init__(self, server: Server, sql: SqlConnection, seconds: float) -> None:
+    def __init__(self, server: Server, sql: SqlConnection, seconds: float, reasons: SimpleQueue[str]) -> None:
         self.sql = sql
         """For statements of SQLAlchemy."""
         self.connection: Connection[Any] = sql.connection.driver_connection  # type: ignore[assignment]
-        self._server, self._seconds = server, seconds
-        self._alone = self._table = ""
-        """The statement under way outside a transaction, and its table."""
-        self._given_up = ""
-        """The reason for which the watching connection has ended what was under way."""
-        self._has_given_up = threading.Event()
+        self._server, self._seconds, self._reasons = server, seconds, reasons
+        self.alone = self._table = ""
+        """The statement under way outside a transaction, or that failed there, and its table."""
 
     def execute(self, table: str, steps: Sequence[Step]) -> None:
         """Execute `steps` on `table`, each in a transaction of its own if PostgreSQL lets it.
@@ -99,7 +97,9 @@ class Upkeep:
         """
         for step in steps:
             if step.kind == "alone":
-                self._execute_alone(table, step)
+                self.alone, self._table = step.sql, table
+                self._execute(step)
+                self.alone = ""
             elif step.kind == "transaction":
                 self.patiently(table, partial(self._execute, step))
             elif not self._is_pooled():
@@ -127,7 +127,9 @@ class Upkeep:
                     if self.begun(table, in_turn=in_turn):
                         waited = time.monotonic()
                         return work()
-            except LockNotAvailable as error:
+            except (LockNotAvailable, DBAPIError) as error:
+                if not isinstance(getattr(error, "orig", error), LockNotAvailable):
+                    raise
                 locked_out = locked_out or waited
                 if time.monotonic() - locked_out >= self._seconds:
                     raise TimeoutError(_locked(table, self._holders(table, turn=False))) from error
@@ -139,7 +141,7 @@ class Upkeep:
     def turn(self, table: str) -> Iterator[None]:
         """Have the turn on another connection while `execute` works on this one."""
         began = time.monotonic()
-        with upkeep(self._server, self._seconds) as other:
+        with _connected(self._server, self._seconds, self._reasons) as other:
             while True:
                 with other.connection.transaction():
                     if other.begun(table, in_turn=True):
@@ -176,20 +178,6 @@ class Upkeep:
     def _execute(self, step: Step) -> None:
         self.connection.execute(step.sql.encode())
 
-    def _execute_alone(self, table: str, step: Step) -> None:
-        from psycopg.errors import QueryCanceled
-
-        self._alone, self._table = step.sql, table
-        try:
-            self._execute(step)
-        except QueryCanceled as error:
-            # The watching connection may have canceled it without having read yet who was in the way.
-            if self._has_given_up.wait(self._seconds):
-                raise TimeoutError(self._given_up) from error
-            raise
-        finally:
-            self._alone = ""
-
     def _is_pooled(self) -> bool:
         """True behind a pooler, where a session's settings would reach others: it gives another id than the server."""
         row = self.connection.execute("SELECT pg_backend_pid()").fetchone()
@@ -199,24 +187,18 @@ class Upkeep:
         """End what is under way if the server doesn't answer, or if it waits for somebody who does nothing."""
         engine = unpooled(self._server)
         while not over.wait(self._seconds / 2):
-            asked = (_CANCELLED, {"statement": self._alone, "seconds": self._seconds})
+            asked = (_CANCELLED, {"statement": self.alone, "seconds": self._seconds})
             try:
                 found = read(lambda: engine, asked, self._seconds)
             except TimeoutError as error:
-                self._given_up = str(error)
+                self._reasons.put(str(error))
                 with suppress(OSError):
                     shut(self.connection.fileno())
                 return
             except DBAPIError:  # what is under way fails by itself if the server is gone
                 continue
             if found:
-                self._given_up = _locked(self._table, [holder for _, *holder in found])
-                self._has_given_up.set()
-
-    def raise_given_up(self, error: Exception) -> None:
-        """Raise the reason for which `error` came from the watching connection's side."""
-        if self._given_up:
-            raise TimeoutError(self._given_up) from error
+                self._reasons.put(_locked(self._table, [holder for _, *holder in found]))
 
 
 @contextmanager
@@ -229,30 +211,38 @@ def upkeep(server: Server, seconds: float) -> Iterator[Upkeep]:
         StoreError: the database failed. This is an error of the driver's class, too.
         TimeoutError: the server doesn't answer for `seconds`, or somebody holds a lock.
     """
+    reasons: SimpleQueue[str] = SimpleQueue()
+    with as_ours(), _connected(server, seconds, reasons) as work:
+        from psycopg import Error, errors  # there by now, or the engine has said so
+
+        try:
+            yield work
+        except (Error, DBAPIError) as error:
+            driver = getattr(error, "orig", error)
+            if isinstance(driver, errors.InsufficientPrivilege):
+                allowed = "one for which this user may do that; attach(..., dry_run=True) prints what is missing"
+                raise ConfigError("url", allowed, str(driver).strip()) from driver
+            if isinstance(driver, errors.InvalidSchemaName):
+                raise ConfigError("schema", "one that exists", str(driver).strip()) from driver
+            # The watching connection may have canceled the statement without having read yet who was in the way.
+            wait = seconds if work.alone and isinstance(driver, errors.QueryCanceled) else 0
+            with suppress(Empty):
+                raise TimeoutError(reasons.get(timeout=wait)) from driver
+            raise
+
+
+@contextmanager
+def _connected(server: Server, seconds: float, reasons: SimpleQueue[str]) -> Iterator[Upkeep]:
+    """A new connection, and another one that watches it and puts the reason for which it gives up into `reasons`."""
     try:
         sql = within(seconds + CONNECT_SECONDS, in_background(unpooled(server).connect))
     except DeadlineError as error:
         raise TimeoutError(f"no connection to Postgres within {seconds + CONNECT_SECONDS:g} s") from error
-    except DBAPIError as error:
-        raise ours(error.orig if isinstance(error.orig, Exception) else error) from error.orig
-    from psycopg import Error
-    from psycopg.errors import InsufficientPrivilege, InvalidSchemaName  # there by now, or the engine has said so
-
     over = threading.Event()
-    work = Upkeep(server, sql.execution_options(**AUTOCOMMIT), seconds)
+    work = Upkeep(server, sql.execution_options(**AUTOCOMMIT), seconds, reasons)
     threading.Thread(target=work.watch, args=(over,), daemon=True).start()
     try:
         yield work
-    except InsufficientPrivilege as error:
-        allowed = "one for which this user may do that; attach(..., dry_run=True) prints what is missing"
-        raise ConfigError("url", allowed, str(error).strip()) from error
-    except InvalidSchemaName as error:
-        raise ConfigError("schema", "one that exists", str(error).strip()) from error
-    except StoreError:  # ours already, from work inside that has the turn
-        raise
-    except (Error, DBAPIError) as error:
-        work.raise_given_up(error)
-        raise ours(error) from getattr(error, "orig", error)
     finally:
         over.set()
         sql.close()
