@@ -102,6 +102,15 @@ def test_what_the_context_wrote_with_a_backslash_is_quoted_with_it_or_without(fo
         assert [each.label for each in context.resolve(f'"{quote}" [1]').citations] == ["1"]
 
 
+@pytest.mark.parametrize("row", ["---", "-----", "***", "******", "___", "Answer: none", "Query: none"])
+def test_so_is_a_row_of_signs(row: str):
+    context = assemble(hits_of([Chunk("a", "A", f"Rest for a day.\n{row}\nThen begin with milk.")]))
+    assert f"\n\\{row}\n" in context.text
+    for quote in (f"for a day. {row} Then begin", f"for a day. \\{row} Then begin"):
+        assert [each.found for each in context.check_quotes(f'"{quote}" [1]')] == [True]
+    assert [each.found for each in context.check_quotes('"for a day. Then stop" [1]')] == [False]
+
+
 @pytest.mark.parametrize("gap", [10, LOOKBACK - 50, LOOKBACK + 50, 3 * LOOKBACK])
 def test_a_quote_is_seen_far_into_its_line(gap: int):
     assert used(f'{"x" * gap} "according to [2] in all cases." [1]')[0] == ["1"]

@@ -12,6 +12,7 @@ from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MetadataKe
 from ctxassembly.data.trace import Shortened
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.neutral import neutral_value, neutralised
 from strategies import framed, metadata, words
 
 TEXT = numbered("w", 90)
@@ -89,11 +90,17 @@ def test_a_header_says_what_its_citation_says(found: list[dict[str, Any]], form:
     chunks = [words_of("A", n, metadata=said) for n, said in enumerate(found)]
     context = assemble(hits_of(chunks), AssemblyConfig(format=form, cite="document"))
     (cited,) = context.citations
-    place = (cited.section or "", cited.sheet or "", "" if cited.row is None else str(cited.row))
-    heading = Heading(1, cited.source, cited.pages, *place, cited.score, cited.metadata)
+
+    def stated(value: object) -> str:
+        """A value as a header has it: with a backslash before what could pass for a label."""
+        text = "" if value is None else str(value)
+        return neutral_value(neutralised(text, form) if callable(form) else text, form)
+
+    pages = tuple(stated(page) if isinstance(page, str) else page for page in cited.pages)
+    place = (stated(cited.section), stated(cited.sheet), stated(cited.row))
+    heading = Heading(1, stated(cited.source), pages, *place, cited.score, cited.metadata)
     header = form(heading) if callable(form) else FORMATS[form].lines(heading, LANGUAGES["en"])
-    # A backslash precedes a label in a value, and a function may write one of its own.
-    assert context.text.replace("\\", "").startswith(header[0].strip().replace("\\", "") + "\n")
+    assert context.text.startswith(header[0].strip() + "\n")
     assert cited.page is None or cited.page in cited.pages
 
 
