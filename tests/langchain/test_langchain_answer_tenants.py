@@ -21,9 +21,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableBinding, RunnableLambda, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStoreRetriever
+from tenants import NOT_REWRITTEN, QUESTION, REWRITTEN, SAID, chunks, leaning, said_of, texts_of
 
 from chain_samples import KEYWORD, Scripted, following
-from ctxassembly import AnswerConfig, Chunk, FilterNotSeenWarning, MemoryIndex, MemoryStore
+from ctxassembly import AnswerConfig, FilterNotSeenWarning, MemoryIndex, MemoryStore
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,
@@ -33,9 +34,6 @@ from langchain_ctxassembly import (
 )
 from langchain_samples import WordEmbeddings
 
-QUESTION = "When does the contract end?"
-SAID = {"ours": "The contract ends on 31 March.", "theirs": "The contract ends on 24 December."}
-REWRITTEN = {"question": "When does the contract end, exactly?"}
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -59,15 +57,7 @@ def papers(*tenants: str) -> list[Document]:
             metadata={"source": f"{tenant}.pdf", "page": page, "tenant": tenant},
         )
         for tenant in tenants or SAID
-        for page, text in enumerate((SAID[tenant], f"Notice is given in writing to {tenant}."))
-    ]
-
-
-def chunks(*tenants: str) -> list[Chunk]:
-    return [
-        Chunk(f"{tenant}#{at}", tenant, text, at, metadata={"source": f"{tenant}.pdf", "tenant": tenant})
-        for tenant in tenants or SAID
-        for at, text in enumerate((SAID[tenant], f"Notice is given in writing to {tenant}."))
+        for page, text in enumerate(texts_of(tenant))
     ]
 
 
@@ -263,12 +253,6 @@ async def _astreamed(chain: Any, asked: Any, config: Any) -> Any:
     return reduce(add, [piece async for piece in chain.astream(asked, config)])
 
 
-def said_of(messages: Any) -> str:
-    """An answer in the words of the context."""
-    read = str(messages[-1].content)
-    return " ".join(text for text in SAID.values() if text in read) + " [1]."
-
-
 def read_by(tenant: str, output: Any) -> str:
     """The text and the context of an answer, which must be the tenant's alone."""
     read = output["answer"] + output["result"].context.text + "".join(one.page_content for one in output["context"])
@@ -382,25 +366,9 @@ def test_one_that_only_the_search_can_apply_is_left_to_it() -> None:
 
 
 @pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize(
-    ("config", "understood"),
-    [
-        (AnswerConfig(rewrite="off"), "{}"),
-        (AnswerConfig(), "no JSON"),
-        (AnswerConfig(), '{"question": 3}'),
-        (AnswerConfig(), TimeoutError("late")),
-    ],
-    ids=["off", "malformed", "of another type", "late"],
-)
+@NOT_REWRITTEN
 def test_what_leans_on_a_private_conversation_is_nobody_elses(config: Any, understood: Any, how: str) -> None:
-    def says(messages: Any) -> str:
-        if str(messages[0].content).startswith("Prepare a user's question"):
-            if isinstance(understood, Exception):
-                raise understood
-            return str(understood)
-        return "Not after methadone [1]." if "methadone" in str(messages) else "No [1]."
-
-    chain = answer_chain(Scripted(says=says), search(filter=of("ours")), config, cache=InMemoryCache())
+    chain = answer_chain(Scripted(says=leaning(understood)), search(filter=of("ours")), config, cache=InMemoryCache())
     private = [HumanMessage("I take methadone. May I have a sedation?"), AIMessage("Yes, tell the nurse.")]
     others = [HumanMessage("When does it end?"), AIMessage("In March.")]
     asked = "And may I drive after the contract?"

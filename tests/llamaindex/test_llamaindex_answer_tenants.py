@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,8 +15,9 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever, VectorIndexRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
+from tenants import NOT_REWRITTEN, QUESTION, REWRITTEN, SAID, chunks, leaning, said_of, texts_of
 
-from ctxassembly import AnswerConfig, Chunk, ConfigError, FilterNotSeenWarning, MemoryIndex, RetrievalConfig
+from ctxassembly import ConfigError, FilterNotSeenWarning, MemoryIndex, RetrievalConfig
 from llamaindex_ctxassembly import (
     AnswerChatEngine,
     AnswerQueryEngine,
@@ -27,9 +28,6 @@ from llamaindex_ctxassembly import (
 from llamaindex_samples import Fixed, TextVectorStore, WordEmbedding, scored
 from test_llamaindex_answer_chain import Scripted, Shelf, following
 
-QUESTION = "When does the contract end?"
-SAID = {"ours": "The contract ends on 31 March.", "theirs": "The contract ends on 24 December."}
-REWRITTEN = {"question": "When does the contract end, exactly?"}
 WHO: ContextVar[str] = ContextVar("who", default="ours")
 pytestmark = pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning")
 
@@ -44,15 +42,7 @@ def papers(*tenants: str) -> list[TextNode]:
     return [
         TextNode(text=text, id_=f"{tenant}-{at}", metadata={"file_name": f"{tenant}.pdf", "tenant": tenant})
         for tenant in tenants or SAID
-        for at, text in enumerate((SAID[tenant], f"Notice is given in writing to {tenant}."))
-    ]
-
-
-def chunks(*tenants: str) -> list[Chunk]:
-    return [
-        Chunk(f"{tenant}#{at}", tenant, text, at, metadata={"file_name": f"{tenant}.pdf", "tenant": tenant})
-        for tenant in tenants or SAID
-        for at, text in enumerate((SAID[tenant], f"Notice is given in writing to {tenant}."))
+        for at, text in enumerate(texts_of(tenant))
     ]
 
 
@@ -188,11 +178,6 @@ async def _astreamed(engine: Any, question: str, call: dict[str, Any]) -> Stream
     return Streamed(text, "\n\n".join(node.text for node in response.source_nodes))
 
 
-def said_of(messages: Sequence[ChatMessage]) -> str:
-    read = messages[-1].content or ""
-    return " ".join(text for text in SAID.values() if text in read) + " [1]."
-
-
 def read_of(answer: Any) -> str:
     """The text and the context of an answer."""
     return str(answer.text + (answer.read if isinstance(answer, Streamed) else answer.context.text))
@@ -259,25 +244,9 @@ def test_the_filter_of_the_postprocessor_holds_for_what_is_found(how: str) -> No
 
 
 @pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize(
-    ("config", "understood"),
-    [
-        (AnswerConfig(rewrite="off"), "{}"),
-        (AnswerConfig(), "no JSON"),
-        (AnswerConfig(), '{"question": 3}'),
-        (AnswerConfig(), TimeoutError("late")),
-    ],
-    ids=["off", "malformed", "of another type", "late"],
-)
+@NOT_REWRITTEN
 def test_what_leans_on_a_private_conversation_is_nobody_elses(config: Any, understood: Any, how: str) -> None:
-    def says(messages: Sequence[ChatMessage]) -> str:
-        if (messages[0].content or "").startswith("Prepare a user's question"):
-            if isinstance(understood, Exception):
-                raise understood
-            return str(understood)
-        return "Not after methadone [1]." if "methadone" in str(messages) else "No [1]."
-
-    engine = AnswerQueryEngine(Scripted(says=says), search(filters=of("ours")), config, cache=Shelf())
+    engine = AnswerQueryEngine(Scripted(says=leaning(understood)), search(filters=of("ours")), config, cache=Shelf())
     private = [ChatMessage("I take methadone. May I have a sedation?"), ChatMessage("Yes.", role="assistant")]
     others = [ChatMessage("When does it end?"), ChatMessage("In March.", role="assistant")]
     asked = "And may I drive after the contract?"
