@@ -167,9 +167,7 @@ class Other:
         own = self.assembler.reaching(self.supplement)
         # Whoever gives the assembler the filter has said what that of a hidden search is.
         told = isinstance(search, Hidden) and is_filter(self.assembler.filter)
-        neighbours = self.assembler.effective.neighbours
-        is_open = neighbours == "unfiltered"
-        return reach(is_open=is_open, search=None if told else search, neighbours=neighbours, **own)
+        return reach(search=None if told else search, neighbours=self.assembler.effective.neighbours, **own)
 
     def _readmitted(self, request: Readmit) -> tuple[tuple[Hit, ...], Visible | None]:
         """The chunks cited before that pass the filters of the call, and the search that may have them."""

@@ -163,11 +163,10 @@ class Other:
     def reach(self, filters: Any, query: str) -> Reach:
         """As `Evidence` has it."""
         own, search = self.postprocessor.reaching(query), search_named(self.retriever, filters)
-        neighbours = self.postprocessor.config.neighbours
         # Whoever gives the postprocessor the filter has said what that of a hidden search is.
         told = isinstance(search, Hidden) and own["held"] is not None
-        is_open = neighbours == "unfiltered"
-        return reach(is_open=is_open, filters=filters, search=None if told else search, neighbours=neighbours, **own)
+        neighbours = self.postprocessor.config.neighbours
+        return reach(filters=filters, search=None if told else search, neighbours=neighbours, **own)
 
     def _readmitted(self, request: Readmit, query: str) -> tuple[tuple[Hit, ...], Any]:
         """The chunks cited before that pass the filters of the call, and the store that may have them."""

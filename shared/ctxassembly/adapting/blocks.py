@@ -113,19 +113,17 @@ def pieces_in(context: Context) -> Iterator[dict[str, Any]]:
         }
 
 
-def _slices(passage: Passage) -> Iterator[tuple[Candidate, int, int, int]]:
+def _slices(passage: Passage) -> list[list[Any]]:
     """The slices of chunks in `passage`, in order, with the characters that each shares with the text before it."""
-    last: list[Any] | None = None
+    found: list[list[Any]] = []
     for piece in passage.pieces:
+        last = found[-1] if found else None
         if last and last[0].key == piece.candidate.key and last[2] == piece.start and not piece.glue:
             last[2] = piece.end
             continue
-        if last:
-            yield last[0], last[1], last[2], last[3]
         shared = piece.shared if piece.shared == piece.start and not piece.glue else 0
-        last = [piece.candidate, piece.start, piece.end, shared]
-    if last:
-        yield last[0], last[1], last[2], last[3]
+        found.append([piece.candidate, piece.start, piece.end, shared])
+    return found
 
 
 def _told(candidate: Candidate, best: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Reach:
         return self
 
 
-def reach(*, is_open: bool = False, **facts: Any) -> Reach:
+def reach(**facts: Any) -> Reach:
     """The reach of a call by its `facts`: filters, places, or `Hidden` where an object may hide a filter.
 
     >>> reach(filter={"tenant": "a"}, index=("public", "chunks")).names
@@ -55,12 +55,13 @@ def reach(*, is_open: bool = False, **facts: Any) -> Reach:
     "OwnRetriever may filter in a way that can't be seen."
 
     Args:
-        is_open: the caller has said that everybody may read everything, so that nothing hides a filter.
-        facts: each by its name. None says that there is none.
+        facts: each by its name. None says that there is none. Of `neighbours="unfiltered"` nothing hides a filter:
+            whoever says so lets everybody read everything.
 
     Raises:
         ConfigError: a filter is nested too deep.
     """
+    is_open = facts.get("neighbours") == "unfiltered"
     check_levels(facts, 2 * MOST_LEVELS)  # they hold filters in a few levels of their own
     try:
         return Reach({name: _named(fact, is_open=is_open) for name, fact in facts.items() if is_filter(fact)})

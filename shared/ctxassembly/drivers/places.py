@@ -19,7 +19,6 @@ _tokens: dict[int, tuple[Any, str]] = {}
 def reach_over(index: Any, filter: Any, assembly: AssemblyConfig, channels: Mapping[Any, Any], **facts: Any) -> Reach:
     """What a call with `filter` may read of `index` and of `channels`, whose names these are; and further `facts`."""
     return reach(
-        is_open=assembly.neighbours == "unfiltered",
         filter=filter,
         index=searched(index),
         channels=dict(channels),
