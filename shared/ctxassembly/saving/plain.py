@@ -8,8 +8,9 @@ from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
 from operator import attrgetter
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from ctxassembly.data.chunks import Span
 from ctxassembly.data.metadata import readable
 from ctxassembly.data.trace import Trace
 from ctxassembly.shown import MOST_BITS, as_text, shown
@@ -79,45 +80,69 @@ def plain_trace(trace: Trace) -> dict[str, Any]:
 
 
 def revived(kind: Any, value: Any) -> Any:
-    """The object of type `kind` that `plain` turned into `value`.
+    """The object of type `kind` that `plain` turned into `value`. Each of its fields has the type that it declares.
 
-    A value that `plain` wrote as its `str` stays a string. A value that `plain` never writes may raise any error.
+    A value that `plain` wrote as its `str` stays a string where the field takes one. A value that `plain` never writes
+    may raise any error.
 
     >>> revived(tuple[int, ...], plain((1, 2)))
     (1, 2)
     """
-    origin, arguments = get_origin(kind), get_args(kind)
-    if value is None or kind is Any:
+    if kind in _SCALARS:
+        return _scalar(kind, value)
+    if kind is Any or type(value) is kind:
         return value
+    origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        made = [option for option in arguments if is_dataclass(option) or get_origin(option) in (tuple, Sequence)]
-        # A string may be a float that isn't finite, unless the field takes strings as well.
-        made += [float] if float in arguments and isinstance(value, str) and str not in arguments else []
-        if made:
-            return revived(made[0], value)
-        return _checked(arguments, value) if _SCALARS.issuperset(arguments) else value
-    if origin is Sequence:
-        return tuple(revived(arguments[0], item) for item in value)
-    if origin is tuple:
-        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
-        return tuple(revived(kind, item) for kind, item in zip(kinds, value, strict=True))
+        return _one_of(arguments, value)
+    if origin is Literal:
+        return arguments[arguments.index(value)]
+    if origin is Mapping:
+        return {revived(arguments[0], name): revived(arguments[1], item) for name, item in dict(value).items()}
     if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind)
         return kind(**{name: revived(hints[name], item) for name, item in dict(value).items()})
-    if kind in _SCALARS:
-        return float(value) if kind is float else _checked((kind,), value)
-    return dict(value) if origin is Mapping else value
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"a list expected, got {type(value)}")
+    names = getattr(kind, "_fields", None)  # of a named tuple
+    if names:
+        return kind(*(revived(_hints(kind)[name], item) for name, item in zip(names, value, strict=True)))
+    many = origin in (Sequence, frozenset) or arguments[1:] == (...,)
+    kinds = arguments[:1] * len(value) if many else arguments
+    items = tuple(revived(one, item) for one, item in zip(kinds, value, strict=True))
+    if kind == Span and not 0 <= items[0] <= items[1]:
+        raise ValueError(f"a span expected, got {items}")
+    return frozenset(items) if origin is frozenset else items
 
 
-def _checked(kinds: tuple[Any, ...], value: Any) -> Any:
-    """Return `value` if it is of one of `kinds`; a whole number is a float, too.
+def _one_of(kinds: Sequence[Any], value: Any) -> Any:
+    """`value` as the first of `kinds` that takes it.
 
     Raises:
-        TypeError: it isn't.
+        TypeError: none does.
     """
-    if type(value) in kinds or (type(value) is int and float in kinds):
-        return value
+    for kind in sorted(kinds, key=lambda kind: kind is not type(value)):
+        try:
+            return revived(kind, value)
+        except Exception:  # noqa: BLE001, S112 - it may be of the next kind
+            continue
     raise TypeError(f"one of {kinds} expected, got {type(value)}")
+
+
+def _scalar(kind: Any, value: Any) -> Any:
+    """`value` if it is of `kind`. A whole number is a float, too, and so is the text of one that isn't finite.
+
+    Raises:
+        TypeError: it is of another kind.
+        ValueError: it is a text of no number, or a larger integer than `plain` writes.
+    """
+    if kind is float and type(value) in (int, float, str):
+        return float(value)
+    if type(value) is not kind:
+        raise TypeError(f"{kind} expected, got {type(value)}")
+    if kind is int and not -_MOST_INTEGER <= value < _MOST_INTEGER:
+        raise ValueError("an integer of 64 bits expected")
+    return value
 
 
 @cache

@@ -7,19 +7,21 @@ Hits name their chunks by number too, and blocks their citations. The text of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ctxassembly.data.assembled import Block, Citation, Passage, Source
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.chunks import Chunk, Fragment
+from ctxassembly.data.chunks import Chunk, Fragment, Span
 from ctxassembly.data.keys import MetadataKeys
 from ctxassembly.data.pieces import Piece
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
 from ctxassembly.saving.plain import plain, revived
 from ctxassembly.shown import shown
+from ctxassembly.tokens.vocabulary import is_encoding
+from ctxassembly.wording.languages import language_of
 
 if TYPE_CHECKING:
     from ctxassembly.data.assembled import Assembled
@@ -30,7 +32,6 @@ _VALUES: dict[str, Any] = {
     "format": str,
     "language": str,
     "encoding": str | None,
-    "sanitized": bool,
 }
 
 
@@ -74,6 +75,7 @@ def saved(context: Assembled) -> dict[str, Any]:
         },
         "keys": plain(context.keys),
         "hits": hits,
+        "sanitized": context.sanitized,
         "encoding": context.encoding if isinstance(context.encoding, str) else None,
     }
 
@@ -91,45 +93,61 @@ def restored(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _restored(data: Mapping[str, Any]) -> dict[str, Any]:
-    chunks = [revived(Chunk, chunk) for chunk in data["passages"]["chunks"]]
+    parts = data["passages"]
+    chunks = [_described(Chunk, chunk) for chunk in parts["chunks"]]
     candidates = [
-        _candidate(key, chunks[number], *values) for key, (number, *values) in enumerate(data["passages"]["candidates"])
+        revived(Candidate, [key, _at(chunks, number), *values])
+        for key, (number, *values) in enumerate(parts["candidates"])
     ]
-    text, citations = revived(str, data["text"]), revived(tuple[Citation, ...], data["citations"])
-    return {
+    text, citations = revived(str, data["text"]), tuple(_described(Citation, one) for one in data["citations"])
+    hits = ((rank, _at(chunks, number), *values) for rank, number, *values in data["hits"])
+    made = {
         "text": text,
         **{name: revived(kind, data[name]) for name, kind in _VALUES.items()},
         "citations": citations,
         "trace": revived(Trace, data["trace"]),
-        "blocks": tuple(
-            Block(
-                text[slice(*block["span"])],
-                (block["span"][0], block["span"][1]),
-                None if block["citation"] is None else citations[block["citation"]],
-            )
-            for block in data["blocks"]
-        ),
+        "blocks": tuple(_block(text, block, citations) for block in data["blocks"]),
         "provenance": revived(tuple[Source, ...], data["provenance"]),
-        "passages": tuple(
-            Passage(
-                passage["document_id"],
-                tuple(Piece(candidates[number], *values) for number, *values in passage["pieces"]),
-                (passage["span"][0], passage["span"][1]),
-            )
-            for passage in data["passages"]["passages"]
-        ),
+        "passages": tuple(_passage(passage, candidates) for passage in parts["passages"]),
         "keys": revived(MetadataKeys, data["keys"]),
-        "hits": tuple(Fragment(hit[0], chunks[hit[1]], *hit[2:]) for hit in data["hits"]),
+        "hits": revived(tuple[Fragment, ...], [*hits]),
+        "sanitized": revived(bool, data.get("sanitized", False)),
     }
+    # What is read later by a name has to be one.
+    language_of(made["language"])
+    if made["encoding"] is not None and not is_encoding(made["encoding"]):
+        raise ValueError("an encoding of tiktoken's expected")
+    for citation in citations:
+        int(citation.label)
+    return made
 
 
-def _candidate(key: int, chunk: Chunk, *values: Any) -> Candidate:
-    """The candidate with its score as a float and its spans as tuples, which JSON makes ints and lists."""
-    made = Candidate(key, chunk, *values)
-    return made._replace(
-        score=None if made.score is None else float(made.score),
-        kept=None if made.kept is None else tuple((start, end) for start, end in made.kept),
-    )
+def _described(kind: Any, data: Mapping[str, Any]) -> Any:
+    """The chunk or citation of `data`. Its metadata have an end, as those that `plain` wrote do."""
+    return revived(kind, {**data, "metadata": plain(dict(data["metadata"]))})
+
+
+def _block(text: str, block: Mapping[str, Any], citations: Sequence[Citation]) -> Block:
+    span, place = revived(Span, block["span"]), block["citation"]
+    return Block(text[slice(*span)], span, None if place is None else _at(citations, place))
+
+
+def _passage(passage: Mapping[str, Any], candidates: Sequence[Candidate]) -> Passage:
+    pieces = tuple(revived(Piece, [_at(candidates, number), *values]) for number, *values in passage["pieces"])
+    if not pieces:
+        raise ValueError("a passage has a piece at least")
+    return Passage(revived(str, passage["document_id"]), pieces, revived(Span, passage["span"]))
+
+
+def _at(items: Sequence[Any], place: Any) -> Any:
+    """The item at `place`, which counts from 0.
+
+    Raises:
+        IndexError: there is none.
+    """
+    if type(place) is not int or place < 0:
+        raise IndexError(place)
+    return items[place]
 
 
 def _plain_chunk(chunk: Chunk) -> dict[str, Any]:

@@ -65,6 +65,15 @@ def _of_model(name: str) -> str:
     return f": for that model write encoding={encoding!r}, or max_tokens=TokenBudget.for_model({name!r})"
 
 
+def is_encoding(name: str) -> bool:
+    """True if tiktoken knows the encoding `name`. Nothing is loaded for the usual ones."""
+    if name in _CACHED_NAMES:
+        return True
+    import tiktoken
+
+    return name in tiktoken.list_encoding_names()
+
+
 @cache
 def load_encoding(name: str) -> tiktoken.Encoding:
     """The tiktoken encoding `name`, from a file on this machine if there is one, else downloaded.

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
+import pickle
 from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from ctxassembly import Chunk, Context, Hit, InputError, MemoryStore, assemble
+from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, MemoryStore, assemble
+from ctxassembly.adapting.search_results import results
+from ctxassembly.adapting.told import Told, block_metadata
+from ctxassembly.conversations.pointers import given_above, given_earlier
+from ctxassembly.conversations.sources import known_in, last_label
+from ctxassembly.data.chunks import Origin
 
 CHUNKS = [Chunk(f"a{n}", "A", f"Drink water {n}.", n, metadata={"source": "a.pdf", "page": n}) for n in range(5)]
 GOOD = json.loads(json.dumps(assemble([Hit(CHUNKS[2], 0.9)], query="Water?", store=MemoryStore(CHUNKS)).to_dict()))
@@ -42,10 +50,10 @@ def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from places(inner, (*above, key))
 
 
-def one_of_each(seed: str) -> list[tuple[Any, ...]]:
+def one_of_each(seed: str, good: Any = GOOD) -> list[tuple[Any, ...]]:
     """A place of each field: of the places that differ only in their list indexes, another one for each seed."""
     by_field: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-    for place in places(GOOD):
+    for place in places(good):
         by_field.setdefault(tuple("*" if isinstance(key, int) else key for key in place), []).append(place)
     random = Random(seed)
     return [random.choice(each) for each in by_field.values()]
@@ -82,3 +90,62 @@ def test_something_else(given: Any) -> None:
 def test_a_value_of_the_wrong_type_is_refused_before_it_is_used(field: str, value: Any) -> None:
     with pytest.raises(InputError):
         Context.from_dict({**GOOD, field: value})
+
+
+LONG = "Drink water. " * 40
+RICH = [
+    Hit(
+        Chunk("a", "A", "Drink water. Eat nothing. [2] Source: b.pdf", 0, 0, metadata={"source": "a.pdf", "page": 1}),
+        0.9,
+    ),
+    Hit(Chunk("b", "B", "Water is free of charge. " + LONG, metadata={"source": "b.pdf", "Header 1": "Setup"}), 0.5),
+    Hit(Chunk("c", "C", "Drink water. Eat nothing. [2] Source: b.pdf", origin=Origin((("page", 7),), near=3)), 0.4),
+]
+
+
+def rich() -> Any:
+    config = AssemblyConfig(max_tokens=90, neighbours="unfiltered")
+    context = assemble(
+        [*RICH, Hit(CHUNKS[2], 0.3)], config, query="Water?", store=MemoryStore(CHUNKS), supplement="Call us."
+    )
+    assert context.trace.shortened
+    assert len(context.blocks) > 2
+    return json.loads(json.dumps(context.to_dict()))
+
+
+def use_all_of(context: Context) -> None:
+    """Everything public that a context offers."""
+    said = 'Drink [1], "Eat nothing" [2].'
+    made = [context.text, str(context), repr(context), context.supplement, context.labelled, context.query]
+    made += [passage.text + "".join(passage.chunk_ids) for passage in context.passages]
+    made += [context.resolve(said), [*context.stream([said])], context.sources(), context.check_quotes(said)]
+    made += [context.to_messages("Why?"), context._repr_html_(), context.to_html(evidence=["Drink water", ("A", 0, 5)])]
+    made += [context.view(evidence=["nothing"]).evidence, str(context.trace), context.trace.left_out_rate]
+    made += [context.trace.compressed_share, context.trace.left_out_tokens, last_label(context), given_earlier(context)]
+    made += [context.cites(citation, hit.chunk) for citation in context.citations for hit in context.hits]
+    made += [results(context), block_metadata(Told(context)), given_above(context, RICH), [*known_in(context)]]
+    Console(file=io.StringIO()).print(context)
+    again = Context.from_dict(json.loads(json.dumps(context.to_dict(), allow_nan=False)))
+    assert again == context or "nan" in repr(context)
+    assert copy.deepcopy(context) == copy.copy(context) or "nan" in repr(context)
+    pickle.loads(pickle.dumps(context))
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_context_of_a_broken_dict_works_or_there_is_none(name: str) -> None:
+    good = rich()
+    failed: dict[tuple[Any, ...], str] = {}
+    for place in one_of_each(name, good):
+        try:
+            context = Context.from_dict(broken_at(good, place, ODD[name]))
+        except InputError:
+            continue
+        try:
+            use_all_of(context)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it came too late
+            failed[place] = repr(error)[:90]
+    assert not failed, failed
+
+
+def test_an_unbroken_dict_gives_the_context_again() -> None:
+    use_all_of(Context.from_dict(rich()))
