@@ -4,42 +4,19 @@ from __future__ import annotations
 
 import signal
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-import psycopg
 import pytest
+from databases import TEMPLATE, execute, new_database, with_database
 from hypothesis import HealthCheck, settings
-from sqlalchemy import make_url
 
 from ctxassembly.stores.embedded import embedded_postgres
-
-TEMPLATE = "with_extensions"
 
 # An example takes as long as it takes: on a busy machine that says nothing of the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
-
-
-def execute(url: str, *statements: str) -> None:
-    with psycopg.connect(url.replace("+psycopg", "", 1), autocommit=True) as connection:
-        for statement in statements:
-            connection.execute(statement)
-
-
-def with_database(url: str, name: str) -> str:
-    return make_url(url).set(database=name).render_as_string(hide_password=False)
-
-
-@contextmanager
-def new_database(server_url: str) -> Iterator[str]:
-    name = f"test_{uuid.uuid4().hex}"
-    execute(server_url, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
-    yield with_database(server_url, name)
-    execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def pytest_configure() -> None:

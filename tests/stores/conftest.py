@@ -8,15 +8,20 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
+from databases import TEMPLATE, new_database
 from langchain_postgres import PGEngine
 from pooler import Pooler, pooler
+from sqlalchemy import make_url
 
 from ctxassembly.stores.embedded import embedded_postgres
+from ctxassembly.stores.postgres import PostgresIndex, making
 from owners import PATIENCE, Servers, query
+from postgres_samples import chunks, embed
 
 OF_AN_INDEX = ("test_postgres_index", "test_postgres_notes", "test_postgres_taxonomy")
 """Files whose tests run twice, directly and behind a pooler."""
@@ -59,10 +64,33 @@ def bouncer(server_url: str) -> Iterator[Pooler]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def stocked(server_url: str) -> Iterator[PostgresIndex]:
+    """An index over the chunks of the samples, whose database others are copied from: adding them takes longer."""
+    with new_database(server_url) as url:
+        index = PostgresIndex.create(url, dimensions=16)
+        index.add(chunks(), embed=embed, progress=False)
+        yield index
+
+
 @pytest.fixture
-def database_url(database_url: str, way: str, request: pytest.FixtureRequest) -> str:
-    """The SQLAlchemy URL of an empty database with pgvector, this test's own, by way of the pooler if that is asked."""
-    return database_url if way == "direct" else request.getfixturevalue("bouncer").url(database_url)
+def database_url(server_url: str, way: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The SQLAlchemy URL of a database with pgvector, this test's own, by way of the pooler if that is asked.
+
+    It is empty, or has the chunks of `index`, if the test takes that.
+    """
+    template = TEMPLATE
+    if "index" in request.fixturenames and not hasattr(request.module, "index"):
+        template = str(make_url(request.getfixturevalue("stocked").server.url).database)
+    with new_database(server_url, template) as url:
+        yield url if way == "direct" else request.getfixturevalue("bouncer").url(url)
+
+
+@pytest.fixture
+def index(database_url: str, stocked: PostgresIndex) -> PostgresIndex:
+    """An index over the chunks of the samples."""
+    server = making.server_of(database_url, stocked.server.ef_search)
+    return replace(stocked, server=server)
 
 
 @pytest.fixture(scope="module")

@@ -22,13 +22,6 @@ from ctxassembly.stores.postgres.search import candidates
 from postgres_samples import TEXTS, chunks, embed, embed_query, execute, statements, vectors
 
 
-@pytest.fixture
-def index(database_url: str) -> PostgresIndex:
-    index = PostgresIndex.create(database_url, dimensions=16)
-    index.add(chunks(), embed=embed, progress=False)
-    return index
-
-
 def by_words(index: PostgresIndex, text: str, limit: int = 10, condition: Any = None) -> list[Scored]:
     found = index.search(SearchChunks(limit, None, index.find_terms(FindTerms(text, 32, 4)), condition))
     return sorted(found, key=lambda one: -(one.keyword_score or 0.0))

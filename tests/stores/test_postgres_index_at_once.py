@@ -30,13 +30,6 @@ from postgres_samples import TEXTS, chunks, embed, embed_query, vectors
 COLUMNS = {"id_column": "id", "metadata_columns": ["document_id", "chunk_index", "tenant"]}
 
 
-@pytest.fixture
-def index(database_url: str) -> PostgresIndex:
-    index = PostgresIndex.create(database_url, dimensions=16)
-    index.add(chunks(), embed=embed, progress=False)
-    return index
-
-
 def together(*calls: Callable[[], Any]) -> list[Any]:
     """The results of `calls`, begun at the same moment."""
     ready = threading.Barrier(len(calls))

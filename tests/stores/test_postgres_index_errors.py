@@ -60,13 +60,6 @@ def ascii_only(server_url: str) -> Iterator[str]:
     yield from encoded(server_url, "SQL_ASCII")
 
 
-@pytest.fixture
-def index(database_url: str) -> PostgresIndex:
-    index = PostgresIndex.create(database_url, dimensions=16)
-    index.add(chunks(), embed=embed, progress=False)
-    return index
-
-
 @pytest.mark.parametrize(
     "given",
     [
