@@ -223,8 +223,13 @@ def evidence_of(retriever: Any, assembler: ContextAssembler | None) -> Evidence:
     """The evidence that `retriever` gives.
 
     Raises:
-        ConfigError: `retriever` is no retriever, or `assembler` is given to one that has an assembler of its own.
+        ConfigError: `retriever` is no retriever, `assembler` is none or has configurable fields, or it is given to a
+            retriever that has an assembler of its own.
     """
+    if not (assembler is None or isinstance(assembler, ContextAssembler)):
+        hint = "; a filter can be given in each call, and for other settings a chain can be made for each"
+        allowed = "a ContextAssembler without configurable fields, or None"
+        raise ConfigError("assembler", allowed, assembler, hint if isinstance(assembler, Runnable) else "")
     if isinstance(retriever, (ContextRetriever, ContextAssemblyRetriever)) and assembler is not None:
         raise ConfigError("assembler", f"None beside a {type(retriever).__name__}, which has one", assembler)
     if isinstance(retriever, ContextRetriever):

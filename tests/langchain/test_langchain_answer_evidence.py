@@ -8,7 +8,7 @@ import pytest
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from chain_samples import ANSWER, QUESTION, Runs, Scripted, following, leaflets, retriever
@@ -111,6 +111,12 @@ def test_a_filter_that_the_model_infers_narrows_what_any_retriever_gave() -> Non
 def test_a_runnable_that_gives_documents_is_a_retriever() -> None:
     found = RunnableLambda(lambda query: [Document("In the morning.", metadata={"source": "own.pdf"})])
     assert answer_chain(Scripted(), found).invoke({"input": QUESTION})["citations"][0]["source"] == "own.pdf"
+
+
+@pytest.mark.parametrize("assembler", [ContextAssembler().configurable_fields(config=ConfigurableField("config")), 7])
+def test_an_assembler_that_no_chain_can_use_is_refused_at_once(assembler: Any) -> None:
+    with pytest.raises(ConfigError, match="assembler must be a ContextAssembler without configurable fields, or None"):
+        answer_chain(Scripted(), RunnableLambda(lambda _: []), assembler=assembler)
 
 
 def test_a_retrievers_own_limit_of_labels_is_refused() -> None:
