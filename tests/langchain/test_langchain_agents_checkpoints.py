@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelRetryMiddleware, SummarizationMiddleware
+from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -20,7 +24,7 @@ from langgraph.types import Command, interrupt
 
 from agent_samples import Scripted, agent, asked, calls, index, pages, search, tool_messages
 from ctxassembly import resolve
-from langchain_ctxassembly import ContextMiddleware, contexts_in
+from langchain_ctxassembly import ContextAssembler, ContextMiddleware, contexts_in, to_documents
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ctxassembly.NothingToJoinWarning"),
@@ -210,3 +214,18 @@ def test_structured_answers_pass(tmp_path: Path) -> None:
     state = graph.invoke(asked("What is topic1?"))
     assert state["structured_response"].answer == "Yes [1]."
     assert len(contexts_in(state["messages"])) == 1
+
+
+def test_in_another_process_the_supplement_of_a_context_stays_one_and_no_document_can_claim_to_be_one() -> None:
+    made = {"documents": [Document("Drink water.", metadata={"source": "a.pdf"})], "supplement": "Call us at nine."}
+    context = ContextAssembler().as_context().invoke(made)
+    given = [[each.model_dump() for each in to_documents(context)], context.to_dict()]
+    code = (
+        "import json, sys; from ctxassembly.data.keys import MetadataKeys; "
+        "from langchain_ctxassembly.agents.found import found_in; "
+        "print(json.dumps([found_in(each, MetadataKeys()).supplement for each in json.load(sys.stdin)]))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(given), capture_output=True, text=True, check=False
+    )
+    assert json.loads(told.stdout) == [None, "Call us at nine."], told.stderr
