@@ -97,11 +97,13 @@ def find_joint(first: Chunk, second: Chunk, adjacent: bool, min_chars: int, max_
     Approximate offsets say where to look for shared text.
     """
     at = by_offset(first, second)
+    # Several texts have the index or the id, so being adjacent proves nothing: only touching offsets or shared text do.
+    in_doubt = is_doubtful(first) or is_doubtful(second)
+    is_near = (adjacent and not in_doubt) or part_of(first) == part_of(second)
     # Offsets that the text bears out.
-    if at is not None and at >= 0 and (adjacent or at > min_chars or part_of(first) == part_of(second)):
+    if at is not None and at >= 0 and (is_near or at > min_chars):
         return Joint(at, "")
-    # Several texts have the index, so being adjacent proves nothing: only touching offsets or shared text do.
-    if is_doubtful(first) or is_doubtful(second):
+    if in_doubt:
         if at is not None and -min_chars <= at < 0 and part_of(first) == part_of(second):
             return Joint(0, "\n")
         near = first.index is not None and second.index is not None and abs(first.index - second.index) <= 1

@@ -280,3 +280,14 @@ def test_what_was_found_of_two_texts_is_remembered_and_of_others_found_anew(monk
     assert overlap_chars(f"No text and {end}", text, 21) == 7
     assert overlap_chars(f"No text and {end}", text, 21, 9) == 7
     assert overlap_chars(f"A text and {end}", text, 21, 9) == 7
+
+
+def test_a_chunk_touches_none_of_two_texts_that_have_one_id_in_its_document():
+    """Two collections may both have the document, and offsets that touch by accident."""
+    ours, theirs = "Leave is 25 days a year for everybody.", "Leave is 30 days, and the rest is paid."
+    first, other = Chunk("A#0", "A", ours, 0, 0), Chunk("A#0", "A", theirs, 0, 0)
+    following = Chunk("A#1", "A", "Ask your manager first.", 1, len(ours))
+    assert ours + following.text in joined(first, following).text
+    for hits in ((first, other, following), (other, first, following), (following, first, other)):
+        assert ours + following.text not in joined(*hits).text
+        assert len(joined(*hits).passages) == 3
