@@ -238,6 +238,8 @@ def _connected(server: Server, seconds: float, reasons: SimpleQueue[str]) -> Ite
         sql = within(seconds + CONNECT_SECONDS, in_background(unpooled(server).connect))
     except DeadlineError as error:
         raise TimeoutError(f"no connection to Postgres within {seconds + CONNECT_SECONDS:g} s") from error
+    except DBAPIError as error:  # as of the driver's class, as all else that fails on this connection
+        raise (error.orig or error) from None
     over = threading.Event()
     work = Upkeep(server, sql.execution_options(**AUTOCOMMIT), seconds, reasons)
     threading.Thread(target=work.watch, args=(over,), daemon=True).start()
