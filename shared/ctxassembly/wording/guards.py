@@ -241,6 +241,10 @@ def made(
     worded = rf"(?i:{'|'.join(map(re.escape, words))})[\s:#]*{item}\s*[)}}>]"
     markers += [[sign + inner, rf"\s*(?:{worded}|[0-9]{{1,9}}\s*[)}}>]{named})"] for sign in (r"\(", r"\{", "<")]
     begun = [*([left, inside] for left, _ in pairs), [raised, rf"[{SUPERSCRIPTS},⁻]*"]]
+    # The first part of a label in other brackets, whose word or colon the next chunk may bring.
+    others = [[rf"\s*[0-9]{{1,9}}\s*[)}}>]{_BETWEEN}", *map(_cased, word)] for word in header_words(languages)]
+    others += [list(map(_cased, word)) for word in words]
+    begun += [[sign, *atoms] for sign in (r"\(", r"\{", "<") for atoms in others]
     # A bullet that ends a chunk begins no row with blanks between its signs.
     begun += [[atom for atom in atoms if atom != _BLANK] for atoms in lines]
     return Guard(
