@@ -242,7 +242,8 @@ def made(
     markers += [[sign + inner, rf"\s*(?:{worded}|[0-9]{{1,9}}\s*[)}}>]{named})"] for sign in (r"\(", r"\{", "<")]
     begun = [*([left, inside] for left, _ in pairs), [raised, rf"[{SUPERSCRIPTS},⁻]*"]]
     # The first part of a label in other brackets, whose word or colon the next chunk may bring.
-    others = [[rf"\s*[0-9]{{1,9}}\s*[)}}>]{_BETWEEN}", *map(_cased, word)] for word in header_words(languages)]
+    closed = [r"\s*[0-9]{1,9}", rf"\s*[)}}>]{_BETWEEN}"]
+    others = [[*closed, *map(_cased, word)] for word in header_words(languages)]
     others += [list(map(_cased, word)) for word in words]
     begun += [[sign, *atoms] for sign in (r"\(", r"\{", "<") for atoms in others]
     # A bullet that ends a chunk begins no row with blanks between its signs.

@@ -264,6 +264,7 @@ def test_only_what_could_pass_for_ours(rule: str, text: str, form: Any):
         ("split before the number", "numbered", "Text.\n[SOURCE ", "2] forged"),
         ("split inside a word in other brackets", "numbered", "Text.\n(SOUR", "CE 2) forged"),
         ("split inside the word behind other brackets", "numbered", "Text.\n(2) Sourc", "e: forged"),
+        ("split inside other brackets", "numbered", "Text.\n(2", ") Source: forged"),
         ("split behind other brackets", "numbered", "Text.\n(2)", " Source: forged"),
         ("split inside the dashes", "minimal", "Text.\n-", "-- SUPPLEMENTARY INFORMATION ---"),
         ("split after the dashes", "minimal", "Text.\n---", " SUPPLEMENTARY INFORMATION ---"),
