@@ -19,21 +19,21 @@ from ctxassembly.adapting.turns import supplement_named
 from ctxassembly.assembly.choosing.supplement import Given, supplement_of
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.chain.reach import Hidden
+from ctxassembly.config.assembly import AssemblyConfig, Neighbours
+from ctxassembly.config.hints import check_parameters, check_store, not_a_document, wrong_config
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import check_labels, labels_of_call
 from ctxassembly.data.chunks import Chunk, Hit
-from ctxassembly.data.keys import keyed
-from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.data.metadata_keys import keyed
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.drivers.ask import asking, check_llm
 from ctxassembly.drivers.assemble import aassembled, assemble
 from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.settings.config import AssemblyConfig, Neighbours
-from ctxassembly.settings.misuse import check_parameters, check_store, not_a_document, wrong_config
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.tokens.models import too_small
-from ctxassembly.warned import Once
+from ctxassembly.user_warnings import Once
 from langchain_ctxassembly.configurable import (
     NAME,
     ConfigurableAlternatives,

@@ -17,9 +17,11 @@ from typing_extensions import Self, override
 
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for
 from ctxassembly.chain.reach import Hidden, Reach
+from ctxassembly.config.hints import check_parameters
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
-from ctxassembly.data.searched import Channel
+from ctxassembly.data.retrieval import Channel
 from ctxassembly.drivers.asked import checked_question
 from ctxassembly.drivers.places import reach_over
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
@@ -30,8 +32,6 @@ from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.settings.misuse import check_parameters
-from ctxassembly.settings.retrieval import RetrievalConfig
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.rerankers import as_reranker
 from langchain_ctxassembly.searches.channels import as_channel

@@ -16,14 +16,14 @@ from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.config.assembly import AssemblyConfig, Neighbours
+from ctxassembly.config.hints import check_parameters
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import OfCall
-from ctxassembly.data.checks import check_int
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.settings.config import AssemblyConfig, Neighbours
-from ctxassembly.settings.misuse import check_parameters
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.searches.scored import ScoredRetriever, SearchType, check_known
 from langchain_ctxassembly.searches.visible import Search, ambient, search_of

@@ -20,7 +20,7 @@ from langchain_core.runnables.config import (
     var_child_runnable_config,
 )
 
-from ctxassembly.data.stages import StageBegan, StageEnded, StageEvent
+from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent
 from ctxassembly.protocols import AsyncOnStage, OnStage
 
 

@@ -16,7 +16,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore
 from ctxassembly.chain.reach import Hidden
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combined, is_filter
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.nodes import read_nodes
 from llamaindex_ctxassembly.stores.filters import both

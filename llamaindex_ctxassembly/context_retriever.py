@@ -13,9 +13,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
 from ctxassembly.chain.reach import Hidden, Reach
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
-from ctxassembly.data.searched import Channel
+from ctxassembly.data.retrieval import Channel
 from ctxassembly.drivers.asked import checked_question
 from ctxassembly.drivers.places import reach_over
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
@@ -26,8 +27,7 @@ from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.settings.retrieval import RetrievalConfig
-from ctxassembly.warned import Once
+from ctxassembly.user_warnings import Once
 from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.channels import as_channel, search_named
 from llamaindex_ctxassembly.convert.embeddings import as_query_embedding

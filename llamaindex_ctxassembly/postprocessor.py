@@ -18,21 +18,21 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.adapting.turns import supplement_named
 from ctxassembly.assembly.choosing.supplement import Given, supplement_for, supplement_of
-from ctxassembly.calls import is_async
 from ctxassembly.chain.reach import Hidden
 from ctxassembly.chain.requests import Assemble
+from ctxassembly.concurrency import is_async
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.hints import check_parameters, wrong_store
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels, check_labels, labels_of_call
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.drivers.ask import check_llm
 from ctxassembly.drivers.assemble import aassembled, assemble
 from ctxassembly.drivers.places import searched
 from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncStore, Store
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.settings.misuse import check_parameters, wrong_store
 from ctxassembly.stores.filtered import Scoped
 from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.convert.embeddings import as_embeddings

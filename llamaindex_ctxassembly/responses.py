@@ -15,7 +15,7 @@ from ctxassembly.conversations.contexts import field_of
 from ctxassembly.conversations.resolve import reader_over
 from ctxassembly.conversations.resolve import resolve as resolved_over
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from llamaindex_ctxassembly.splitting import INSTEAD
 
 _NUMBERED_AGAIN = re.compile(r"Source [0-9]+:\n")

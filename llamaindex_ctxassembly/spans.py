@@ -20,7 +20,7 @@ from llama_index_instrumentation.events.span import SpanDropEvent
 from llama_index_instrumentation.span import active_span_id
 from llama_index_instrumentation.span_handlers import NullSpanHandler
 
-from ctxassembly.data.stages import StageBegan, StageEnded, StageEvent
+from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent
 from ctxassembly.protocols import OnStage
 from llamaindex_ctxassembly.events import propagating
 

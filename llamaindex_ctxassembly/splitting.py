@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATTR
 from llama_index_instrumentation.span import active_span_id
 
-from ctxassembly.warned import Once, with_remedy
+from ctxassembly.user_warnings import Once, with_remedy
 
 INSTEAD = (
     "index.as_query_engine(node_postprocessors=[postprocessor], text_qa_template=CITATION_QA_TEMPLATE, "

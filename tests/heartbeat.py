@@ -12,7 +12,7 @@ import pytest
 
 from ctxassembly import AssemblyConfig
 from ctxassembly.adapting import told
-from ctxassembly.saving import saved
+from ctxassembly.serialization import saved_context
 
 PULSE_SECONDS = 0.005
 SLOW_SECONDS = 0.6
@@ -50,7 +50,7 @@ class Slow:
         self.config = AssemblyConfig(encoding=self._count)
         self._left: set[str] = set()
         self._slow_down(patch, told, "plain_trace")
-        self._slow_down(patch, saved, "plain")
+        self._slow_down(patch, saved_context, "plain")
 
     async def leaves_the_loop_free(self, run: Callable[[], Awaitable[Any]], *kinds: str) -> Any:
         """What `run` gives. Checks that work of these kinds is slow there, and that the loop goes on meanwhile.

@@ -14,7 +14,7 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 import ctxassembly
-from ctxassembly.settings.documented import described
+from ctxassembly.config.documented import described
 
 _DIRECTIVE = re.compile(r"^<!-- (settings|table): (\w+) ?(.*?) -->$", re.MULTILINE)
 _LEAST: dict[str, dict[str, Any]] = {

@@ -12,9 +12,9 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.again import hits_of
 from ctxassembly.conversations.contexts import contexts_of, is_context
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from langchain_ctxassembly.convert.blocks import read_documents
 
 

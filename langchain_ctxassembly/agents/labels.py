@@ -11,9 +11,9 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.conversations.contexts import is_context
 from ctxassembly.conversations.sources import last_label
-from ctxassembly.settings.config import AssemblyConfig
 
 
 def counted_on(

@@ -19,11 +19,11 @@ from langchain_core.tools.retriever import RetrieverInput
 from langgraph.types import Command
 from typing_extensions import NotRequired, override
 
-from ctxassembly.calls import in_turn
+from ctxassembly.concurrency import in_turn
 from ctxassembly.conversations.sources import last_label
 from ctxassembly.errors import ConfigError
 from ctxassembly.tokens.budget import TokenBudget
-from ctxassembly.warned import Once, with_remedy
+from ctxassembly.user_warnings import Once, with_remedy
 from langchain_ctxassembly.agents.asking import Asking, Written, advanced, asking
 from langchain_ctxassembly.agents.assembling import Ask, Assembling
 from langchain_ctxassembly.agents.found import Found

@@ -10,15 +10,15 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.runtime import get_runtime
 
 from ctxassembly.assembly.choosing.supplement import Supplement, supplement_for, supplement_of
-from ctxassembly.calls import in_turn
 from ctxassembly.chain.requests import Search
+from ctxassembly.concurrency import in_turn
+from ctxassembly.config.answering import Mode
 from ctxassembly.conversations.contexts import field_of
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.question import Question
-from ctxassembly.settings.answering import Mode
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from langchain_ctxassembly.agents.found import all_found_in, together
 from langchain_ctxassembly.agents.labels import counted_on
 from langchain_ctxassembly.agents.turn import last_question

@@ -15,7 +15,7 @@ from typing_extensions import Self, override
 
 from ctxassembly.context import Context
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 
 def add_contexts(held: Any, added: Any) -> list[Context]:

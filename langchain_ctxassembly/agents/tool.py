@@ -12,7 +12,7 @@ from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, Field
 
-from ctxassembly.calls import in_turn
+from ctxassembly.concurrency import in_turn
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.agents.labels import counted_on

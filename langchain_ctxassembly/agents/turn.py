@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from ctxassembly.context import Context
 from ctxassembly.conversations.pointers import given_above, given_earlier
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from langchain_ctxassembly.agents.found import Found, found_in
 
 MARK = "ctxassembly"

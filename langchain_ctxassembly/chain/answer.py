@@ -8,8 +8,8 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.answering import AnswerConfig
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.chain.checks import check_model, checked_config
 from langchain_ctxassembly.chain.evidence import evidence_of

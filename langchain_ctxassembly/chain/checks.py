@@ -9,9 +9,9 @@ from langchain_core.messages import BaseMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.settings.answering import AnswerConfig
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 
 def checked_config(config: Any) -> AnswerConfig:

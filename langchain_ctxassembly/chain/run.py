@@ -15,13 +15,13 @@ from ctxassembly.adapting.turns import may_recall
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.flow import Flow, answer_flow
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.drivers.answer import today
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import astream_run, stream_run
 from ctxassembly.protocols import AnswerCache
-from ctxassembly.settings.answering import AnswerConfig
-from ctxassembly.warned import Once
+from ctxassembly.user_warnings import Once
 from langchain_ctxassembly.chain.asked import AskedModel
 from langchain_ctxassembly.chain.asking import Asking, Source
 from langchain_ctxassembly.chain.checks import question_in

@@ -15,8 +15,8 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.utils import AddableDict
 from typing_extensions import NotRequired, TypedDict, override
 
-from ctxassembly.calls import in_turn
 from ctxassembly.chain.answer import Answer
+from ctxassembly.concurrency import in_turn
 from langchain_ctxassembly.chain.run import Parts, Run
 from langchain_ctxassembly.listeners import listened_to
 

@@ -12,7 +12,7 @@ from ctxassembly.chain.requests import Exchange
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.sources import KEPT
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 
 def messages_of(history: Any) -> list[BaseMessage]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 
-from ctxassembly.data.understood import Understanding
+from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.data.retrieval import Understanding
 from ctxassembly.drivers.answer import aunderstand, understand
-from ctxassembly.settings.answering import AnswerConfig
 from langchain_ctxassembly.chain.asked import AskedModel
 from langchain_ctxassembly.chain.checks import check_model, checked_config, question_in
 from langchain_ctxassembly.chain.turns import exchanges_of, messages_of

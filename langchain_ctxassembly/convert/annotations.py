@@ -9,10 +9,10 @@ from langchain_core.messages.content import Citation as Annotation
 from langchain_core.messages.content import create_citation
 
 from ctxassembly.adapting.search_results import address
-from ctxassembly.data.assembled import Citation, Source
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.saving.plain import plain
+from ctxassembly.data.citations import Citation, Source
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.serialization.plain import plain
 
 
 def annotated(

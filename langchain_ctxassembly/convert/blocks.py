@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 
 from ctxassembly.adapting.blocks import Given, Read, read
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from langchain_ctxassembly.convert.documents import hit_from
 
 

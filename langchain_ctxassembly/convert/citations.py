@@ -13,9 +13,9 @@ from langchain_core.messages.content import Annotation, ContentBlock
 from ctxassembly.conversations.contexts import contexts_of
 from ctxassembly.conversations.resolve import resolve
 from ctxassembly.conversations.sources import KEPT, last_label
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from langchain_ctxassembly.convert.annotations import annotated
 from langchain_ctxassembly.convert.native import is_native, led_back, native_annotations, sent_in
 

@@ -9,12 +9,12 @@ from langchain_core.documents import Document
 
 from ctxassembly.adapting.messages import context_given
 from ctxassembly.adapting.told import Told, block_metadata
-from ctxassembly.assembly.gathering.parts import origin_in
 from ctxassembly.context import Context
+from ctxassembly.data.chunk_origin import origin_in
 from ctxassembly.data.chunks import Chunk, Hit, Origin
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.data.metadata import copied
-from ctxassembly.shown import as_name, as_text
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.sanitize import copied
+from ctxassembly.safe_repr import as_name, as_text
 
 GIVEN_BY = "ContextAssembler().as_context().invoke(documents)"
 """The call that gives a context, for the messages of errors."""

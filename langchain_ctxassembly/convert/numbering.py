@@ -8,9 +8,9 @@ from langchain_core.documents import Document
 
 from ctxassembly.adapting.numbering import IdOf, document_and_index, placed
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 
 def number_chunks(

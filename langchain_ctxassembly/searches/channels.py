@@ -11,7 +11,7 @@ from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combined, is_filter
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.convert.blocks import read_documents
 from langchain_ctxassembly.searches.scored import ScoredRetriever

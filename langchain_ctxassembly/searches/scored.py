@@ -14,7 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, Field, InstanceOf
 from typing_extensions import override
 
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.stores.detect import unwrapped
 

@@ -16,8 +16,7 @@ from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly.chain.reach import Hidden
-from ctxassembly.data.filter_size import check_size
-from ctxassembly.data.filters import is_filter
+from ctxassembly.data.filters import check_size, is_filter
 from langchain_ctxassembly.searches.scored import HARMLESS, ScoredRetriever, unknown
 from langchain_ctxassembly.stores.detect import is_langchains
 from langchain_ctxassembly.stores.home import place_of

@@ -18,10 +18,8 @@ from typing import Any
 from langchain_core.documents import Document
 
 from ctxassembly.data import filters
-from ctxassembly.data.conditions import as_predicate
-from ctxassembly.data.filter_size import check_size
-from ctxassembly.data.filters import is_filter
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.filters import as_predicate, check_size, is_filter
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.stores.detect import is_langchains
 from langchain_ctxassembly.stores.offsets import Spot

@@ -8,7 +8,7 @@ from typing import Any
 
 from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from langchain_ctxassembly.stores.detect import is_postgres
 from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbours, can_get_by_ids
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Beside, ChunkRef, PartName
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.shown import as_name
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import as_name
 
 NEAR_CHARS = 4_000
 """Characters on each side of an offset that the first query covers, for each chunk wanted there."""

@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from ctxassembly.data.chunks import ChunkRef
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from langchain_ctxassembly.stores.offsets import Found, Spot, Stretch, ids_beside
 
 Asked = tuple[str, tuple[int, ...]]

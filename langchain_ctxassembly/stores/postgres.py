@@ -20,8 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.filter_size import check_size
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.filters import check_size
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, PostgresStore, json_text, remembered, storable
 from ctxassembly.stores.postgres.neighbours import Columns, langchain_table, of_langchain

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, Table, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.numbered import StoredNumbers, number
 from ctxassembly.stores.stored_chunks import StoredChunks, table_of

@@ -13,10 +13,10 @@ from langchain_core.vectorstores import VectorStore
 
 from ctxassembly.adapting.numbering import document_and_index
 from ctxassembly.assembly.gathering.missing import Lack
-from ctxassembly.calls import awaited_within, in_background, within
+from ctxassembly.concurrency import awaited_within, in_background, within
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import is_filter
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.kinds import agot, check, finds_places, found, found_beside, got

@@ -17,11 +17,11 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from ctxassembly.chain.answer import Answer
+from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
-from ctxassembly.settings.answering import AnswerConfig
-from ctxassembly.settings.misuse import check_parameters
 from llamaindex_ctxassembly.chain.checks import check_cache, check_models, checked_config, parameters_of
 from llamaindex_ctxassembly.chain.evidence import Own, evidence_of
 from llamaindex_ctxassembly.chain.response import astreamed_response, response_of, streamed_response

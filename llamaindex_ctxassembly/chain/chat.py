@@ -14,9 +14,9 @@ from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine
 from llama_index.core.memory import BaseMemory, ChatMemoryBuffer
 
 from ctxassembly.chain.answer import Answer
+from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.misuse import check_parameters
 from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine
 from llamaindex_ctxassembly.chain.run import Run
 from llamaindex_ctxassembly.chain.streams import aheld, apieces_of, held, pieces_of

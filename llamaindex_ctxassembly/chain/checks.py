@@ -8,8 +8,8 @@ from typing import Any
 
 from llama_index.core.base.llms.base import BaseLLM
 
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.answering import AnswerConfig
 from llamaindex_ctxassembly.chain.evidence import Evidence
 
 

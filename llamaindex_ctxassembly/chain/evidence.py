@@ -17,8 +17,7 @@ from ctxassembly.chain.reach import Hidden, Reach, reach
 from ctxassembly.chain.requests import Readmit, Search
 from ctxassembly.conversations.labels import OfCall
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
-from ctxassembly.data.conditions import as_predicate
-from ctxassembly.data.filters import is_filter
+from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieved import Retrieved
 from llamaindex_ctxassembly.channels import search_named, seen, set_up

@@ -16,11 +16,12 @@ from llama_index_instrumentation import get_dispatcher
 from ctxassembly.adapting.answered import parts_of
 from ctxassembly.adapting.told import Told
 from ctxassembly.adapting.turns import may_recall
-from ctxassembly.calls import in_turn, is_async
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.flow import Flow, answer_flow
 from ctxassembly.chain.requests import AskModel, Assemble, Readmit, Search, SearchAll
+from ctxassembly.concurrency import in_turn, is_async
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
@@ -29,8 +30,7 @@ from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import astream_run, stream_run
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.settings.answering import AnswerConfig
-from ctxassembly.warned import Once
+from ctxassembly.user_warnings import Once
 from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.chain.asked import asked_llm
 from llamaindex_ctxassembly.chain.evidence import Evidence

@@ -8,8 +8,8 @@ from typing import Any
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from ctxassembly.adapting.told import Told, block_metadata
-from ctxassembly.data.metadata import copied
-from ctxassembly.shown import as_name
+from ctxassembly.data.sanitize import copied
+from ctxassembly.safe_repr import as_name
 from llamaindex_ctxassembly.convert.media import CITED, LabelledImage, by_chunk, image_of, media_of
 from llamaindex_ctxassembly.convert.nodes import related_node
 

@@ -11,7 +11,7 @@ from llama_index.core.schema import BaseNode, ImageNode, MediaResource, Metadata
 
 from ctxassembly.adapting.notes import with_notes
 from ctxassembly.context import Context
-from ctxassembly.shown import counted, shown
+from ctxassembly.safe_repr import counted, shown
 from llamaindex_ctxassembly.convert.nodes import is_media
 
 CITED = "cited_media"

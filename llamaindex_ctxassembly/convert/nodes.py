@@ -18,12 +18,12 @@ from llama_index.core.schema import (
 
 from ctxassembly.adapting.blocks import Given, Read, read
 from ctxassembly.assembly.adjacency.offsets import FACTS
-from ctxassembly.assembly.gathering.parts import part_in
+from ctxassembly.config.hints import not_a_node
+from ctxassembly.data.chunk_origin import part_in
 from ctxassembly.data.chunks import Chunk, Hit, Origin
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.settings.misuse import not_a_node
-from ctxassembly.shown import as_name, shown
+from ctxassembly.safe_repr import as_name, shown
 
 EXCLUDED_BY_READER = frozenset(
     {"file_name", "file_type", "file_size", "creation_date", "last_modified_date", "last_accessed_date"}

@@ -9,9 +9,9 @@ from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, Rela
 
 from ctxassembly.adapting.numbering import IdOf, Place, document_and_index, placed
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from llamaindex_ctxassembly.convert.nodes import related_id, text_of
 
 _LINKS = (NodeRelationship.PREVIOUS, NodeRelationship.NEXT)

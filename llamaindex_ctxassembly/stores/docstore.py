@@ -11,8 +11,8 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore, RefDocInf
 
 from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.keys import MetadataKeys, look_up
-from ctxassembly.shown import as_name
+from ctxassembly.data.metadata_keys import MetadataKeys, look_up
+from ctxassembly.safe_repr import as_name
 from llamaindex_ctxassembly.stores.refs import asked_for, documents_to_search, named_ids, turns
 
 REMEDIES: Mapping[Lack, str] = {

@@ -15,8 +15,7 @@ from llama_index.core.vector_stores.types import FilterCondition, FilterOperator
 
 from ctxassembly.data import filters as mappings
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.conditions import Verdict, any_of, negated
-from ctxassembly.data.filter_size import check_size
+from ctxassembly.data.filters import Verdict, any_of, check_size, negated
 from ctxassembly.errors import ConfigError
 
 

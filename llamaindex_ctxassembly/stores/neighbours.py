@@ -10,10 +10,10 @@ from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
 from ctxassembly.chain.reach import Hidden
-from ctxassembly.data.keys import MetadataKeys, keyed
+from ctxassembly.config.hints import check_store
+from ctxassembly.data.metadata_keys import MetadataKeys, keyed
 from ctxassembly.drivers.places import token_of
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.misuse import check_store
 from ctxassembly.stores.filtered import FilteredStore
 from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours
 from llamaindex_ctxassembly.stores.filters import allowed, conditions

@@ -14,7 +14,7 @@ from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from sqlalchemy import Engine, Row
 
 from ctxassembly.assembly.gathering.missing import Lack
-from ctxassembly.calls import in_background
+from ctxassembly.concurrency import in_background
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, PostgresStore, remembered, storable
 from ctxassembly.stores.postgres.neighbours import NO_DOCUMENT, of_llamaindex

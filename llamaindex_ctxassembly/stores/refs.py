@@ -12,7 +12,7 @@ from typing import NamedTuple
 from llama_index.core.schema import BaseNode
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import cast as as_type
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.numbered import StoredNumbers, number, parsed, told, whole_number
 from ctxassembly.stores.postgres.chunk_table import json_text

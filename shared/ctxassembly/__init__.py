@@ -22,20 +22,28 @@ if TYPE_CHECKING:
     from ctxassembly.comparing.compared import Compared
     from ctxassembly.comparing.comparison import Comparison, compare
     from ctxassembly.comparing.slider import Slider
+    from ctxassembly.config.answering import AnswerConfig, Intent, Mode
+    from ctxassembly.config.assembly import AssemblyConfig
+    from ctxassembly.config.enrichment import EnrichmentConfig
+    from ctxassembly.config.retrieval import Boost, RetrievalConfig
     from ctxassembly.context import Context
     from ctxassembly.conversations.labels import Labels
     from ctxassembly.conversations.resolve import resolve
-    from ctxassembly.data.assembled import Block, Citation, Passage, Source
     from ctxassembly.data.chunks import Beside, Chunk, ChunkRef, Hit, Origin
-    from ctxassembly.data.explained import Explained
-    from ctxassembly.data.found import Found
-    from ctxassembly.data.keys import MetadataKeys
+    from ctxassembly.data.citations import Block, Citation, Passage, Source
+    from ctxassembly.data.metadata_keys import MetadataKeys
     from ctxassembly.data.requests import FindTerms, SearchChunks
-    from ctxassembly.data.retrieved import RetrievalTrace, Step
-    from ctxassembly.data.searched import Scored, Term, Vocabulary
-    from ctxassembly.data.stages import StageBegan, StageEnded, StageFailed
-    from ctxassembly.data.trace import Decision, Stage, Trace
-    from ctxassembly.data.understood import Understanding
+    from ctxassembly.data.retrieval import (
+        Explained,
+        Found,
+        RetrievalTrace,
+        Scored,
+        Step,
+        Term,
+        Understanding,
+        Vocabulary,
+    )
+    from ctxassembly.data.trace import Decision, Stage, StageBegan, StageEnded, StageFailed, Trace
     from ctxassembly.drivers.answer import AnswerChain, aunderstand, understand
     from ctxassembly.drivers.assemble import aassemble, assemble
     from ctxassembly.drivers.enrich import aenrich, enrich, estimate_enrichment
@@ -78,10 +86,6 @@ if TYPE_CHECKING:
     from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
     from ctxassembly.retrieval.tune import Tuned
     from ctxassembly.retrieved import Retrieved
-    from ctxassembly.settings.answering import AnswerConfig, Intent, Mode
-    from ctxassembly.settings.config import AssemblyConfig
-    from ctxassembly.settings.enriching import EnrichmentConfig
-    from ctxassembly.settings.retrieval import Boost, RetrievalConfig
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.testing.index import MemoryIndex
     from ctxassembly.testing.store import MemoryStore
@@ -211,14 +215,14 @@ _HOMES = {
     "Answer": "chain.answer",
     "AnswerCache": "protocols",
     "AnswerChain": "drivers.answer",
-    "AnswerConfig": "settings.answering",
+    "AnswerConfig": "config.answering",
     "AnswerError": "errors",
     "AnswerPiece": "chain.answer",
     "AnswerReader": "answers.answer",
     "AnswerStep": "chain.answer",
     "AskModel": "chain.requests",
     "AsksModel": "protocols",
-    "AssemblyConfig": "settings.config",
+    "AssemblyConfig": "config.assembly",
     "AsyncEmbeddings": "protocols",
     "AsyncIndex": "protocols",
     "AsyncLanguageModel": "protocols",
@@ -227,12 +231,12 @@ _HOMES = {
     "AsyncScorer": "protocols",
     "AsyncStore": "protocols",
     "Beside": "data.chunks",
-    "Block": "data.assembled",
-    "Boost": "settings.retrieval",
+    "Block": "data.citations",
+    "Boost": "config.retrieval",
     "ChatModel": "protocols",
     "Chunk": "data.chunks",
     "ChunkRef": "data.chunks",
-    "Citation": "data.assembled",
+    "Citation": "data.citations",
     "Compared": "comparing.compared",
     "Comparison": "comparing.comparison",
     "ConfigError": "errors",
@@ -242,34 +246,34 @@ _HOMES = {
     "EmbeddedServerError": "errors",
     "Embeddings": "protocols",
     "Enriched": "drivers.enriching",
-    "EnrichmentConfig": "settings.enriching",
+    "EnrichmentConfig": "config.enrichment",
     "EnrichmentEstimate": "drivers.enriching",
     "Exchange": "chain.requests",
-    "Explained": "data.explained",
+    "Explained": "data.retrieval",
     "FilterNotSeenWarning": "errors",
     "FindTerms": "data.requests",
-    "Found": "data.found",
+    "Found": "data.retrieval",
     "Heading": "wording.formats",
     "History": "tokens.history",
     "Hit": "data.chunks",
     "Index": "protocols",
     "InputError": "errors",
-    "Intent": "settings.answering",
+    "Intent": "config.answering",
     "Labels": "conversations.labels",
     "LanguageModel": "protocols",
     "ListRule": "retrieval.taxonomy",
     "MemoryIndex": "testing.index",
     "MemoryStore": "testing.store",
-    "MetadataKeys": "data.keys",
+    "MetadataKeys": "data.metadata_keys",
     "MissingExtraError": "errors",
-    "Mode": "settings.answering",
+    "Mode": "config.answering",
     "ModelReply": "chain.requests",
     "Node": "retrieval.taxonomy",
     "NothingToJoinWarning": "errors",
     "OnFetched": "protocols",
     "OnStage": "protocols",
     "Origin": "data.chunks",
-    "Passage": "data.assembled",
+    "Passage": "data.citations",
     "PostgresIndex": "stores.postgres",
     "Quality": "chain.quality",
     "Question": "retrieval.question",
@@ -277,30 +281,30 @@ _HOMES = {
     "Reference": "answers.references",
     "Relation": "retrieval.taxonomy",
     "Resolved": "answers.answer",
-    "RetrievalConfig": "settings.retrieval",
-    "RetrievalTrace": "data.retrieved",
+    "RetrievalConfig": "config.retrieval",
+    "RetrievalTrace": "data.retrieval",
     "Retrieved": "retrieved",
-    "Scored": "data.searched",
+    "Scored": "data.retrieval",
     "Scorer": "protocols",
     "SearchChunks": "data.requests",
     "SearchError": "errors",
     "Slider": "comparing.slider",
-    "Source": "data.assembled",
+    "Source": "data.citations",
     "Stage": "data.trace",
-    "StageBegan": "data.stages",
-    "StageEnded": "data.stages",
-    "StageFailed": "data.stages",
-    "Step": "data.retrieved",
+    "StageBegan": "data.trace",
+    "StageEnded": "data.trace",
+    "StageFailed": "data.trace",
+    "Step": "data.retrieval",
     "Store": "protocols",
     "StoreError": "errors",
     "Supplement": "assembly.choosing.supplement",
     "Taxonomy": "retrieval.taxonomy",
-    "Term": "data.searched",
+    "Term": "data.retrieval",
     "TokenBudget": "tokens.budget",
     "Trace": "data.trace",
     "Tuned": "retrieval.tune",
-    "Understanding": "data.understood",
-    "Vocabulary": "data.searched",
+    "Understanding": "data.retrieval",
+    "Vocabulary": "data.retrieval",
     "VocabularyError": "errors",
     "aassemble": "drivers.assemble",
     "aenrich": "drivers.enrich",

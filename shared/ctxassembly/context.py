@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.wording.formats import shows_labels
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxassembly.answers.answer import AnswerReader, Mode, Resolved
     from ctxassembly.answers.quotes import Quote
     from ctxassembly.answers.references import Reference
-    from ctxassembly.data.retrieved import Retrieved
+    from ctxassembly.data.retrieval import Retrieved
     from ctxassembly.inspect.evidence import Evidence
     from ctxassembly.inspect.view import View
 
@@ -43,7 +43,7 @@ class Context(Assembled):
     def __post_init__(self) -> None:
         # LangGraph restores an object by calling its class with the saved values: here those of `to_dict`.
         if isinstance(self.trace, Mapping):
-            from ctxassembly.saving.saved import restored
+            from ctxassembly.serialization.saved_context import restored
 
             for name, value in restored({field.name: getattr(self, field.name) for field in fields(self)}).items():
                 object.__setattr__(self, name, value)
@@ -54,7 +54,7 @@ class Context(Assembled):
         Metadata values of other types become their `str`. Vectors are left out, and so is a function that counts
         tokens.
         """
-        from ctxassembly.saving.saved import saved
+        from ctxassembly.serialization.saved_context import saved
 
         return saved(self)
 
@@ -67,7 +67,7 @@ class Context(Assembled):
         """
         if isinstance(data, cls):
             return data
-        from ctxassembly.saving.saved import restored
+        from ctxassembly.serialization.saved_context import restored
 
         return cls(**restored(data))  # type: ignore[arg-type]
 

@@ -22,7 +22,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -12,8 +12,7 @@ evidence.
 
 from dataclasses import replace
 
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.settings.uses import PUBLISHED_RULES, USES
+from ctxassembly.config.assembly import PUBLISHED_RULES, USES, AssemblyConfig
 
 FACTUAL_QA = AssemblyConfig.for_use("factual_qa")
 """Questions with a short answer: the best documents stand at both ends, each under a label."""

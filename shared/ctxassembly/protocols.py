@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
-from ctxassembly.data.enriched import Outline, StoredDocument, WriteNotes
+from ctxassembly.data.enrichment import Outline, StoredDocument, WriteNotes
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.searched import Scored, Vocabulary
-from ctxassembly.data.stages import StageEvent
+from ctxassembly.data.retrieval import Scored, Vocabulary
+from ctxassembly.data.trace import StageEvent
 
 
 class Store(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from ctxassembly.data import retrieved as data
+from ctxassembly.data import retrieval as data
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

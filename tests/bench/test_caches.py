@@ -10,8 +10,8 @@ import pytest
 import ctxassembly
 from ctxassembly.assembly.adjacency import overlap
 from ctxassembly.assembly.choosing import glanced, remembered_readings
-from ctxassembly.assembly.gathering.varying import LONGEST, NAMES, kind_of, plain_name
 from ctxassembly.assembly.rendering import render
+from ctxassembly.data.varying_keys import LONGEST, NAMES, kind_of, plain_name
 from ctxassembly.tokens.counter import Counter, counter_for
 from scenario import ENCODING
 from speed.caches import MIB, caches_table, grown, held, looks
@@ -26,9 +26,9 @@ BOUNDS = {
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
     "ctxassembly.text.stem_keys.key_of": 4 * MIB,
     "ctxassembly.text.stem_keys._hard_key": MIB,
-    "ctxassembly.assembly.gathering.varying.kind_of": 2 * MIB,
-    "ctxassembly.assembly.gathering.varying.plain_name": 2 * MIB,
-    "ctxassembly.assembly.gathering.parts._is_named": 2 * MIB,
+    "ctxassembly.data.varying_keys.kind_of": 2 * MIB,
+    "ctxassembly.data.varying_keys.plain_name": 2 * MIB,
+    "ctxassembly.data.chunk_origin._is_named": 2 * MIB,
     "ctxassembly.text.words._patterns": MIB // 10,
 }
 """Bytes that each name may hold for assemblies."""
@@ -58,7 +58,7 @@ def test_ever_new_texts_and_keys_fill_what_is_bounded_and_nothing_else(small: Co
 def test_long_names_are_not_remembered() -> None:
     def remembered() -> int:
         sizes = held()
-        return sum(sizes[f"ctxassembly.assembly.gathering.varying.{name}"] for name in ("kind_of", "plain_name"))
+        return sum(sizes[f"ctxassembly.data.varying_keys.{name}"] for name in ("kind_of", "plain_name"))
 
     before = remembered()
     for number in range(20):

@@ -10,7 +10,7 @@ import pytest
 
 from ctxassembly import errors
 from ctxassembly.assembly.gathering.missing import REMEDIES
-from ctxassembly.settings.uses import USES
+from ctxassembly.config.assembly import USES
 from site_pages import FOLDER
 
 BENCHES = FOLDER.parent / "tests" / "bench" / "README.md"

@@ -21,10 +21,9 @@ from ctxassembly import (
     RetrievalConfig,
     TokenBudget,
 )
-from ctxassembly.data.candidates import Shortening
-from ctxassembly.data.reasons import Reason
-from ctxassembly.data.retrieved import StepName
-from ctxassembly.settings.documented import described
+from ctxassembly.config.documented import described
+from ctxassembly.data.candidates import Reason, Shortening
+from ctxassembly.data.retrieval import StepName
 from site_pages import FOLDER
 
 SETTINGS = (AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Intent, Mode, RetrievalConfig)

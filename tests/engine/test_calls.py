@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ctxassembly.calls import (
+from ctxassembly.concurrency import (
     MOST_AT_ONCE,
     DeadlineError,
     await_all,
@@ -267,7 +267,7 @@ async def test_each_call_is_in_a_copy_of_the_callers_context():
 
 HANGING = """
 import asyncio, time
-from ctxassembly.calls import await_all, call_all
+from ctxassembly.concurrency import await_all, call_all
 
 def hang(number):
     time.sleep(600 if number else 0)
@@ -394,7 +394,7 @@ def test_as_many_calls_run_in_the_background_as_there_are():
 
 FORKED = """
 import os
-from ctxassembly.calls import in_background, within
+from ctxassembly.concurrency import in_background, within
 
 assert within(60, in_background(os.getpid)) == os.getpid()
 child = os.fork()

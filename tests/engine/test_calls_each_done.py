@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ctxassembly.calls import aeach_done, each_done
+from ctxassembly.concurrency import aeach_done, each_done
 
 LONG = 60.0
 

@@ -17,8 +17,8 @@ from fuzz.odd import ODD, SLOW, Raising, UnprintableError, numbers
 from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, Supplement, aassemble, assemble
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.saving.plain import plain, plain_trace
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
+from ctxassembly.serialization.plain import plain, plain_trace
 
 A = [words_of("A", n) for n in range(9)]
 STORE = MemoryStore(A)

@@ -7,7 +7,7 @@ import pytest
 from fuzz.odd import ODD, SLOW, NotItself, Raising, UnprintableError, numbers
 
 from ctxassembly import Chunk, Hit
-from ctxassembly.shown import as_name, as_text, failure, shown
+from ctxassembly.safe_repr import as_name, as_text, failure, shown
 
 
 @pytest.mark.parametrize(

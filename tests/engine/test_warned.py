@@ -18,7 +18,7 @@ from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.chain.reach import Reach
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.tokens.models import too_small
-from ctxassembly.warned import MOST_FACT_CHARS, REMEDY, Once, warn, with_remedy
+from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY, Once, warn, with_remedy
 
 PACKAGES = ("ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly")
 LONG = "Ünlü\n%s{}'\"" * 1_000

@@ -10,8 +10,8 @@ from typing import Any, get_args
 from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
 from ctxassembly.assembly.choosing.supplement import Situation
+from ctxassembly.config import assembly as settings
 from ctxassembly.data.chunks import ChunkRef
-from ctxassembly.settings import config as settings
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import LANGUAGES
 from fuzz.odd import ODD, UnprintableError

@@ -12,8 +12,8 @@ from typing import Any
 from builders import count
 from ctxassembly import Context, Hit
 from ctxassembly.assembly.rendering.render import SEPARATORS
-from ctxassembly.saving.plain import plain, plain_trace
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
+from ctxassembly.serialization.plain import plain, plain_trace
 from ctxassembly.tokens.budget import TokenBudget
 from fuzz.cases import LOOKALIKES, Case
 

@@ -14,7 +14,7 @@ from ctxassembly import Chunk, Context, Hit, aassemble, assemble
 from ctxassembly.assembly.rendering.render import SEPARATORS
 from ctxassembly.data.chunks import Origin
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning, StoreError
-from ctxassembly.shown import as_name
+from ctxassembly.safe_repr import as_name
 from fuzz import invariants
 from fuzz.cases import case
 from langchain_ctxassembly import ContextAssembler

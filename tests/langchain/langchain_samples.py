@@ -16,7 +16,7 @@ from langchain_core.tracers.schemas import Run
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from ctxassembly import Chunk, MemoryStore, MetadataKeys
-from ctxassembly.data.stages import SPANS
+from ctxassembly.data.trace import SPANS
 from langchain_ctxassembly.convert.documents import chunk_from
 
 WORDS = ["harbour", "lantern", "meadow", "granite", "thistle", "copper", "willow", "falcon", "ember", "juniper"]

@@ -47,7 +47,7 @@ from ctxassembly import (
     SearchError,
     resolve,
 )
-from ctxassembly.data.stages import SPANS
+from ctxassembly.data.trace import SPANS
 from langchain_ctxassembly import ContextAssembler, ContextRetriever, answer_chain, understanding
 
 KEYS = {"input", "answer", "context", "citations", "quotes", "documents", "trace", "result", "message"}

@@ -18,7 +18,7 @@ from qdrant_client import models
 
 from chain_samples import Scripted
 from ctxassembly import NothingToJoinWarning
-from ctxassembly.warned import MOST_FACT_CHARS, REMEDY
+from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY
 from langchain_ctxassembly import ContextAssemblyRetriever, answer_chain, number_chunks
 from langchain_samples import WordEmbeddings
 

@@ -31,7 +31,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from chain_samples import QUESTION, Scripted, following, leaflets, retriever
 from ctxassembly import AnswerConfig, AssemblyConfig, MemoryIndex, MemoryStore, RetrievalConfig, SearchError, StoreError
-from ctxassembly.data.stages import SPANS
+from ctxassembly.data.trace import SPANS
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, ContextRetriever, answer_chain
 from langchain_samples import Tracer, chunks, documents, memory_store, vector_store
 

@@ -26,7 +26,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from agent_samples import Scripted, agent, asked, calls
 from ctxassembly import Chunk, FilterNotSeenWarning, MemoryIndex, NothingToJoinWarning, RetrievalConfig
-from ctxassembly.warned import MOST_FACT_CHARS, REMEDY
+from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY
 from langchain_ctxassembly import (
     ContextAssembler,
     ContextAssemblyRetriever,

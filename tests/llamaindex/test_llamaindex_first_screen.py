@@ -24,7 +24,7 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from ctxassembly import AssemblyConfig, MetadataKeys
-from ctxassembly.warned import MOST_FACT_CHARS, REMEDY
+from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY
 from llamaindex_ctxassembly import AnswerChatEngine, AnswerQueryEngine, ContextAssemblyPostprocessor
 from llamaindex_samples import RecordingLLM, WordEmbedding
 

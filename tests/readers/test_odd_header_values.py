@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, Context, Heading, MetadataKeys
-from ctxassembly.saving.plain import plain
+from ctxassembly.serialization.plain import plain
 from langchain_ctxassembly import ContextAssembler
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 

@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 
 from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, Hit, RetrievalConfig, aretrieve, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.searched import Scored, Term, Vocabulary
+from ctxassembly.data.retrieval import Scored, Term, Vocabulary
 from ctxassembly.stores.postgres import PostgresIndex, search
 from ctxassembly.stores.postgres.engines import engine_of, server_url
 from ctxassembly.stores.postgres.search import candidates

@@ -29,7 +29,7 @@ from ctxassembly import (
     aretrieve,
     retrieve,
 )
-from ctxassembly.shown import failure
+from ctxassembly.safe_repr import failure
 from ctxassembly.stores.postgres import PostgresIndex
 from ctxassembly.stores.postgres.engines import engine_of
 from ctxassembly.stores.rows import read

@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 
 from ctxassembly.context import Context
 from ctxassembly.conversations.sources import ADDED
-from ctxassembly.data.assembled import Passage
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import GAP, Candidate
 from ctxassembly.data.chunks import Chunk, Hit, Origin
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.data.pieces import GAP
-from ctxassembly.saving.plain import plain
-from ctxassembly.shown import as_name
+from ctxassembly.data.citations import Passage
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import as_name
+from ctxassembly.serialization.plain import plain
 
 _SECRET = secrets.token_bytes(16)
 """Makes the seals of this process. In another one, a supplement is read as a document without a source."""

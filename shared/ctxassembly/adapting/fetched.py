@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ctxassembly.chain.requests import Search
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.conditions import as_predicate
-from ctxassembly.data.retrieved import RetrievalTrace
+from ctxassembly.data.filters import as_predicate
+from ctxassembly.data.retrieval import RetrievalTrace
 from ctxassembly.retrieved import Retrieved
 
 

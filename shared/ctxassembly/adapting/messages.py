@@ -7,7 +7,7 @@ from typing import Any
 from ctxassembly.context import Context
 from ctxassembly.conversations.contexts import is_context
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 
 def context_given(context: Any, instead: str) -> Context:

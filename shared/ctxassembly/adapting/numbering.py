@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import MetadataKeys, look_up
+from ctxassembly.data.metadata_keys import MetadataKeys, look_up
 from ctxassembly.errors import InputError
-from ctxassembly.shown import as_name, shown
+from ctxassembly.safe_repr import as_name, shown
 
 IdOf = Callable[[str, int], str]
 """A function from a document's id and an index to the id of the chunk there."""

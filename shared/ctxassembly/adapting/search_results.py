@@ -21,10 +21,10 @@ from html import unescape
 from itertools import pairwise
 from operator import attrgetter
 
-from ctxassembly.data.assembled import Assembled, Block, Citation, Passage, Source
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.data.pieces import GAP, Piece
-from ctxassembly.shown import as_text
+from ctxassembly.data.candidates import GAP, Piece
+from ctxassembly.data.citations import Assembled, Block, Citation, Passage, Source
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import as_text
 from ctxassembly.wording.clean import one_line, sendable
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.forms import RULE

@@ -7,7 +7,7 @@ from typing import Any
 
 from ctxassembly.adapting.blocks import pieces_in, seal
 from ctxassembly.context import Context
-from ctxassembly.saving.plain import plain, plain_trace
+from ctxassembly.serialization.plain import plain, plain_trace
 
 
 class Told:

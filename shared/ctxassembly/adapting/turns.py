@@ -14,8 +14,8 @@ from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.sources import KEPT
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import InputError
-from ctxassembly.saving.plain import plain, revived
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
+from ctxassembly.serialization.plain import plain, revived
 
 
 class Said(NamedTuple):

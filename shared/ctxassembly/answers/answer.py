@@ -33,10 +33,10 @@ from typing import Literal, NamedTuple, get_args
 from ctxassembly.answers.markers import INSIDE, labels_in, lowered, raised, relabelled
 from ctxassembly.answers.quotations import LOOKAHEAD, LOOKBACK, Quotations
 from ctxassembly.answers.speech import Spoken
-from ctxassembly.data.assembled import Citation
 from ctxassembly.data.chunks import Span
+from ctxassembly.data.citations import Citation
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.wording.forms import BRACKETS, SUPERSCRIPTS
 
 Mode = Literal["keep", "renumber", "remove"]

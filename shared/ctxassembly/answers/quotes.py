@@ -8,7 +8,7 @@ from itertools import chain
 
 from ctxassembly.answers.answer import AnswerReader, Mark
 from ctxassembly.answers.quotations import QUOTED, SINGLE, says, sought
-from ctxassembly.data.assembled import Block, Passage
+from ctxassembly.data.citations import Block, Passage
 from ctxassembly.text.words import wording
 
 

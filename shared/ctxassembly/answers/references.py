@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ctxassembly.data.assembled import Passage
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.citations import Passage
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.wording.particulars import Particulars
 
 

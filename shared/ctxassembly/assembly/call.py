@@ -8,12 +8,12 @@ from typing import Any
 
 from ctxassembly.assembly.choosing.supplement import Supplement
 from ctxassembly.assembly.gathering.surroundings import StoreTraits
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.hints import wrong_config
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.settings.misuse import wrong_config
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 _PASSED_THROUGH: dict[str, Any] = {
     "relevance_floor": None,

@@ -25,15 +25,13 @@ from ctxassembly.assembly.gathering.long_chunks import LongChunks
 from ctxassembly.assembly.gathering.surroundings import surroundings
 from ctxassembly.assembly.rendering.cite import Cited, cite
 from ctxassembly.assembly.rendering.render import SEPARATORS
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import BEYOND, EMPTY, STOPPED, Candidate, Header, Label, Part
 from ctxassembly.data.chunks import Fragment
-from ctxassembly.data.pieces import Header, Label, Part
-from ctxassembly.data.reasons import BEYOND, EMPTY, STOPPED
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
-from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tokens.counter import Counter, counter_for
 from ctxassembly.tracing.decisions import Settled, decide
 from ctxassembly.tracing.held import held

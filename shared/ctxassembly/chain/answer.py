@@ -12,11 +12,11 @@ from ctxassembly.answers.references import Reference
 from ctxassembly.chain.quality import Quality
 from ctxassembly.chain.requests import Exchange, ModelReply
 from ctxassembly.context import Context
-from ctxassembly.data.assembled import Citation
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.understood import Understanding
+from ctxassembly.data.citations import Citation
+from ctxassembly.data.retrieval import Understanding
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.saving.plain import plain
+from ctxassembly.serialization.plain import plain
 
 
 @dataclass(frozen=True, slots=True)

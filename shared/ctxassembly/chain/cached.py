@@ -18,11 +18,11 @@ from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 
 from ctxassembly.chain.call import Call
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.understood import Understanding
-from ctxassembly.saving.plain import plain, revived
-from ctxassembly.settings.answering import AnswerConfig
+from ctxassembly.data.retrieval import Understanding
+from ctxassembly.serialization.plain import plain, revived
 
 FORMAT = 2
 """Raised when what is kept changes its form, so that older entries are no longer found."""

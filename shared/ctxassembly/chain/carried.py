@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ctxassembly.assembly.gathering.scope import Scope
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
-from ctxassembly.settings.config import AssemblyConfig
 
 
 def passing(cited: Sequence[Hit], tests: Sequence[Callable[[Any], bool]]) -> tuple[Hit, ...]:

@@ -19,16 +19,16 @@ from typing import Any, Literal
 
 from ctxassembly.chain.requests import AskModel, ModelReply
 from ctxassembly.chain.structured import parsed
-from ctxassembly.data.enriched import ChunkNotes, DocumentNotes, Outline, ReadDocument, StoredDocument, WriteNotes
-from ctxassembly.data.requests import EmbedTexts
-from ctxassembly.errors import InputError
-from ctxassembly.settings.enriching import (
+from ctxassembly.config.enrichment import (
     MOST_CONTEXT_CHARS,
     MOST_QUESTION_CHARS,
     MOST_SUMMARY_CHARS,
     EnrichmentConfig,
 )
-from ctxassembly.shown import shown
+from ctxassembly.data.enrichment import ChunkNotes, DocumentNotes, Outline, ReadDocument, StoredDocument, WriteNotes
+from ctxassembly.data.requests import EmbedTexts
+from ctxassembly.errors import InputError
+from ctxassembly.safe_repr import shown
 from ctxassembly.wording.clean import is_storable, sendable
 
 Count = Callable[[str], int]

@@ -12,12 +12,12 @@ from ctxassembly.chain.log import Log
 from ctxassembly.chain.merge import Ranking, merged
 from ctxassembly.chain.requests import Readmit, Search, SearchAll
 from ctxassembly.chain.searches import ORIGINAL, searches_for
+from ctxassembly.config.answering import Mode
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.understood import Understanding
+from ctxassembly.data.retrieval import Understanding
 from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.settings.answering import Mode
-from ctxassembly.shown import failure
+from ctxassembly.safe_repr import failure
 
 LEAST_KEPT = 20
 """Hits that several searches keep together, where neither the mode nor one of them has more: retrieval's own limit."""

@@ -24,11 +24,11 @@ from ctxassembly.chain.quality import quality_of
 from ctxassembly.chain.requests import AskModel, Assemble, Keep, Recall
 from ctxassembly.chain.telling import Told, retelling, telling
 from ctxassembly.chain.understand import stands_alone, understand_flow
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.data.understood import Understanding
-from ctxassembly.settings.answering import AnswerConfig
-from ctxassembly.shown import failure
+from ctxassembly.data.retrieval import Understanding
+from ctxassembly.safe_repr import failure
 
 Flow = Generator[Any, Any, Answer]
 _MORE_ROOM = "raise answer_tokens of the mode, or the model's own limit"

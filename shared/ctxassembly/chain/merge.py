@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ctxassembly.data.apart import told_apart
 from ctxassembly.data.chunks import Hit, Identity
+from ctxassembly.data.id_clashes import told_apart
 
 RRF_K = 5
 FOUND_FOR = "sub_questions"

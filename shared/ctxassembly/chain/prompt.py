@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ctxassembly.chain.requests import Exchange, Message
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
-from ctxassembly.settings.answering import AnswerConfig
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.history import trim_history
 from ctxassembly.wording.formats import FORMATS

@@ -14,10 +14,9 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from ctxassembly.data.filter_size import MOST_LEVELS, check_levels
-from ctxassembly.data.filters import is_filter
+from ctxassembly.data.filters import MOST_LEVELS, check_levels, is_filter
 from ctxassembly.errors import FilterNotSeenWarning
-from ctxassembly.warned import Once, with_remedy
+from ctxassembly.user_warnings import Once, with_remedy
 
 _SCALARS = (str, int, float, bool, type(None))
 _WRITTEN = (date, datetime, time, Decimal, UUID)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ctxassembly.assembly.choosing.supplement import Supplement
+from ctxassembly.config.answering import Mode
 from ctxassembly.data.chunks import Hit
 from ctxassembly.retrieval.question import Question
-from ctxassembly.settings.answering import Mode
 
 Purpose = Literal["understand", "answer", "enrich"]
 Message = Mapping[str, str]

@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ctxassembly.chain.requests import Exchange, Search
-from ctxassembly.data.understood import Understanding
+from ctxassembly.config.answering import Mode
+from ctxassembly.config.retrieval import Boost
+from ctxassembly.data.retrieval import Understanding
 from ctxassembly.retrieval.question import Question
-from ctxassembly.settings.answering import Mode
-from ctxassembly.settings.retrieval import Boost
 
 MEANT, ORIGINAL, OTHERS = 1.3, 0.5, 1.0
 CONTINUITY = 1.25

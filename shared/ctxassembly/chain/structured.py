@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from json import JSONDecoder
 from typing import Any
 
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 _DECODER = JSONDecoder()
 

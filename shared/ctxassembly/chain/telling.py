@@ -10,7 +10,7 @@ from ctxassembly.answers.answer import AnswerReader, Resolved
 from ctxassembly.chain.answer import AnswerPiece
 from ctxassembly.chain.requests import AskModel, ModelReply, NextPiece
 from ctxassembly.errors import AnswerError
-from ctxassembly.shown import failure
+from ctxassembly.safe_repr import failure
 
 
 @dataclass(frozen=True, slots=True)

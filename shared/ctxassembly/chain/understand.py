@@ -15,11 +15,11 @@ from typing import Any
 
 from ctxassembly.chain.requests import AskModel, Exchange, ModelReply
 from ctxassembly.chain.structured import malformed, number, parsed, strings
-from ctxassembly.data.conditions import as_predicate
-from ctxassembly.data.understood import Understanding
+from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.data.filters import as_predicate
+from ctxassembly.data.retrieval import Understanding
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.answering import AnswerConfig
-from ctxassembly.shown import failure, shown
+from ctxassembly.safe_repr import failure, shown
 
 MOST_KEYWORDS = 3
 """Most keyword queries of one question."""

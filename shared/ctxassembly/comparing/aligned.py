@@ -12,8 +12,8 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
 
-from ctxassembly.data.assembled import Assembled, Passage
-from ctxassembly.data.pieces import GAP, Piece
+from ctxassembly.data.candidates import GAP, Piece
+from ctxassembly.data.citations import Assembled, Passage
 from ctxassembly.inspect.marks import Mark, Marks, in_passage
 from ctxassembly.text.sentences import tiles
 

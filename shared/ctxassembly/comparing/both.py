@@ -15,7 +15,7 @@ from ctxassembly.inspect.limits import ID_CHARS
 from ctxassembly.inspect.marks import Mark
 from ctxassembly.inspect.markup import Html, joined, more, size, tag
 from ctxassembly.inspect.typeface import face
-from ctxassembly.shown import counted
+from ctxassembly.safe_repr import counted
 
 BOTH_BYTES = 400_000
 """Bytes of the texts side by side with their markup: some 50,000 tokens in all."""

@@ -8,11 +8,11 @@ from dataclasses import replace
 from ctxassembly.assembly.choosing.supplement import Supplement
 from ctxassembly.comparing.comparison import compare
 from ctxassembly.comparing.slider import Slider
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Hit
 from ctxassembly.errors import ConfigError
 from ctxassembly.inspect.evidence import Evidence
 from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
-from ctxassembly.settings.config import AssemblyConfig
 
 BUDGETS = (500, 1_000, 2_000, 4_000, 8_000)
 """From a voice's few sentences to the default of `AssemblyConfig`."""

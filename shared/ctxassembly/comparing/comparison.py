@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from ctxassembly.assembly.choosing.supplement import Supplement
 from ctxassembly.comparing.compared import Compared
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.drivers.assemble import assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.inspect.evidence import Evidence, Located, checked, located
 from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ctxassembly.comparing.aligned import Sentence
-from ctxassembly.data.assembled import Assembled
 from ctxassembly.data.candidates import Shortening
+from ctxassembly.data.citations import Assembled
 from ctxassembly.data.trace import Decision
 
 _SHORTENED: Mapping[Shortening, str] = {

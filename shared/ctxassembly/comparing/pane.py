@@ -9,7 +9,7 @@ from itertools import groupby
 
 from ctxassembly.comparing.aligned import Sentence, evidence_of, sentences, sentences_by_document
 from ctxassembly.comparing.compared import Compared
-from ctxassembly.data.assembled import Block, Passage
+from ctxassembly.data.citations import Block, Passage
 from ctxassembly.inspect.asked_for import asked_for
 from ctxassembly.inspect.documents import Named
 from ctxassembly.inspect.evident import evident
@@ -18,7 +18,7 @@ from ctxassembly.inspect.marks import Mark, Marks
 from ctxassembly.inspect.markup import Html, joined, more, shortened, size, tag
 from ctxassembly.inspect.tables import fold, meter, number, row, score, table
 from ctxassembly.inspect.typeface import face
-from ctxassembly.shown import counted
+from ctxassembly.safe_repr import counted
 
 SHOWN_ROWS = 20
 """Most chunks and sentences that a pane lists as lost."""

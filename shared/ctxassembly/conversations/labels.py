@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from ctxassembly.calls import lock
-from ctxassembly.data.checks import check_int
+from ctxassembly.concurrency import lock
+from ctxassembly.config.assembly import MAX_FIRST_LABEL
+from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.config import MAX_FIRST_LABEL
 
 OfCall = Union["Labels", Callable[[], "Labels | None"], None]
 """The `labels` of an adapter: those of one conversation, or a function that gives those of the running one."""

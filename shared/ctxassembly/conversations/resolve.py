@@ -7,9 +7,9 @@ from typing import Any
 from ctxassembly.answers.answer import AnswerReader, Mode, Resolved
 from ctxassembly.answers.answer import resolve as resolved_of
 from ctxassembly.conversations.sources import known_in
-from ctxassembly.data.assembled import Citation
+from ctxassembly.data.citations import Citation
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.text.words import wording
 
 

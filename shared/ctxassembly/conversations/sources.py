@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from ctxassembly.context import Context
 from ctxassembly.conversations.contexts import field_of, is_context
-from ctxassembly.data.assembled import Citation
+from ctxassembly.data.citations import Citation
 from ctxassembly.errors import InputError
-from ctxassembly.saving.plain import revived
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
+from ctxassembly.serialization.plain import revived
 from ctxassembly.wording.formats import FORMATS
 
 ADDED = frozenset({"citation", "chunk_ids", "scores", "trace", "cited_media", "pieces"})

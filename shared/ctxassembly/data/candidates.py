@@ -6,10 +6,47 @@ every map of the engine is keyed by it: a form can be replaced at any time witho
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final, Literal, NamedTuple
 
 from ctxassembly.data.chunks import Chunk, Span
-from ctxassembly.data.reasons import Reason
+
+Reason = Literal[
+    "budget",
+    "too short",
+    "below the relevance floor",
+    "irrelevant",
+    "worth too little",
+    "beyond the window",
+    "empty",
+    "duplicate",
+    "near duplicate",
+    "semantic duplicate",
+    "contained",
+    "repeated",
+]
+
+FOR_BUDGET: Final = "budget"
+TOO_SHORT: Final = "too short"
+BELOW_FLOOR: Final = "below the relevance floor"
+IRRELEVANT: Final = "irrelevant"
+"""A language model found nothing in it that helps to answer."""
+STOPPED: Final = "worth too little"
+"""It is worth less than `stop_below` asks for."""
+BEYOND: Final = "beyond the window"
+"""A neighbour farther from its hit than `window`: it was fetched for the query to choose from, and not chosen."""
+EMPTY: Final = "empty"
+"""It has no text but white space."""
+EXACT: Final = "duplicate"
+"""It is an exact copy. It fits only where its original fits, so it is never tried for itself."""
+NEAR: Final = "near duplicate"
+SEMANTIC: Final = "semantic duplicate"
+CONTAINED: Final = "contained"
+"""A larger chunk has all of its text."""
+REPEATED: Final = "repeated"
+"""A better-ranked passage has its sentences: all of them, or those that are left out here."""
+
 
 Shortening = Literal["budget", "max_chunk_tokens", "sentence", "extractive", "llm", "repeated"]
 """Why only a part of a chunk stands. "budget" and "max_chunk_tokens": it was cut to that limit. "sentence": its best
@@ -82,3 +119,62 @@ class LeftOut(NamedTuple):
 
     reason: Reason
     tokens: int
+
+
+GAP = "[...]"
+"""Marks missing text of the same document: between two pieces, and where the end of a text was cut."""
+
+
+class Header(IntEnum):
+    """The amount of header above a block, most first. Only a tiny budget needs another than the first."""
+
+    FULL = 0
+    NO_SUMMARY = 1
+    LABEL = 2
+    NONE = 3
+
+
+class Joint(NamedTuple):
+    """The way a chunk continues the one before."""
+
+    shared: int
+    """Characters at its beginning that the chunk before has already."""
+    glue: str
+    """The white space to write between the two; empty if they touch."""
+
+
+class Piece(NamedTuple):
+    """The verbatim slice `candidate.chunk.text[start:end]` as it stands in a passage, after `glue`."""
+
+    candidate: Candidate
+    start: int
+    end: int
+    glue: str
+    """The text between the piece before and this one: white space, nothing if the two touch, or `GAP` if the text
+    between them was left out."""
+    shared: int = 0
+    """Characters of the chunk that are left out here because other pieces have them."""
+
+    @property
+    def text(self) -> str:
+        """The slice itself."""
+        return self.candidate.chunk.text[self.start : self.end]
+
+
+class Part(NamedTuple):
+    """A stretch of rendered text: the slice `[start:end]` of a candidate's chunk, or, without one, our own words."""
+
+    text: str
+    candidate: Candidate | None = None
+    start: int = 0
+    end: int = 0
+
+
+class Label(NamedTuple):
+    """One label and the passages under it."""
+
+    passages: Sequence[tuple[Piece, ...]]
+    best: Candidate
+    """The best-ranked of its chunks. Hits rank before neighbours."""
+    summary: str
+    """The page summary above the text; empty if there is none."""

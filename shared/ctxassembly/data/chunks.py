@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import as_text
 
 Span = tuple[int, int]
 Identity = tuple[str, str, str]
@@ -159,3 +162,12 @@ class ChunkRef:
     index: int | None = None
     chunk_id: str | None = None
     beside: Beside | None = None
+
+
+Mark = Literal["keep_whole", "no_neighbours"]
+
+
+def is_marked(chunk: Chunk, mark: Mark, keys: MetadataKeys) -> bool:
+    """True if the metadata of `chunk` have the mark: True or 1, or one of them as text, as some stores keep them."""
+    value = keys.read(chunk.metadata, mark)
+    return value is True or (as_text(value) or "").lower() in ("true", "1")

@@ -5,11 +5,117 @@ A filter keeps tenants apart, so nothing in it is ignored: what can't be read is
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from datetime import date, datetime
+from decimal import Decimal
+from fnmatch import translate
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from uuid import UUID
 
-from ctxassembly.data.filter_size import check_size
+from ctxassembly.data.metadata_keys import look_up
 from ctxassembly.errors import ConfigError
+
+MOST_LEVELS = 50
+"""Most levels of a filter: groups in groups, and the steps of a dotted key."""
+MOST_CONDITIONS = 1_000
+"""Most conditions in a filter. One on a dotted key counts once for each step of each way to read it: 3 for `a.b`."""
+MOST_VALUES = 100_000
+"""Most values in all the lists of a filter."""
+_MOST_VISITED = 10_000
+"""Parts of a filter that are looked at: more than any within the limits has."""
+PLAIN = frozenset({str, int, float, bool, type(None), bytes, date, datetime, Decimal, UUID})
+"""Types of values that hold no others."""
+
+
+class Size(NamedTuple):
+    """The size of a filter."""
+
+    levels: int
+    conditions: int
+    values: int
+
+
+def check_size(condition: Any) -> None:
+    """Check that a filter, whatever its form, is within the limits.
+
+    >>> check_size({"$or": [{"year": 2000 + at} for at in range(1_001)]})
+    Traceback (most recent call last):
+    ctxassembly.errors.ConfigError: filter must be a filter of at most 1000 conditions, got 1001
+
+    Raises:
+        ConfigError: it is too deep or too large. The message doesn't show the filter.
+    """
+    size = size_of(condition)
+    _check("levels", MOST_LEVELS, size.levels)
+    _check("conditions", MOST_CONDITIONS, size.conditions)
+    _check("values in lists", MOST_VALUES, size.values)
+
+
+def check_levels(condition: Any, most: int = MOST_LEVELS) -> None:
+    """Check that a filter, or anything that has some, is nested at most `most` levels deep.
+
+    Raises:
+        ConfigError: it is deeper. The message doesn't show the filter.
+    """
+    _check("levels", most, size_of(condition).levels)
+
+
+def _check(of: str, most: int, found: int) -> None:
+    if found > most:
+        raise ConfigError("filter", f"a filter of at most {most} {of}", found)
+
+
+def size_of(condition: Any) -> Size:
+    """The size of a filter in any form: mappings, or models such as LlamaIndex's and Qdrant's.
+
+    The walk is a loop, since a filter may be deeper than Python's stack. It ends early in one that contains itself.
+    """
+    levels = conditions = values = visited = 0
+    waiting: list[tuple[Any, int, int]] = [(condition, 1, 1)]
+    while waiting and visited < _MOST_VISITED:
+        part, level, weight = waiting.pop()
+        levels, visited = max(levels, level), visited + 1
+        if _is_list(part):
+            values += 0 if _holds_groups(part) else len(part)
+            inside = [] if isinstance(part, range) else [inner for inner in part if type(inner) not in PLAIN]
+            waiting += [(inner, level + _is_list(inner), weight) for inner in inside]
+        elif isinstance(part, Mapping):
+            conditions += not part
+            for key, inner in part.items():
+                is_key = isinstance(key, str) and not key.startswith("$")
+                steps = key.count(".") + 1 if is_key else 1
+                each = steps * (steps + 1) // 2 if is_key else weight
+                levels = max(levels, level + steps - 1)
+                conditions += 0 if _holds_groups(inner) else each
+                if type(inner) not in PLAIN:
+                    waiting.append((inner, level + steps * _holds_groups(inner), each))
+        elif _is_model(part):
+            inside = [inner for inner in vars(part).values() if type(inner) not in PLAIN]
+            conditions += not any(map(_holds_groups, inside))
+            waiting += [(inner, level + _holds_groups(inner), weight) for inner in inside]
+    return Size(levels, max(conditions, visited) if waiting else conditions, values)
+
+
+def _is_list(part: Any) -> bool:
+    return isinstance(part, Collection) and not isinstance(part, (str, bytes, bytearray, memoryview, Mapping))
+
+
+def _is_model(part: Any) -> bool:
+    """True for filters that are objects: pydantic's models, and what has the attributes of LlamaIndex's filters."""
+    is_one = hasattr(type(part), "model_dump") or hasattr(part, "filters")
+    return is_one and not isinstance(part, type) and hasattr(part, "__dict__")
+
+
+def _holds_groups(part: Any) -> bool:
+    """True for a mapping or a model, and for a list with one."""
+    if _is_list(part):
+        return not isinstance(part, range) and any(
+            isinstance(inner, Mapping) or _is_model(inner) for inner in part if type(inner) not in PLAIN
+        )
+    return type(part) not in PLAIN and (isinstance(part, Mapping) or _is_model(part))
+
 
 FORM = "a mapping of metadata keys to values or operators"
 
@@ -60,13 +166,13 @@ def _entries(key: Any, value: Any) -> Iterator[Comparison | Group]:
     wanted = value if isinstance(value, Mapping) else {"$eq": value}
     if not wanted:
         raise ConfigError(f"filter[{key!r}]", "a value or operators", value)
-    for operator, operand in wanted.items():
-        if operator not in OPERATORS:
-            raise ConfigError(f"filter[{key!r}]", "a value or operators out of " + " ".join(OPERATORS), operator)
-        fits, allowed = OPERATORS[operator]
+    for name, operand in wanted.items():
+        if name not in OPERATORS:
+            raise ConfigError(f"filter[{key!r}]", "a value or names out of " + " ".join(OPERATORS), name)
+        fits, allowed = OPERATORS[name]
         if not fits(operand):
-            raise ConfigError(f"filter[{key!r}][{operator!r}]", allowed, operand)
-        yield Comparison(key, operator, operand)
+            raise ConfigError(f"filter[{key!r}][{name!r}]", allowed, operand)
+        yield Comparison(key, name, operand)
 
 
 def _inner(condition: Any) -> Group:
@@ -151,3 +257,151 @@ def combined(
     if found is None:
         raise ConfigError(parameter, allowed, given if culprit is None else culprit)
     return found
+
+
+# A metadata filter as a test on what has metadata: for stores and indexes that can't apply it themselves.
+#
+# A filter keeps tenants apart, so all that is unclear excludes. A key that is lacking passes no comparison, not even
+# `$ne`, and neither under `$not`, as NULL passes none in SQL; two values of types that have no order are neither above
+# nor below each other; True is not 1. A filter in an unknown form raises: if it were skipped, everybody's chunks would
+# come in.
+
+
+class HasMetadata(Protocol):
+    """A chunk, or a document of a framework."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Objects that a filter looks at."""
+
+
+Tested = TypeVar("Tested", bound=HasMetadata)
+Verdict = bool | None
+"""True, False, or None where nobody knows. Like NULL in SQL, None lets nothing pass, not even under NOT."""
+Test = Callable[[Mapping[str, Any]], Verdict]
+
+
+def as_predicate(condition: Any, kind: str = "Chunk") -> Callable[[Tested], bool]:
+    """The test that `condition` stands for: a function is its own; None and an empty mapping let everything pass.
+
+    A mapping has metadata keys (dotted paths too), each with a value or with operators ($eq $ne $gt $gte $lt $lte $in
+    $nin $exists $between $like $ilike), or $and and $or with a list of mappings, or $not with one or several. All must
+    hold. As in SQL, and since filters keep tenants apart, what lacks the key passes none of them but
+    `{"$exists": False}`. `kind` names in an error what is tested.
+
+    >>> from ctxassembly import Chunk
+    >>> of_a = as_predicate({"tenant": "a", "year": {"$gte": 2020}})
+    >>> of_a(Chunk("1", "d", "", metadata={"tenant": "a", "year": 2024})), of_a(Chunk("2", "d", ""))
+    (True, False)
+
+    Raises:
+        ConfigError: `condition` has another form. It is never ignored.
+    """
+    if callable(condition):
+        passes: Callable[[Tested], bool] = condition
+        return passes
+    test = _test(read_filter({} if condition is None else condition, f"a function {kind} -> bool, or {FORM}"))
+    return lambda tested: test(tested.metadata) is True
+
+
+def any_of(verdicts: Collection[Verdict]) -> Verdict:
+    """The OR of `verdicts`."""
+    return True if True in verdicts else None if None in verdicts else False
+
+
+def negated(verdict: Verdict) -> Verdict:
+    """The NOT of `verdict`."""
+    return None if verdict is None else not verdict
+
+
+def _test(condition: Comparison | Group) -> Test:
+    if isinstance(condition, Comparison):
+        return _comparison(condition)
+    tests = [_test(member) for member in condition.members]
+    if condition.word == "$and":
+        return lambda metadata: negated(any_of([negated(test(metadata)) for test in tests]))
+    if condition.word == "$or":
+        return lambda metadata: any_of([test(metadata) for test in tests])
+    return lambda metadata: negated(any_of([test(metadata) for test in tests]))
+
+
+def _comparison(condition: Comparison) -> Test:
+    key, name, operand = condition
+    if name == "$exists":
+        return lambda metadata: (look_up(metadata, key) is not None) == operand
+    compare = _COMPARISONS[name]
+    if name in _LIKE:
+        operand = _LIKE[name](operand)
+    if name in ("$in", "$nin"):
+        operand = _Listed(operand)
+
+    def test(metadata: Mapping[str, Any]) -> Verdict:
+        value = look_up(metadata, key)
+        return None if value is None else compare(value, operand)
+
+    return test
+
+
+def _equal(value: Any, operand: Any) -> bool:
+    """True if two values are the same. True is not 1: no vector store takes one for the other."""
+    return bool(value == operand) and isinstance(value, bool) == isinstance(operand, bool)
+
+
+class _Listed:
+    """The values of a list, which are looked up where their types allow it: a list may have many."""
+
+    def __init__(self, values: Collection[Any]) -> None:
+        self.plain = {(isinstance(one, bool), one) for one in values if type(one) in PLAIN and one == one}  # noqa: PLR0124
+        self.others = [one for one in values if type(one) not in PLAIN]
+        self.all = values
+
+    def has(self, value: Any) -> bool:
+        """True if one of them is equal to `value`."""
+        if type(value) in PLAIN:
+            found = (isinstance(value, bool), value) in self.plain
+            return found or any(_equal(value, listed) for listed in self.others)
+        # No plain value is equal to a list. Any other class may say what it is equal to.
+        among = self.others if type(value) in (list, tuple, dict, set) else self.all
+        return any(_equal(value, listed) for listed in among)
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def check(value: Any, operand: Any) -> bool:
+        try:
+            return not isinstance(value, bool) and bool(compare(value, operand))
+        except TypeError:  # of different types: neither is above the other
+            return False
+
+    return check
+
+
+def _pattern(like: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern of LIKE: % is any text, _ any character, and a backslash takes the next one as it is."""
+    wildcards = {"%": "*", "_": "?"}
+    parts = re.findall(r"\\?.", like, re.DOTALL)
+    shell = (wildcards.get(part) or re.sub(r"[*?[]", r"[\g<0>]", part[-1]) for part in parts)
+    return re.compile(translate("".join(shell)), flags)  # whose time is linear in the text for each wildcard
+
+
+def _like(value: Any, pattern: re.Pattern[str]) -> bool:
+    return isinstance(value, str) and pattern.match(value) is not None
+
+
+_LIKE: Mapping[str, Callable[[str], re.Pattern[str]]] = {
+    "$like": _pattern,
+    "$ilike": lambda like: _pattern(like, re.IGNORECASE),
+}
+_at_least, _at_most = _ordered(operator.ge), _ordered(operator.le)
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$eq": _equal,
+    "$ne": lambda value, operand: not _equal(value, operand),
+    "$gt": _ordered(operator.gt),
+    "$gte": _at_least,
+    "$lt": _ordered(operator.lt),
+    "$lte": _at_most,
+    "$in": lambda value, operand: operand.has(value),
+    "$nin": lambda value, operand: not operand.has(value),
+    "$between": lambda value, operand: _at_least(value, operand[0]) and _at_most(value, operand[1]),
+    "$like": _like,
+    "$ilike": _like,
+}

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.searched import Channel, Vocabulary
-from ctxassembly.data.stages import StageBegan, StageEnded
+from ctxassembly.data.retrieval import Channel, Vocabulary
+from ctxassembly.data.trace import StageBegan, StageEnded
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,19 +14,19 @@ from ctxassembly.chain.flow import Flow, answer_flow
 from ctxassembly.chain.reach import Hidden, Reach, reach
 from ctxassembly.chain.requests import Exchange
 from ctxassembly.chain.understand import understand_flow
+from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.data.understood import Understanding
+from ctxassembly.data.retrieval import Understanding
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import arun, astream_run, run, stream_run
 from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.drivers.source import EvidenceSource, IndexSource
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AnswerCache, AsyncScorer, ChatModel, Scorer
-from ctxassembly.settings.answering import AnswerConfig
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.settings.retrieval import RetrievalConfig
-from ctxassembly.shown import shown
-from ctxassembly.warned import Once
+from ctxassembly.safe_repr import shown
+from ctxassembly.user_warnings import Once
 
 REMEDY = (
     "Write filters as mappings, which can be compared, or say AssemblyConfig(neighbours='unfiltered') if every caller "

@@ -7,15 +7,15 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from ctxassembly.calls import await_all, awaited_within, call_all, in_background, in_thread, is_async, within
 from ctxassembly.chain.carried import agreeing, passing
 from ctxassembly.chain.requests import AskModel, Assemble, Keep, ModelReply, NextPiece, Readmit, Recall, SearchAll
+from ctxassembly.concurrency import await_all, awaited_within, call_all, in_background, in_thread, is_async, within
+from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.filters import as_predicate
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AnswerCache
-from ctxassembly.settings.answering import AnswerConfig
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 if TYPE_CHECKING:
     from typing_extensions import Self

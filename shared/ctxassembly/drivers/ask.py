@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
-from ctxassembly.calls import await_all, call_all, in_thread, is_async
+from ctxassembly.concurrency import await_all, call_all, in_thread, is_async
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.hints import wrong_store
 from ctxassembly.data.requests import CompressTexts, EmbedTexts, FetchChunks, Request, ScoreTexts
 from ctxassembly.drivers.scorers import scorer_of
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import Store
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.settings.misuse import wrong_store
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 Ask = Callable[[Any], Any]
 """A function from the content of a request to the reply."""

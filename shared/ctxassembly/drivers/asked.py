@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from ctxassembly.calls import await_all, call_all, in_thread, is_async
+from ctxassembly.concurrency import await_all, call_all, in_thread, is_async
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.requests import (
     EmbedTexts,
@@ -17,7 +18,7 @@ from ctxassembly.data.requests import (
     SearchRequest,
     Together,
 )
-from ctxassembly.data.searched import Channel
+from ctxassembly.data.retrieval import Channel
 from ctxassembly.drivers.watched import arun_watched, run_watched
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncOnStage, OnStage
@@ -25,8 +26,7 @@ from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.search import Means
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.settings.retrieval import RetrievalConfig
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 Ask = Callable[[Any], Any]
 Result = TypeVar("Result")

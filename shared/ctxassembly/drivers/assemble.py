@@ -10,6 +10,7 @@ from ctxassembly.assembly.call import Call, Services
 from ctxassembly.assembly.choosing.supplement import Supplement
 from ctxassembly.assembly.flow import Flow, assemble_flow
 from ctxassembly.assembly.gathering.surroundings import StoreTraits
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
@@ -30,7 +31,6 @@ from ctxassembly.protocols import (
     Scorer,
     Store,
 )
-from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tracing.logged import log
 
 Formed = TypeVar("Formed")

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
-from ctxassembly.calls import aeach_done, each_done, in_thread
+from ctxassembly.concurrency import aeach_done, each_done, in_thread
+from ctxassembly.config.enrichment import EnrichmentConfig
 from ctxassembly.drivers.enriching import Enriched, Enriching, EnrichmentEstimate, checked_limit
 from ctxassembly.drivers.progress import progress_bar
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncEmbeddings, ChatModel, Embeddings
-from ctxassembly.settings.enriching import EnrichmentConfig
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 Progress = bool | Callable[[int, EnrichmentEstimate], object]
 """True shows a bar of tqdm's or rich's, whichever is installed, with the price in its title. A function gets the number

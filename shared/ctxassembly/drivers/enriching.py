@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ctxassembly.calls import in_thread, is_async
 from ctxassembly.chain.enrich import Due, Outcome, document_flow, due, parts, request_for
 from ctxassembly.chain.requests import AskModel
-from ctxassembly.data.enriched import Outline, ReadDocument
+from ctxassembly.concurrency import in_thread, is_async
+from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.config.enrichment import EnrichmentConfig
+from ctxassembly.data.enrichment import Outline, ReadDocument
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.drivers.answering import Answering
 from ctxassembly.drivers.run import arun, run
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import NotesTable
-from ctxassembly.settings.answering import AnswerConfig
-from ctxassembly.settings.enriching import EnrichmentConfig
-from ctxassembly.shown import failure, shown
+from ctxassembly.safe_repr import failure, shown
 from ctxassembly.tokens.counter import counter_for
 
 _FRAME_TOKENS = 8

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ctxassembly.data.explained import Explained
-from ctxassembly.data.searched import Channel
+from ctxassembly.config.retrieval import RetrievalConfig
+from ctxassembly.data.retrieval import Channel, Explained
 from ctxassembly.drivers.asked import Asked, checked_config, checked_question
 from ctxassembly.errors import InputError
 from ctxassembly.protocols import AsyncIndex, EmbedQuery, Index, Reranker, SearchChannel
@@ -19,8 +19,7 @@ from ctxassembly.retrieval.explain import explain_flow
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieval.tune import Labelled, Tuned, tune_flow
-from ctxassembly.settings.retrieval import RetrievalConfig
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 
 def explain(

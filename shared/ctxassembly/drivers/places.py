@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from ctxassembly.chain.reach import Hidden, Reach, reach
-from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.config.assembly import AssemblyConfig
 
 _READING = ("search", "asearch", "fetch", "afetch")
 """The methods by which chunks are read."""

@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ctxassembly.data.searched import Channel
+from ctxassembly.config.retrieval import RetrievalConfig
+from ctxassembly.data.retrieval import Channel
 from ctxassembly.drivers.asked import Asked, checked_config, checked_question
 from ctxassembly.protocols import AsyncIndex, AsyncOnStage, EmbedQuery, Index, OnStage, Reranker, SearchChannel
 from ctxassembly.retrieval.boost import Classifier
@@ -14,7 +15,6 @@ from ctxassembly.retrieval.flow import retrieve_flow
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.settings.retrieval import RetrievalConfig
 
 
 def retrieve(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from ctxassembly.calls import after_turns, in_turn
+from ctxassembly.concurrency import after_turns, in_turn
 
 Asked = TypeVar("Asked")
 Result = TypeVar("Result")

@@ -22,11 +22,11 @@ from sys import getsizeof
 from typing import Any, NamedTuple
 
 from ctxassembly.assembly.duplicates.semantic import unit
-from ctxassembly.calls import in_thread, is_async
+from ctxassembly.concurrency import in_thread, is_async
 from ctxassembly.data.requests import ScoreTexts, TextScores
 from ctxassembly.drivers.run import arun, run
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.tokens.remembered import Remembered
 
 MOST_BYTES = 16_000_000

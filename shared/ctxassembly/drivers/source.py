@@ -6,24 +6,23 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ctxassembly.calls import in_thread
 from ctxassembly.chain.carried import agreeing, as_stored, passing, refs_of
 from ctxassembly.chain.reach import Hidden, Reach
 from ctxassembly.chain.requests import Assemble, Readmit, Search
+from ctxassembly.concurrency import in_thread
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
-from ctxassembly.data.conditions import as_predicate
-from ctxassembly.data.filters import combined
-from ctxassembly.data.stages import StageBegan, StageEnded
+from ctxassembly.data.filters import as_predicate, combined
+from ctxassembly.data.trace import StageBegan, StageEnded
 from ctxassembly.drivers.assemble import aassemble, assemble
 from ctxassembly.drivers.places import reach_over
 from ctxassembly.drivers.retrieve import aretrieve, retrieve
 from ctxassembly.drivers.watched import arun_watched, run_watched
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieved import Retrieved
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.settings.retrieval import RetrievalConfig
 
 
 class EvidenceSource(Protocol):

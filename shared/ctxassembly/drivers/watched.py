@@ -11,11 +11,11 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ctxassembly.calls import is_async
-from ctxassembly.data.stages import StageBegan, StageEnded, StageEvent, StageFailed
+from ctxassembly.concurrency import is_async
+from ctxassembly.data.trace import StageBegan, StageEnded, StageEvent, StageFailed
 from ctxassembly.drivers.run import arun, run
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import count
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.inspect.evidence import Located
 
 MOST_SHOWN = 10_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.inspect.evidence import Located
 from ctxassembly.inspect.limits import EVIDENCE_BYTES, NOTE_CHARS
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
-from ctxassembly.shown import counted
+from ctxassembly.safe_repr import counted
 
 
 def verdict(context: Assembled, one: Located) -> tuple[str, str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.data.trace import Trace
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import DOCUMENTS
 from ctxassembly.inspect.markup import Html, joined, tag
 from ctxassembly.inspect.tables import number, share
 from ctxassembly.inspect.tally import Spent, spent
-from ctxassembly.shown import counted
+from ctxassembly.safe_repr import counted
 
 LEAST_LETTERED = 0.03
 """Share of the bar from which a part shows its letter; the list below the bar has all letters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import compress
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import DECISIONS, DECISIONS_BYTES, ID_CHARS, NOTE_CHARS, NOTES_BYTES, VALUE_CHARS

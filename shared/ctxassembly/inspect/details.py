@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxassembly.data.assembled import Citation, Source
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
+from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import DETAILED_CHUNKS, ID_CHARS, NOTE_CHARS, VALUE_CHARS
@@ -14,7 +14,7 @@ from ctxassembly.inspect.links import lit
 from ctxassembly.inspect.markup import Html, more, shortened, tag
 from ctxassembly.inspect.runs import Share
 from ctxassembly.inspect.tables import fold, score
-from ctxassembly.shown import counted
+from ctxassembly.safe_repr import counted
 
 
 def details(citation: Citation, share: Share, names: Names, decisions: dict[tuple[str, int, int], Decision]) -> Html:

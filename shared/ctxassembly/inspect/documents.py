@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ctxassembly.data.assembled import Assembled
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.mended import mended_chunk
+from ctxassembly.data.citations import Assembled
+from ctxassembly.data.sanitize import mended_chunk
 from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.evident import evident
 from ctxassembly.inspect.limits import ID_CHARS, VALUE_CHARS

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ctxassembly.data.assembled import Assembled, Passage
 from ctxassembly.data.chunks import Chunk, Fragment, Span
+from ctxassembly.data.citations import Assembled, Passage
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.tracing.held import FRAGMENTS
 
 Evidence = str | tuple[str, int, int]

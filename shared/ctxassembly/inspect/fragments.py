@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxassembly.data.assembled import Assembled
 from ctxassembly.data.chunks import Fragment, Span
-from ctxassembly.data.mended import mended_chunk, mended_score
+from ctxassembly.data.citations import Assembled
+from ctxassembly.data.sanitize import mended_chunk, mended_score
 from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import FRAGMENT_CHARS, FRAGMENTS_BYTES, HIDDEN_CHARS, ID_CHARS

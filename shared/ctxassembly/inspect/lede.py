@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.data.trace import Trace
-from ctxassembly.shown import counted
+from ctxassembly.safe_repr import counted
 
 
 def lede(context: Assembled) -> tuple[str, str]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from ctxassembly.data.assembled import Assembled
 from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.citations import Assembled
 from ctxassembly.inspect.runs import shares
 from ctxassembly.tracing.held import FRAGMENTS
 

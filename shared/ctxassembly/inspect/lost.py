@@ -6,30 +6,30 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from ctxassembly.data import reasons
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data import candidates
+from ctxassembly.data.citations import Assembled
 from ctxassembly.data.trace import Decision, Trace
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.limits import DECISIONS, ID_CHARS, LOST_BYTES
 from ctxassembly.inspect.links import lit
 from ctxassembly.inspect.markup import Html, joined, more, shortened, size, tag, within
 from ctxassembly.inspect.tables import fold, number, row, score, table
-from ctxassembly.shown import counted
+from ctxassembly.safe_repr import counted
 
 SETTINGS: Mapping[str, str] = MappingProxyType(
     {
-        reasons.FOR_BUDGET: "max_tokens, max_characters; granularity",
-        reasons.TOO_SHORT: "min_chunk_tokens",
-        reasons.BELOW_FLOOR: "relevance_floor",
-        reasons.IRRELEVANT: "compress",
-        reasons.STOPPED: "stop_below",
-        reasons.BEYOND: "window, pool_window",
-        reasons.EMPTY: "",
-        reasons.EXACT: "dedup",
-        reasons.NEAR: "dedup, near_threshold",
-        reasons.SEMANTIC: "dedup, semantic_threshold",
-        reasons.CONTAINED: "min_overlap_chars",
-        reasons.REPEATED: "dedup_sentences",
+        candidates.FOR_BUDGET: "max_tokens, max_characters; granularity",
+        candidates.TOO_SHORT: "min_chunk_tokens",
+        candidates.BELOW_FLOOR: "relevance_floor",
+        candidates.IRRELEVANT: "compress",
+        candidates.STOPPED: "stop_below",
+        candidates.BEYOND: "window, pool_window",
+        candidates.EMPTY: "",
+        candidates.EXACT: "dedup",
+        candidates.NEAR: "dedup, near_threshold",
+        candidates.SEMANTIC: "dedup, semantic_threshold",
+        candidates.CONTAINED: "min_overlap_chars",
+        candidates.REPEATED: "dedup_sentences",
     }
 )
 """The settings that decide on each reason; none for a chunk without text."""
@@ -83,7 +83,7 @@ class Beaten:
 
         Nothing if it was lost for another reason than the budget.
         """
-        if decision.reason != reasons.FOR_BUDGET:
+        if decision.reason != candidates.FOR_BUDGET:
             return "" if decision.value is None else f"worth {score(decision.value)}"
         return "; ".join(self._worth(decision) or self._ranked(decision))
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ctxassembly.data.assembled import Passage
 from ctxassembly.data.chunks import Span
+from ctxassembly.data.citations import Passage
 from ctxassembly.inspect.evidence import Evidence, Located
 
 Mark = tuple[Span, tuple[int, ...]]

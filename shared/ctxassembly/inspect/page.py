@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.inspect.anchors import anchor, next_anchor
 from ctxassembly.inspect.asked_for import asked_for
 from ctxassembly.inspect.budget import budget

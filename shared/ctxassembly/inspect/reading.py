@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxassembly.data.assembled import Assembled, Block, Citation
-from ctxassembly.data.pieces import GAP
+from ctxassembly.data.candidates import GAP
+from ctxassembly.data.citations import Assembled, Block, Citation
 from ctxassembly.data.trace import Decision
 from ctxassembly.inspect.details import details
 from ctxassembly.inspect.documents import Names

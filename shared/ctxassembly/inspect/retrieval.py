@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ctxassembly.data.assembled import Assembled
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.data.retrieved import RetrievalTrace, Retrieved
+from ctxassembly.data.citations import Assembled
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.retrieval import RetrievalTrace, Retrieved
 from ctxassembly.inspect.documents import Named, Names, named
 from ctxassembly.inspect.limits import ID_CHARS, NOTE_CHARS, VALUE_CHARS
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from ctxassembly.data.assembled import Assembled, Block, Source
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.pieces import Piece
+from ctxassembly.data.candidates import Candidate, Piece
+from ctxassembly.data.citations import Assembled, Block, Source
 from ctxassembly.wording.languages import LANGUAGES
 
 

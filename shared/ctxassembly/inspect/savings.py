@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.candidates import EXACT, NEAR, REPEATED, SEMANTIC
 from ctxassembly.data.chunks import Fragment
-from ctxassembly.data.reasons import EXACT, NEAR, REPEATED, SEMANTIC
+from ctxassembly.data.citations import Assembled
 from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.inspect.limits import COUNTED_CHUNKS
 from ctxassembly.inspect.tally import counting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.inspect.markup import Html, joined, tag
 from ctxassembly.inspect.savings import LEFT_OUT, Saved, left_out, saved
 from ctxassembly.inspect.tables import meter, number, row, table

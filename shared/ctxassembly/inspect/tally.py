@@ -6,7 +6,7 @@ from collections import Counter as Tally
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.data.trace import Trace
 from ctxassembly.inspect.runs import shares
 from ctxassembly.tokens.counter import counter_for

@@ -8,7 +8,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.inspect.asked_for import verdict
 from ctxassembly.inspect.documents import Names
 from ctxassembly.inspect.evidence import Located
@@ -23,7 +23,7 @@ from ctxassembly.inspect.tally import funnel, spent
 from ctxassembly.inspect.terminal_retrieval import found_how
 from ctxassembly.inspect.terminal_tables import SHOWN_ROWS, more, right, ruled
 from ctxassembly.inspect.terminal_unread import unread
-from ctxassembly.shown import counted
+from ctxassembly.safe_repr import counted
 
 SHOWN_CHARS = 20_000
 """Most characters of the context's text."""

@@ -8,8 +8,8 @@ from rich.rule import Rule
 from rich.table import Column, Table
 from rich.text import Text
 
-from ctxassembly.data.assembled import Assembled
-from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.data.citations import Assembled
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.inspect.limits import ID_CHARS, NOTE_CHARS, VALUE_CHARS
 from ctxassembly.inspect.markup import shortened, visible
 from ctxassembly.inspect.tables import number, score

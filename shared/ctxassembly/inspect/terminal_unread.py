@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.data.trace import Decision, Trace
 from ctxassembly.inspect.limits import ID_CHARS, VALUE_CHARS
 from ctxassembly.inspect.lost import Beaten, is_lost

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ctxassembly.data.assembled import Assembled
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.found import SCORE_KEYS, Found
-from ctxassembly.data.mended import mended_chunk, mended_score
-from ctxassembly.data.retrieved import Retrieved
-from ctxassembly.shown import counted
+from ctxassembly.data.citations import Assembled
+from ctxassembly.data.retrieval import SCORE_KEYS, Found, Retrieved
+from ctxassembly.data.sanitize import mended_chunk, mended_score
+from ctxassembly.safe_repr import counted
 
 WORDS = 8
 """Most words of the query that are named as those which a hit has."""

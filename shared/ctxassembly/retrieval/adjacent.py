@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.found import Found
+from ctxassembly.data.retrieval import Found
 
 Place = str | tuple[str, int]
 """An id, or a document and an index in it."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from ctxassembly.config.retrieval import Boost
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.conditions import as_predicate
-from ctxassembly.data.found import AFFINITY, Found
-from ctxassembly.data.keys import look_up
+from ctxassembly.data.filters import as_predicate
+from ctxassembly.data.metadata_keys import look_up
+from ctxassembly.data.retrieval import AFFINITY, Found
 from ctxassembly.retrieval.fuse import in_order, multiplied
-from ctxassembly.settings.retrieval import Boost
 
 Classifier = Callable[[Chunk], str | None]
 """A function from a chunk to its category of content."""

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import is_filter
-from ctxassembly.data.found import Found
-from ctxassembly.data.searched import Channel
+from ctxassembly.data.retrieval import Channel, Found
 from ctxassembly.retrieval.taxonomy import Node, Resolution, Taxonomy, node_test
 from ctxassembly.text.words import unaccented, words
 

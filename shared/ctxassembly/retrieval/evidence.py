@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxassembly.data.found import Found
-from ctxassembly.data.searched import Vocabulary
+from ctxassembly.data.retrieval import Found, Vocabulary
 
 LOOKED_AT = 10
 """The best chunks that are looked at."""

@@ -10,17 +10,15 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.explained import Explained
 from ctxassembly.data.requests import FindTerms, RetrievalRequest, SearchChunks, Together
-from ctxassembly.data.retrieved import Retrieved
-from ctxassembly.data.searched import Channel, Scored, Vocabulary
+from ctxassembly.data.retrieval import Channel, Explained, Retrieved, Scored, Vocabulary
 from ctxassembly.retrieval.flow import retrieve_flow
 from ctxassembly.retrieval.fuse import Ranking, rankings
 from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.search import Means, ask, begun, search
-from ctxassembly.settings.retrieval import RetrievalConfig
 from ctxassembly.text.words import wording
 
 WIDE = 1_000

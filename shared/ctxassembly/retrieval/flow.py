@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.found import Found
 from ctxassembly.data.requests import RerankChunks, RetrievalRequest, SearchChunks, Together
-from ctxassembly.data.retrieved import Retrieved, SearchMethod
-from ctxassembly.data.searched import Channel, Scored, Vocabulary
+from ctxassembly.data.retrieval import Channel, Found, Retrieved, Scored, SearchMethod, Vocabulary
 from ctxassembly.retrieval.boost import attuned, boosted, by_key
 from ctxassembly.retrieval.entities import Entities, entities
 from ctxassembly.retrieval.evidence import evidence
@@ -26,8 +25,7 @@ from ctxassembly.retrieval.rerank import behind, reranked
 from ctxassembly.retrieval.rescue import rescued, wanted
 from ctxassembly.retrieval.search import CHANNELS, Means, ask, begun, check, search
 from ctxassembly.retrieval.taxonomy import Resolution
-from ctxassembly.settings.retrieval import RetrievalConfig
-from ctxassembly.shown import failure
+from ctxassembly.safe_repr import failure
 
 Flow = Generator[RetrievalRequest, Any, Retrieved]
 

@@ -26,12 +26,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from ctxassembly.data.apart import told_apart
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk, Hit, Identity
-from ctxassembly.data.found import Found
-from ctxassembly.data.searched import ONCE, Channel, Scored
+from ctxassembly.data.id_clashes import told_apart
+from ctxassembly.data.retrieval import ONCE, Channel, Found, Scored
 from ctxassembly.retrieval.adjacent import raised
-from ctxassembly.settings.retrieval import RetrievalConfig
 
 Ranking = Mapping[Channel, Sequence[Identity]]
 """The chunks that each channel found, best first."""

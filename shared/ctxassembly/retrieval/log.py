@@ -6,10 +6,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from ctxassembly.data.found import Found
-from ctxassembly.data.retrieved import SHOWN_HITS, RetrievalTrace, SearchMethod, Step, StepName
-from ctxassembly.data.searched import Channel
-from ctxassembly.data.stages import StageEnded
+from ctxassembly.data.retrieval import SHOWN_HITS, Channel, Found, RetrievalTrace, SearchMethod, Step, StepName
+from ctxassembly.data.trace import StageEnded
 from ctxassembly.tracing.stages import Outputs, Stages
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from ctxassembly.data.found import Found
+from ctxassembly.data.retrieval import Found
 
 
 def placed(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ctxassembly.config.retrieval import Boost, checked_boosts
 from ctxassembly.errors import InputError
-from ctxassembly.settings.retrieval import Boost, checked_boosts
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ctxassembly.data.found import Found
+from ctxassembly.data.retrieval import Found
 from ctxassembly.protocols import Ranked
 
 

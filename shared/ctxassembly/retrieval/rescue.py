@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk, Identity
-from ctxassembly.data.found import Found
-from ctxassembly.data.searched import Scored, Term, Vocabulary
-from ctxassembly.settings.retrieval import RetrievalConfig
+from ctxassembly.data.retrieval import Found, Scored, Term, Vocabulary
 from ctxassembly.text.words import unaccented, words
 from ctxassembly.wording.function_words import function_words
 

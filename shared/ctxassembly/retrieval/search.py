@@ -10,17 +10,17 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ctxassembly.config.retrieval import RetrievalConfig, Strategy
 from ctxassembly.data.requests import EmbedTexts, FindTerms, SearchChunks, SearchElsewhere, SearchRequest, Together
-from ctxassembly.data.searched import Channel, Scored, Vocabulary
-from ctxassembly.data.stages import StageBegan, StageEnded
+from ctxassembly.data.retrieval import Channel, Scored, Vocabulary
+from ctxassembly.data.trace import StageBegan, StageEnded
 from ctxassembly.errors import ConfigError, SearchError
 from ctxassembly.retrieval.boost import Classifier
 from ctxassembly.retrieval.fuse import merged, scored_by
 from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
-from ctxassembly.settings.retrieval import RetrievalConfig, Strategy
-from ctxassembly.shown import failure
+from ctxassembly.safe_repr import failure
 from ctxassembly.wording.function_words import function_words
 
 NEAR_WORDS = 4

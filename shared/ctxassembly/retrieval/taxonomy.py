@@ -17,8 +17,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.conditions import as_predicate
-from ctxassembly.data.filters import is_filter
+from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.text.words import unaccented, words
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ctxassembly.data.found import Found
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import RetrievalRequest
+from ctxassembly.data.retrieval import Found
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.fuse import fuse, rankings
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.search import Means, begun, check, search
-from ctxassembly.settings.retrieval import RetrievalConfig
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.text.words import wording
 
 WEIGHTS = tuple(round(step / 20, 2) for step in range(21))

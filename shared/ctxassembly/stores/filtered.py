@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ctxassembly.calls import in_thread
+from ctxassembly.concurrency import in_thread
 from ctxassembly.data.chunks import Chunk, ChunkRef
 
 

@@ -41,8 +41,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from sqlalchemy.schema import CreateIndex
 
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.shown import counted
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import counted
 
 MOST_NAMED = 100
 """Most documents that a result names as those that could not be ordered."""

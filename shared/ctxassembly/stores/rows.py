@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from ctxassembly.calls import DeadlineError, awaited_within, in_background, within
+from ctxassembly.concurrency import DeadlineError, awaited_within, in_background, within
 from ctxassembly.errors import missing_extra
-from ctxassembly.shown import counted
+from ctxassembly.safe_repr import counted
 
 try:
     from sqlalchemy import Engine, QueuePool, Row, event

@@ -23,7 +23,7 @@ from sqlalchemy import (
     select,
 )
 
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.numbered import parsed, told
 from ctxassembly.stores.postgres.chunk_table import json_text

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from copy import copy
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from ctxassembly.calls import in_thread
-from ctxassembly.data.checks import check_weights
+from ctxassembly.concurrency import in_thread
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.searched import Scored, Term, Vocabulary
+from ctxassembly.data.retrieval import Scored, Term, Vocabulary
+from ctxassembly.data.validation import check_weights
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.testing.cosines import Cosines
 from ctxassembly.testing.notes import Held, MemoryNotes
 from ctxassembly.testing.occurrences import occurrences

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.enriched import (
+from ctxassembly.data.enrichment import (
     ChunkNotes,
     Outline,
     StoredChunk,
@@ -17,7 +17,7 @@ from ctxassembly.data.enriched import (
     stored_document,
     summarised,
 )
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 
 
 def _searched(chunk: Chunk, notes: ChunkNotes) -> Chunk:

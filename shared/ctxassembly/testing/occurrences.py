@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ctxassembly.data.searched import ONCE
+from ctxassembly.data.retrieval import ONCE
 
 _LAST_PLACE = 16_383
 """PostgreSQL counts no places of words beyond it: what stands there stands in one place."""

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
-from ctxassembly.warned import warn, with_remedy
+from ctxassembly.user_warnings import warn, with_remedy
 
 LONGEST = 500_000
 """Characters of the longest text that toktok counts. tiktoken refuses a million blanks, which has to stay visible."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ctxassembly.data.checks import check_int
+from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.history import Message, history_tokens
 from ctxassembly.tokens.models import Model, described, window_of

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ctxassembly.data.checks import check_int
+from ctxassembly.data.validation import check_int
 from ctxassembly.errors import InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 Message = Any
 """A string, a mapping with `content` (and `role`), or an object with `content` (and `type` or `role`)."""

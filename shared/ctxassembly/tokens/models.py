@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ctxassembly.errors import ConfigError, MissingExtraError
-from ctxassembly.warned import with_remedy
+from ctxassembly.user_warnings import with_remedy
 
 PUBLISHED_WINDOWS = {
     "mistral": 8_192,

@@ -17,9 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from ctxassembly.data.candidates import Candidate, LeftOut, Shortening
-from ctxassembly.data.pieces import Label
-from ctxassembly.data.reasons import CONTAINED, EMPTY, FOR_BUDGET, Reason
+from ctxassembly.data.candidates import CONTAINED, EMPTY, FOR_BUDGET, Candidate, Label, LeftOut, Reason, Shortening
 from ctxassembly.data.trace import STANDS, Decision, Outcome, Shortened
 from ctxassembly.text.matches import Matches, Wanted
 from ctxassembly.tracing.held import keeps

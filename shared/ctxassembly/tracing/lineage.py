@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.reasons import EXACT, Reason
+from ctxassembly.data.candidates import EXACT, Candidate, Reason
 
 
 class Lineage:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
-from ctxassembly.data.stages import StageEnded
-from ctxassembly.data.trace import Stage
+from ctxassembly.data.trace import Stage, StageEnded
 from ctxassembly.tracing.stages import Outputs, Stages
 
 

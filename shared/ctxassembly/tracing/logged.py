@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from ctxassembly.data.assembled import Assembled
+from ctxassembly.data.citations import Assembled
 from ctxassembly.data.trace import Decision
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 NAME = "ctxassembly"
 _ID_CHARS = 80

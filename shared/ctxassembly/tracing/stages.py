@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from ctxassembly.data.reasons import Reason
-from ctxassembly.data.stages import StageBegan, StageEnded
+from ctxassembly.data.candidates import Reason
+from ctxassembly.data.trace import StageBegan, StageEnded
 
 Outputs = Callable[[], Mapping[str, Any]]
 """The counts of a stage besides chunks; asked for only where somebody watches."""

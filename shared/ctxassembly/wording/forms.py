@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ctxassembly.data.pieces import GAP
+from ctxassembly.data.candidates import GAP
 from ctxassembly.wording.formats import FORMATS, Format
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.languages.record import Language, without_ending

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.shown import as_text, shown
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import as_text, shown
 from ctxassembly.wording.clean import one_line
 from ctxassembly.wording.formats import Heading, reference
 from ctxassembly.wording.languages import LANGUAGES

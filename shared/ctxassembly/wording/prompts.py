@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.forms import RULE
 from ctxassembly.wording.languages import LANGUAGES, language_of

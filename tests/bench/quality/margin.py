@@ -18,7 +18,7 @@ import numpy as np
 
 from ctxassembly import AssemblyConfig
 from ctxassembly.assembly.choosing.weights import MARGIN
-from ctxassembly.data.pieces import GAP
+from ctxassembly.data.candidates import GAP
 from quality.data import DataError, QuestionSet, read
 from quality.filling import Case
 from quality.metrics import Meter

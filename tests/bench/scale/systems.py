@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 
 from ctxassembly import RetrievalConfig, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.searched import Scored, Vocabulary
+from ctxassembly.data.retrieval import Scored, Vocabulary
 from ctxassembly.stores.postgres import PostgresIndex
 from scale.rows import Asked
 

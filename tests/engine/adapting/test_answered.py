@@ -9,7 +9,7 @@ from ctxassembly.adapting.answered import parts_of
 from ctxassembly.adapting.fetched import fetched
 from ctxassembly.adapting.told import Told
 from ctxassembly.chain.requests import Search
-from ctxassembly.settings.answering import Mode
+from ctxassembly.config.answering import Mode
 
 INDEX = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
 HITS = [Hit(Chunk(f"lab#{at}", "lab", "Ferritin.", at, metadata={"year": 2020 + at}), None) for at in range(4)]

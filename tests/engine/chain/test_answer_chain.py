@@ -24,7 +24,7 @@ from ctxassembly import (
     Mode,
     SearchError,
 )
-from ctxassembly.settings.answering import PUBLISHED_MODES
+from ctxassembly.config.answering import PUBLISHED_MODES
 
 A = {"tenant": "a"}
 REFUSE = AnswerConfig(

@@ -21,7 +21,7 @@ from ctxassembly.chain.enrich import (
     parts,
     request_for,
 )
-from ctxassembly.data.enriched import (
+from ctxassembly.data.enrichment import (
     ChunkNotes,
     DocumentNotes,
     Outline,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk
-from ctxassembly.data.conditions import as_predicate
+from ctxassembly.data.filters import as_predicate
 from ctxassembly.errors import ConfigError
 
 METADATA = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import MetadataKeys
-from ctxassembly.data.keys import look_up
+from ctxassembly.data.metadata_keys import look_up
 from ctxassembly.errors import ConfigError
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from fuzz.odd import ODD, SLOW, Changing, RaisingMapping, circular_dict, circular_list, deep, laughs, numbers
 
-from ctxassembly.data.metadata import MOST_LEVELS, MOST_VALUES, copied, readable
-from ctxassembly.shown import shown
+from ctxassembly.data.sanitize import MOST_LEVELS, MOST_VALUES, copied, readable
+from ctxassembly.safe_repr import shown
 
 
 @pytest.mark.parametrize(

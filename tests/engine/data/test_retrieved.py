@@ -23,7 +23,7 @@ from ctxassembly import (
     explain,
     retrieve,
 )
-from ctxassembly.data.retrieved import StepName
+from ctxassembly.data.retrieval import StepName
 
 KEYWORD = RetrievalConfig(strategy="keyword")
 

@@ -12,7 +12,7 @@ import pytest
 from builders import hits_of, words_of
 from ctxassembly import aassemble, assemble
 from ctxassembly.assembly.call import Services
-from ctxassembly.calls import is_async
+from ctxassembly.concurrency import is_async
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.drivers import assemble as drive
 from ctxassembly.drivers.ask import asking, awaitable_asking, reading

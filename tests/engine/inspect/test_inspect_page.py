@@ -17,7 +17,7 @@ from hypothesis import given
 import strategies
 from builders import count, hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
-from ctxassembly.data.reasons import Reason
+from ctxassembly.data.candidates import Reason
 from ctxassembly.data.trace import Decision
 from ctxassembly.inspect import limits, look
 from ctxassembly.inspect.lede import lede

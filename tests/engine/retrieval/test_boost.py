@@ -6,7 +6,7 @@ import pytest
 from pieces import chunk, found, ids
 
 from ctxassembly import Boost, Chunk
-from ctxassembly.data.found import Found
+from ctxassembly.data.retrieval import Found
 from ctxassembly.retrieval.boost import attuned, boosted, by_key
 
 CATEGORY = Boost("category", 1.2, {"category": "practical"})

@@ -6,7 +6,7 @@ import pytest
 from pieces import chunk, ids, keyed, named, scored
 
 from ctxassembly import Hit, RetrievalConfig, Scored, Term, Vocabulary
-from ctxassembly.data.searched import ONCE
+from ctxassembly.data.retrieval import ONCE
 from ctxassembly.retrieval.fuse import fuse, is_switch, merged, rankings, scored_by
 
 CONVEX = RetrievalConfig()

@@ -9,7 +9,7 @@ import pytest
 
 from builders import words_of
 from ctxassembly import Chunk, Hit, MemoryStore, assemble
-from ctxassembly.saving.plain import plain, plain_trace
+from ctxassembly.serialization.plain import plain, plain_trace
 
 
 @pytest.mark.parametrize(

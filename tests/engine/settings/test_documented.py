@@ -18,8 +18,8 @@ from ctxassembly import (
     Mode,
     RetrievalConfig,
 )
-from ctxassembly.settings import documented
-from ctxassembly.settings.documented import described
+from ctxassembly.config import documented
+from ctxassembly.config.documented import described
 
 CLASSES = (AnswerConfig, AssemblyConfig, Boost, EnrichmentConfig, Mode, RetrievalConfig)
 

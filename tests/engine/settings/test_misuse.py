@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble, compare
+from ctxassembly.config.hints import check_parameters
 from ctxassembly.errors import ConfigError, InputError, VocabularyError
-from ctxassembly.settings.misuse import check_parameters
 
 CHUNK = Chunk("a", "A", "Text.")
 # As the frameworks' classes look from outside; with those themselves, the adapters' tests do the same.

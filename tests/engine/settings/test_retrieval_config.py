@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ctxassembly import Boost, RetrievalConfig
+from ctxassembly.config.retrieval import PUBLISHED_CATEGORIES
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval import entities, rescue
 from ctxassembly.retrieval.question import Question
-from ctxassembly.settings.retrieval import PUBLISHED_CATEGORIES
 
 NAN, INF = float("nan"), float("inf")
 FACTORS = "a mapping of intents to mappings of categories to factors"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, Term, Vocabulary, assemble, retrieve
+from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.settings.retrieval import RetrievalConfig
 from ctxassembly.testing.cosines import Cosines
 from ctxassembly.text.lexemes import lexemes
 

@@ -12,8 +12,8 @@ import pytest
 
 from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.saving.plain import plain_trace
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.serialization.plain import plain_trace
 from ctxassembly.text.matches import Matches, Wanted
 from ctxassembly.tracing.held import COMPARED_CHARS, FRAGMENTS
 

@@ -15,8 +15,7 @@ from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.assembly.choosing import hold, selection, weigh
 from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.pieces import GAP
+from ctxassembly.data.candidates import GAP, Candidate
 from strategies import words
 
 QUERY = "When is the deposit of the tenant paid back?"

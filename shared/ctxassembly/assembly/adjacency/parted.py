@@ -12,8 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ctxassembly.assembly.adjacency.offsets import part_of
-from ctxassembly.data.apart import renamed
 from ctxassembly.data.chunks import Chunk, Origin
+from ctxassembly.data.id_clashes import renamed
 
 _APART = "\0"
 """Separates an id from the suffix that tells it from the same id of another chunk; databases have no such id."""

@@ -20,9 +20,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ctxassembly.assembly.adjacency.offsets import TOUCHING, by_offset, continues, lies_in, offset_of, part_of
+from ctxassembly.config.assembly import MAX_POOL_WINDOW
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, PartName
-from ctxassembly.settings.config import MAX_POOL_WINDOW
 
 CHAIN_GAP = MAX_POOL_WINDOW + 1
 """Positions left free between chunks whose distance is unknown: too far apart to be neighbours."""

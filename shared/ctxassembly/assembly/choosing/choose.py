@@ -20,11 +20,9 @@ from ctxassembly.assembly.choosing.said_once import said_once
 from ctxassembly.assembly.choosing.selection import Selection, Selector
 from ctxassembly.assembly.choosing.shortened import shorten
 from ctxassembly.assembly.choosing.supplement import Supplemented
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.pieces import Header
-from ctxassembly.data.reasons import FOR_BUDGET, STOPPED
+from ctxassembly.data.candidates import FOR_BUDGET, STOPPED, Candidate, Header
 from ctxassembly.data.requests import CompressTexts, Request
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log
 from ctxassembly.tracing.stages import by_reason

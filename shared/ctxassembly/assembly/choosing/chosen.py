@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from ctxassembly.assembly.choosing.supplement import Supplemented
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.pieces import Header
+from ctxassembly.data.candidates import Candidate, Header, LeftOut
 
 
 @dataclass(frozen=True)

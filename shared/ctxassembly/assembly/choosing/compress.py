@@ -14,11 +14,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ctxassembly.assembly.choosing.cut import Sentence, excerpt, sentences
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.errors import StoreError
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.shown import failure, shown
+from ctxassembly.safe_repr import failure, shown
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.text.words import find_words, wording
 from ctxassembly.wording.sanitizing import sanitized_text

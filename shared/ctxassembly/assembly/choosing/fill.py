@@ -19,9 +19,8 @@ from ctxassembly.assembly.choosing.items import items_of
 from ctxassembly.assembly.choosing.shortened import Edge, best_in_part, in_part
 from ctxassembly.assembly.choosing.together import take_together
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.reasons import FOR_BUDGET
-from ctxassembly.settings.config import Granularity
+from ctxassembly.config.assembly import Granularity
+from ctxassembly.data.candidates import FOR_BUDGET, Candidate, LeftOut
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
 
 GAP_TOKENS = 4

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.reasons import FOR_BUDGET, STOPPED, Reason
+from ctxassembly.data.candidates import FOR_BUDGET, STOPPED, Candidate, LeftOut, Reason
 
 
 class Filled(NamedTuple):

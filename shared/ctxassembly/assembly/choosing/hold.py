@@ -16,8 +16,8 @@ from ctxassembly.assembly.choosing.pack import pack
 from ctxassembly.assembly.choosing.reduced import reduced
 from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.config.assembly import Granularity
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.settings.config import Granularity
 
 LINKED = 2.0
 """The value of continuing a sentence that is taken, where chunks might stand whole but for a hit that is lost."""

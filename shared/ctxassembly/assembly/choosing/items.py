@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ctxassembly.config.assembly import Granularity
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.settings.config import Granularity
 
 
 def items_of(candidates: Sequence[Candidate], granularity: Granularity) -> list[list[Candidate]]:

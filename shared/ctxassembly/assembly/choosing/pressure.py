@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.cut import BestSentences, beginning, fitting_end, fitting_excerpt
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.reasons import BELOW_FLOOR, TOO_SHORT, Reason
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.shown import shown
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import BELOW_FLOOR, TOO_SHORT, Candidate, LeftOut, Reason
+from ctxassembly.safe_repr import shown
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
 
 

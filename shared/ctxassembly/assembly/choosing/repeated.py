@@ -25,9 +25,8 @@ from ctxassembly.assembly.choosing.cut import merged
 from ctxassembly.assembly.choosing.glanced import may_repeat
 from ctxassembly.assembly.choosing.standing import Standing
 from ctxassembly.assembly.rendering.excerpt import Line, without
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import REPEATED, Candidate
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.reasons import REPEATED
 from ctxassembly.text.prose import Statement, statements
 
 LEAST_CHARS = 100

@@ -19,9 +19,8 @@ from ctxassembly.assembly.choosing.repeated import Repeats, repeats
 from ctxassembly.assembly.choosing.selection import Selector
 from ctxassembly.assembly.rendering.excerpt import without
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.data.candidates import Candidate, LeftOut
+from ctxassembly.data.candidates import FOR_BUDGET, REPEATED, Candidate, LeftOut
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.reasons import FOR_BUDGET, REPEATED
 from ctxassembly.text.prose import Statement
 from ctxassembly.tracing.lineage import Lineage
 

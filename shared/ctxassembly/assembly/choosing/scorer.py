@@ -16,7 +16,7 @@ from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
-from ctxassembly.shown import counted, failure
+from ctxassembly.safe_repr import counted, failure
 from ctxassembly.tracing.log import Log
 
 ASKED = 200

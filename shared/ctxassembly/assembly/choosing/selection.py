@@ -25,12 +25,11 @@ from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.choosing.weigh import Weighed, weigh, weights_for
 from ctxassembly.assembly.choosing.whole import take_whole
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
-from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.keys import look_up
-from ctxassembly.data.marks import is_marked
-from ctxassembly.data.reasons import BEYOND, FOR_BUDGET, IRRELEVANT
-from ctxassembly.settings.config import AssemblyConfig, Granularity
-from ctxassembly.shown import shown
+from ctxassembly.config.assembly import AssemblyConfig, Granularity
+from ctxassembly.data.candidates import BEYOND, FOR_BUDGET, IRRELEVANT, Candidate, LeftOut
+from ctxassembly.data.chunks import is_marked
+from ctxassembly.data.metadata_keys import look_up
+from ctxassembly.safe_repr import shown
 from ctxassembly.tokens.counter import Counter
 
 TYPICAL_CHARS_PER_TOKEN = 4.0

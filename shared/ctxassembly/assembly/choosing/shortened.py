@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.choosing.cut import BestSentences, beginning, fitting_end, fitting_excerpt, last_fitting
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.pieces import Header
-from ctxassembly.settings.config import AtEdge
+from ctxassembly.config.assembly import AtEdge
+from ctxassembly.data.candidates import Candidate, Header
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
 

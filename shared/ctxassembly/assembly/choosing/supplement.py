@@ -11,13 +11,12 @@ from typing import TypeAlias
 
 from ctxassembly.assembly.choosing.cut import last_fitting
 from ctxassembly.assembly.rendering.render import Renderer
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.mended import mended_score
-from ctxassembly.data.pieces import Part
-from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate, Part
+from ctxassembly.data.retrieval import Retrieved
+from ctxassembly.data.sanitize import mended_score
 from ctxassembly.errors import InputError
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.tokens.counter import Counter
 from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN

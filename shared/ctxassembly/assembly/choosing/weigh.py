@@ -20,9 +20,8 @@ from ctxassembly.assembly.choosing.reduced import reduced
 from ctxassembly.assembly.choosing.units import LEAST_CHARS, Units, units_of
 from ctxassembly.assembly.choosing.weights import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.data.candidates import Candidate, LeftOut
-from ctxassembly.data.reasons import STOPPED
-from ctxassembly.settings.config import AssemblyConfig, Granularity
+from ctxassembly.config.assembly import AssemblyConfig, Granularity
+from ctxassembly.data.candidates import STOPPED, Candidate, LeftOut
 
 PASSAGE_PRESSURE = 1.25
 """All candidates by the room for them. Up to here whole passages find as much as chunks do."""

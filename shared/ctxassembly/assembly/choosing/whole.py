@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.data.marks import is_marked
+from ctxassembly.data.chunks import is_marked
+from ctxassembly.data.metadata_keys import MetadataKeys
 
 
 def take_whole(layout: Layout, candidates: Sequence[Candidate], window: int, keys: MetadataKeys) -> Layout:

@@ -13,12 +13,11 @@ from typing import Any
 from ctxassembly.assembly.duplicates.exact import DateOf, collapse_exact, collapse_similar, shared_hashes, undated
 from ctxassembly.assembly.duplicates.near import NearIndex
 from ctxassembly.assembly.duplicates.semantic import Vector, VectorIndex, unit
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.reasons import EXACT, NEAR, SEMANTIC, Reason
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import EXACT, NEAR, SEMANTIC, Candidate, Reason
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.shown import counted, failure, shown
+from ctxassembly.safe_repr import counted, failure, shown
 from ctxassembly.tracing.lineage import Lineage
 
 Candidates = tuple[Candidate, ...]

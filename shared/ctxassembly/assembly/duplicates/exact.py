@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from ctxassembly.data.candidates import Candidate, Match
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.shown import as_name
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import as_name
 
 DateOf = Callable[[Candidate], float | None]
 """The date of a candidate's last update; None if it is unknown, or doesn't decide which of two copies stays."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from types import CoroutineType
 from typing import Any
 
+from ctxassembly.config.hints import not_a_hit
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk, Hit
-from ctxassembly.data.mended import Oddity, mended_chunk, mended_score
+from ctxassembly.data.sanitize import Oddity, mended_chunk, mended_score
 from ctxassembly.errors import InputError
-from ctxassembly.settings.misuse import not_a_hit
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 MOST_ALIKE = 10
 """Notes on one kind of oddity; a last note counts the others."""

@@ -21,11 +21,11 @@ from ctxassembly.assembly.gathering.missing import Lack
 from ctxassembly.assembly.gathering.own import Own, is_of, own_refs
 from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.assembly.gathering.surroundings import Surroundings
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Beside, Chunk, ChunkRef
 from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import StoreError
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.shown import failure, shown
+from ctxassembly.safe_repr import failure, shown
 from ctxassembly.tracing.log import Log
 from ctxassembly.wording.clean import is_storable
 

@@ -23,14 +23,12 @@ from ctxassembly.assembly.gathering.missing import missing, not_held, proof, unt
 from ctxassembly.assembly.gathering.own import is_of
 from ctxassembly.assembly.gathering.scope import Scope
 from ctxassembly.assembly.gathering.surroundings import Surroundings
-from ctxassembly.data.apart import renamed
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.marks import is_marked
-from ctxassembly.data.reasons import CONTAINED
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import CONTAINED, Candidate
+from ctxassembly.data.chunks import Chunk, is_marked
+from ctxassembly.data.id_clashes import renamed
 from ctxassembly.data.requests import FetchChunks, Request
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.tracing.lineage import Lineage
 from ctxassembly.tracing.log import Log
 from ctxassembly.tracing.stages import by_reason

@@ -17,9 +17,9 @@ from typing import Literal
 
 from ctxassembly.assembly.adjacency.offsets import TOUCHING, is_facts, offset_of
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.shown import counted, shown
-from ctxassembly.warned import with_remedy
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import counted, shown
+from ctxassembly.user_warnings import with_remedy
 
 Lack = Literal["place", "answer", "method", "failed", "pages", "hit"]
 """The hits don't say where in their document they stand; the store has none of the chunks that must be there; the store

@@ -20,14 +20,14 @@ from dataclasses import fields
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.gathering.varying import DEEPEST, Kind, is_number, is_word, kind_of
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.metadata import StandIn
+from ctxassembly.data.sanitize import StandIn
 from ctxassembly.data.trace import Trace
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.shown import as_name
-from ctxassembly.warned import with_remedy
+from ctxassembly.data.varying_keys import DEEPEST, Kind, is_number, is_word, kind_of
+from ctxassembly.safe_repr import as_name
+from ctxassembly.user_warnings import with_remedy
 
 Fixed = frozenset[tuple[str, Hashable]]
 """The values that chunks have to share, each with its path."""

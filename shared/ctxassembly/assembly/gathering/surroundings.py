@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ctxassembly.assembly.gathering.missing import Lack, under_filter
 from ctxassembly.assembly.gathering.scope import Scope
-from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.config.assembly import AssemblyConfig
 
 
 @dataclass(frozen=True, slots=True)

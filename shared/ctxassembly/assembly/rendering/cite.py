@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ctxassembly.data.assembled import Block, Citation, Passage, Source
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate, Label, Part
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.metadata import copied
-from ctxassembly.data.pieces import Label, Part
+from ctxassembly.data.citations import Block, Citation, Passage, Source
+from ctxassembly.data.sanitize import copied
 from ctxassembly.data.trace import Shortened
-from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.wording.particulars import Particulars
 
 SNIPPET_CHARS = 200

@@ -12,9 +12,8 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import GAP, Candidate, Joint, Piece
 from ctxassembly.data.chunks import Chunk, Span
-from ctxassembly.data.pieces import GAP, Joint, Piece
 
 
 def lines_of(candidates: Sequence[Candidate], joint: Callable[[Chunk, Chunk, bool], Joint | None]) -> list[Line]:

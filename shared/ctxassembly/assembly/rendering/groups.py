@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.join import Stretch, join, trimmed
 from ctxassembly.assembly.rendering.order import Place
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import GAP, Candidate, Header, Joint, Label, Part, Piece
 from ctxassembly.data.chunks import Chunk, Span
-from ctxassembly.data.pieces import GAP, Header, Joint, Label, Part, Piece
 from ctxassembly.tokens.counter import Measured
 
 Joints = Callable[[Chunk, Chunk, bool], "Joint | None"]

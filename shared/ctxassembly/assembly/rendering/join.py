@@ -14,9 +14,8 @@ from ctxassembly.assembly.adjacency.offsets import by_offset, part_of, said_to_s
 from ctxassembly.assembly.adjacency.overlap import overlap_chars
 from ctxassembly.assembly.adjacency.parted import is_doubtful
 from ctxassembly.assembly.rendering.excerpt import lines_of, written
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import Candidate, Joint, Piece
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.pieces import Joint, Piece
 
 
 class Stretch:

@@ -29,9 +29,8 @@ from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.groups import MANY, Group, Size, Sized, added_texts, by_merit
 from ctxassembly.assembly.rendering.sizes import LEAST_OF_PAGES, NOTHING
 from ctxassembly.assembly.rendering.typesetter import Arranged, Typesetter
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.pieces import Header, Label, Part
-from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate, Header, Label, Part
 from ctxassembly.tokens.counter import Counter
 from ctxassembly.tokens.lower_bound import LONGEST_TOKEN
 from ctxassembly.wording.particulars import Particulars

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from ctxassembly.settings.config import Order
+from ctxassembly.config.assembly import Order
 
 Unit = TypeVar("Unit")
 

@@ -15,13 +15,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.config.assembly import AssemblyConfig, Separator
+from ctxassembly.data.candidates import GAP, Candidate, Header, Label, Part, Piece
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import look_up
-from ctxassembly.data.pieces import GAP, Header, Label, Part, Piece
+from ctxassembly.data.metadata_keys import look_up
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.config import AssemblyConfig, Separator
-from ctxassembly.shown import as_text
+from ctxassembly.safe_repr import as_text
 from ctxassembly.tokens.remembered import Remembered
 from ctxassembly.wording.clean import escaped, one_line, sendable
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, shows_labels

@@ -28,9 +28,8 @@ from collections.abc import Iterable, Sequence
 from ctxassembly.assembly.rendering.groups import Group, Page, Size, Sized, best_of, by_merit, labels_of
 from ctxassembly.assembly.rendering.join import Stretch
 from ctxassembly.assembly.rendering.render import MARKER, SEPARATORS, Renderer
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.pieces import Label, Part, Piece
-from ctxassembly.settings.config import AssemblyConfig
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate, Label, Part, Piece
 from ctxassembly.tokens.counter import Counter, Measured
 from ctxassembly.wording.formats import shows_labels
 

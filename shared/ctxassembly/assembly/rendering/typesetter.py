@@ -16,10 +16,9 @@ from ctxassembly.assembly.rendering.join import find_joint
 from ctxassembly.assembly.rendering.order import arrange
 from ctxassembly.assembly.rendering.render import SEPARATORS, Renderer
 from ctxassembly.assembly.rendering.sizes import Sizes
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.candidates import Candidate, Header, Joint, Label, Part, Piece
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.pieces import Header, Joint, Label, Part, Piece
-from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tokens.counter import Counter, Measured
 from ctxassembly.tokens.lower_bound import at_least
 

@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Row, Select
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.searched import Scored
+from ctxassembly.data.retrieval import Scored
 from ctxassembly.stores.postgres import search, terms
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, storable
 from ctxassembly.stores.postgres.filters import condition_of

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.gathering.parts import origin_in
+from ctxassembly.data.chunk_origin import origin_in
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.shown import as_name, shown
+from ctxassembly.safe_repr import as_name, shown
 from ctxassembly.stores.postgres.catalog import Described
 from ctxassembly.stores.postgres.lexemes import lexemes_missing, lexemes_name
 from ctxassembly.stores.postgres.schema import (

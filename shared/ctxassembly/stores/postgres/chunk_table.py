@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, SupportsIndex
 
 from ctxassembly.data.chunks import ChunkRef
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError, missing_extra
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.stores.rows import Asked
 from ctxassembly.wording.clean import is_storable
 

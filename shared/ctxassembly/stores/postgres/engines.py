@@ -23,7 +23,7 @@ from sqlalchemy import URL, Engine, NullPool, Row, create_engine, event, make_ur
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ctxassembly.errors import ConfigError, missing_extra
-from ctxassembly.shown import failure
+from ctxassembly.safe_repr import failure
 from ctxassembly.stores.postgres.failures import as_ours
 from ctxassembly.stores.rows import Asked, read, read_in_background
 

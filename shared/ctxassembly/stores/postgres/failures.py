@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ctxassembly.errors import CtxAssemblyError, InputError, StoreError
-from ctxassembly.shown import failure
+from ctxassembly.safe_repr import failure
 
 _UNTRANSLATABLE, _NO_SUCH_CHARACTER = "22P05", "22021"
 

@@ -10,12 +10,12 @@ from typing import Any, Literal, overload
 
 from sqlalchemy import make_url
 
-from ctxassembly.calls import in_thread
-from ctxassembly.data.checks import check_weights
+from ctxassembly.concurrency import in_thread
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.searched import Scored, Vocabulary
+from ctxassembly.data.retrieval import Scored, Vocabulary
+from ctxassembly.data.validation import check_weights
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import making, notes, terms
 from ctxassembly.stores.postgres.asking import Asking

@@ -17,10 +17,10 @@ from itertools import islice, zip_longest
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.calls import is_async
+from ctxassembly.concurrency import is_async
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError, StoreError
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 from ctxassembly.stores.postgres.lexemes import LONGEST_KEPT, lexemes_name
 from ctxassembly.stores.postgres.schema import full_name, quoted_name
 from ctxassembly.stores.postgres.search import as_vector, check_vector

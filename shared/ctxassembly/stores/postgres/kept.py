@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ctxassembly.calls import in_thread
+from ctxassembly.concurrency import in_thread
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.drivers.progress import progress_bar
 from ctxassembly.errors import ConfigError

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Numeric, Text, all_, and_, any_, case, cast, func, literal, not_, or_
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from ctxassembly.data.filter_size import check_size
+from ctxassembly.data.filters import check_size
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.clean import is_storable
 

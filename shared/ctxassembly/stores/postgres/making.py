@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctxassembly.data.checks import check_int
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import attached, neighbours
 from ctxassembly.stores.postgres.catalog import Described, described
@@ -27,7 +27,7 @@ from ctxassembly.stores.postgres.schema import (
 )
 from ctxassembly.stores.postgres.table import MOST_INDEXED, OWN_COLUMNS, IndexedTable
 from ctxassembly.stores.postgres.upkeep import Upkeep, upkeep
-from ctxassembly.warned import warn, with_remedy
+from ctxassembly.user_warnings import warn, with_remedy
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, json_text, texts
 from ctxassembly.stores.postgres.table import IndexedTable
 

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Select, Text, Update, bindparam, cast, eve
 from sqlalchemy.sql.sqltypes import NULLTYPE
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.enriched import (
+from ctxassembly.data.enrichment import (
     Outline,
     StoredChunk,
     StoredDocument,
@@ -23,7 +23,7 @@ from ctxassembly.data.enriched import (
     outlined,
     stored_document,
 )
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import making
 from ctxassembly.stores.postgres.catalog import Described

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import ColumnElement
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.data.enriched import summarised
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.data.enrichment import summarised
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.stores.postgres import attached, neighbours
 from ctxassembly.stores.postgres.chunk_table import ChunkTable
 from ctxassembly.stores.postgres.table import SUMMARY, IndexedTable

@@ -42,7 +42,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, array
 from sqlalchemy.types import UserDefinedType
 
 from ctxassembly.data.requests import SearchChunks
-from ctxassembly.data.searched import Term, Vocabulary
+from ctxassembly.data.retrieval import Term, Vocabulary
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.wording.clean import is_storable

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import CompoundSelect, MetaData, Row, Table, Text, func, literal, quoted_name, select, union_all
 from sqlalchemy.exc import ProgrammingError
 
-from ctxassembly.data.checks import check_number
+from ctxassembly.data.validation import check_number
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.stores.postgres.engines import Server, arows, rows, server_url

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import TextClause, bindparam, text
 
 from ctxassembly.data.requests import FindTerms
-from ctxassembly.data.searched import Term, Vocabulary
+from ctxassembly.data.retrieval import Term, Vocabulary
 from ctxassembly.stores.postgres.lexemes import lexemes_name
 from ctxassembly.stores.postgres.schema import full_name, text_literal
 from ctxassembly.stores.postgres.table import TSV, IndexedTable

@@ -26,7 +26,7 @@ from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from ctxassembly.calls import DeadlineError, in_background, within
+from ctxassembly.concurrency import DeadlineError, in_background, within
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.catalog import Described, described
 from ctxassembly.stores.postgres.engines import CONNECT_SECONDS, Server, unpooled

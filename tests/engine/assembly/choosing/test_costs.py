@@ -15,7 +15,7 @@ from ctxassembly.assembly.choosing.reduced import reduced
 from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
-from ctxassembly.data.pieces import Joint
+from ctxassembly.data.candidates import Joint
 from ctxassembly.tokens.counter import Measured, counter_for
 
 PARTS = [

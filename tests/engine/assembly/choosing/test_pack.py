@@ -13,8 +13,7 @@ from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement,
 from ctxassembly.assembly.choosing.reduced import reduced
 from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.data.candidates import Candidate
-from ctxassembly.data.pieces import Header
+from ctxassembly.data.candidates import Candidate, Header
 from stopwatch import grows_less
 from strategies import words
 

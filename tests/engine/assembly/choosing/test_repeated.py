@@ -11,7 +11,7 @@ import pytest
 
 from builders import count, decision, hits_of, split, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.data.pieces import GAP
+from ctxassembly.data.candidates import GAP
 from stopwatch import grows_less
 from test_scaling import WORDS, calls_of
 

@@ -11,8 +11,8 @@ from ctxassembly.assembly.choosing.shares import Share
 from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.choosing.weights import WEIGHTS
 from ctxassembly.assembly.rendering.layout import empty_layout
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.settings.config import AssemblyConfig
 from ctxassembly.tokens.counter import counter_for
 
 

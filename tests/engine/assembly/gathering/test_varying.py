@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.assembly.gathering.varying import is_number, is_word, kind_of, plain_name
+from ctxassembly.data.varying_keys import is_number, is_word, kind_of, plain_name
 
 FIXED = """
          tenant tenant_id tenantId org org_id organisation organization company customer customer_id client

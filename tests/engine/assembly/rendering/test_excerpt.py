@@ -9,9 +9,8 @@ import pytest
 from builders import candidate_of
 from ctxassembly.assembly.choosing.cut import excerpt, sentences
 from ctxassembly.assembly.rendering.join import find_joint, join
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import Candidate, Joint, Piece
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.pieces import Joint, Piece
 from stopwatch import grows_less
 
 SIX = [f"{name} is a sentence of some length." for name in ("First", "Second", "Third", "Fourth", "Fifth", "Sixth")]

@@ -9,7 +9,7 @@ from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
 from ctxassembly.assembly.choosing.cut import beginning
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
 from ctxassembly.assembly.rendering.typesetter import Typesetter
-from ctxassembly.data.pieces import Header
+from ctxassembly.data.candidates import Header
 from ctxassembly.tokens.counter import counter_for
 
 CHUNKS = {f"{name}{n}": words_of(name, n) for name in "ABC" for n in range(10)}

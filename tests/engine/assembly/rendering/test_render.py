@@ -14,7 +14,7 @@ from ctxassembly.assembly.choosing.cut import excerpt, sentences
 from ctxassembly.assembly.rendering import render
 from ctxassembly.assembly.rendering.join import find_joint, join
 from ctxassembly.assembly.rendering.render import Renderer
-from ctxassembly.data.pieces import Header, Label
+from ctxassembly.data.candidates import Header, Label
 from ctxassembly.wording.neutral import replacements
 
 

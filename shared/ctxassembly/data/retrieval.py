@@ -2,16 +2,192 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from ctxassembly.data.chunks import Hit
-from ctxassembly.data.explained import Explained
-from ctxassembly.data.found import AFFINITY, Found, chunk_with_scores
-from ctxassembly.data.searched import Channel
-from ctxassembly.shown import counted
+from ctxassembly.data.chunks import Chunk, Hit
+from ctxassembly.safe_repr import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """The way of a chunk through a retrieval. It prints as a table of the steps.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, explain
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin."), Chunk("lab#1", "lab", "Ferritin, and iron.")])
+    >>> explained = explain("ferritin", "lab#1", RetrievalConfig(strategy="keyword", limit=1), index=index)
+    >>> explained.lost_at, explained.reason, explained.lost_to
+    ('limit', 'place 2 after fuse, where 1 are kept', ('lab#0',))
+    """
+
+    query: str
+    expect: str
+    chunk_id: str | None
+    """None if no chunk was found that has the id or the text."""
+    lost_at: str | None
+    """The step after which it wasn't there: "index" and "filter" come before the first; None if it is a hit."""
+    reason: str
+    rank: int | None
+    """Its place among the hits, from 0."""
+    ranks: Mapping[str, int | None]
+    """Its place after each step, from 0; None where it wasn't there."""
+    sizes: Mapping[str, int] = field(repr=False)
+    """The number of chunks after each step."""
+    lost_to: tuple[str, ...] = ()
+    """The ids that stand where it would have stood, best first."""
+
+    def __str__(self) -> str:
+        rows = [("step", "place", "of")]
+        rows += [
+            (step, "-" if rank is None else str(rank + 1), str(self.sizes[step])) for step, rank in self.ranks.items()
+        ]
+        widths = [max(len(row[at]) for row in rows) for at in range(3)]
+        table = "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows)
+        stead = f"\nIn its stead: {', '.join(self.lost_to)}" if self.lost_to else ""
+        return f"{self.chunk_id or self.expect}: {self.reason}\n\n{table}{stead}"
+
+
+Channel = Literal["vector", "keyword", "entities", "list", "rescue"]
+"""The ways in which chunks are found."""
+
+
+class Term(NamedTuple):
+    """A word of a query, in the form in which an index keeps it.
+
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> from ctxassembly.data.requests import FindTerms
+    >>> index = MemoryIndex([Chunk("a", "d", "Ferritin.")])
+    >>> index.find_terms(FindTerms("feritin", most=32, near=4)).terms
+    (Term(text='feritin', chunks=0, near=('ferritin',)),)
+    """
+
+    text: str
+    chunks: int
+    """The number of chunks that have it. Of a common word an estimate will do; 0 is exact."""
+    near: tuple[str, ...] = ()
+    """For a word that no chunk has: words of the index that it is part of, or nearly equals, best first."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words of a query as an index knows them.
+
+    >>> words = Vocabulary(100, (Term("the", 90), Term("ferritin", 2)))
+    >>> max(words.weights, key=words.weights.get)
+    'ferritin'
+    """
+
+    chunks: int
+    """The number of chunks in the index."""
+    terms: tuple[Term, ...]
+    """Each once, in the order of the query."""
+    factors: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """Factors for the weights of some words; the others keep theirs."""
+
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """The weight of each word: the rarer, the higher (the idf of BM25, which never is below 0), times its factor.
+
+        >>> weights = Vocabulary(100, (Term("the", 90), Term("ferritin", 2))).weights
+        >>> {word: round(weight, 2) for word, weight in weights.items()}
+        {'the': 0.11, 'ferritin': 3.7}
+        """
+        return {
+            term.text: _idf(min(term.chunks, self.chunks), self.chunks) * self.factors.get(term.text, 1.0)
+            for term in self.terms
+        }
+
+
+ONCE = 0.1 / 1.64493406685
+"""The count of a word that occurs once, .0608, as `ts_rank` has it for a text of the lowest weight. The j-th time adds
+1 / j^2 of it, so that however often it occurs the count is below .1."""
+
+
+def _idf(having: int, chunks: int) -> float:
+    return math.log(1 + (chunks - having + 0.5) / (having + 0.5))
+
+
+class Scored(NamedTuple):
+    """A chunk that a search found, with its score in each channel that searched, whichever of them found it.
+
+    >>> from ctxassembly import Chunk, MemoryIndex
+    >>> from ctxassembly.data.requests import FindTerms, SearchChunks
+    >>> index = MemoryIndex([Chunk("a", "d", "Ferritin."), Chunk("b", "d", "Iron.")], [[1.0, 0.0], [0.8, 0.6]])
+    >>> words = index.find_terms(FindTerms("ferritin", most=32, near=4))
+    >>> found = index.search(SearchChunks(10, vector=(1.0, 0.0), vocabulary=words, filter=None))
+    >>> [(one.chunk.id, round(one.similarity, 2), round(one.keyword_score, 3), one.terms) for one in found]
+    [('a', 1.0, 0.042, ('ferritin',)), ('b', 0.8, 0.0, ())]
+    """
+
+    chunk: Chunk
+    similarity: float | None = None
+    """Cosine of the chunk's embedding and the query's, -1 to 1; None if there was no vector search."""
+    keyword_score: float | None = None
+    """Sum over the query's words of weight x saturated count (`ONCE`), from 0; None if there was no keyword search."""
+    terms: tuple[str, ...] = ()
+    """The query's words that the chunk has, as the index finds them."""
+
+
+AFFINITY = "affinity:"
+"""Before the category, in the name of a factor of affinity."""
+SCORE_KEYS = ("search_method", "vector_similarity", "keyword_score", "fused_score", "vector_rank", "keyword_rank")
+"""The metadata keys under which a hit carries its scores, as plain numbers; a score that it hasn't is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A chunk on its way through retrieval: what found it, and what its score is made of.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> [found] = retrieve("When is ferritin measured?", RetrievalConfig(strategy="keyword"), index=index).found
+    >>> found.channels, found.terms, dict(found.ranks)
+    (('keyword',), ('is', 'ferritin', 'measured'), {'keyword': 0})
+    """
+
+    chunk: Chunk
+    score: float
+    """On one scale from fusion on: the best of fusion has 1. A chunk with a place of its own has that of its
+    neighbour in the list, so that scores never rise."""
+    channels: tuple[Channel, ...]
+    """The channels that found it, in the order of searching."""
+    similarity: float | None = None
+    keyword_score: float | None = None
+    terms: tuple[str, ...] = ()
+    """The query's words that it has, as the index finds them."""
+    rerank_score: float | None = None
+    """A reranker's own, 0 to 1."""
+    fused_score: float | None = None
+    """None for a chunk that came by another way than fusion."""
+    ranks: Mapping[Channel, int] = field(default_factory=dict, hash=False)
+    """Its rank from 0 in each channel that found it."""
+    raised_by: str | None = None
+    """The id of the better chunk beside it, which raised its fused score."""
+    factors: tuple[tuple[str, float], ...] = ()
+    """Name and factor of each boost, of reranking and of affinity, in the order of their multiplication."""
+    because_of: tuple[str, ...] = ()
+    """The query's words that brought it, for a rescued chunk; the names, for one of entities."""
+    published_score: float | None = None
+    """The published rule's own number for chunks that came by another way (.85 to .95)."""
+
+
+def chunk_with_scores(found: Found) -> Chunk:
+    """The chunk with its scores in the metadata."""
+    values = (
+        "+".join(found.channels),
+        found.similarity,
+        found.keyword_score,
+        found.fused_score,
+        found.ranks.get("vector"),
+        found.ranks.get("keyword"),
+    )
+    known = {key: value for key, value in zip(SCORE_KEYS, values, strict=True) if value is not None}
+    return replace(found.chunk, metadata={**found.chunk.metadata, **known})
+
 
 SearchMethod = Literal["hybrid_bm25_vector", "vector_only", "keyword_only", "graph_only", "other", "none"]
 """The ways to search a query, by the names that production traces use; "other" is a retriever of another make."""
@@ -240,3 +416,30 @@ class Retrieved:
         ]
         rest = len(self.found) - len(shown)
         return "\n".join((f"rank  score  {'channels':{width}}  id", *rows, *([f"and {rest:,} more"] if rest else [])))
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """A question as a model understood it. What wasn't asked for, or came malformed, has its default.
+
+    >>> from ctxassembly import AnswerConfig, Exchange, understand
+    >>> def model(request):
+    ...     return '{"question": "May I eat before a gastroscopy?"}'
+    >>> history = [Exchange("May I drink before a gastroscopy?", "Until two hours before [1].")]
+    >>> understand("And eat?", AnswerConfig(), model=model, history=history).rewritten
+    'May I eat before a gastroscopy?'
+    """
+
+    intent: str | None = None
+    confidence: float | None = None
+    """The model's own for the intent, 0 to 1, even where the default label took its place."""
+    rewritten: str | None = None
+    """The question in words that stand alone, in the language of the corpus; None if it does so as it is."""
+    keywords: tuple[str, ...] = ()
+    """Short queries for keyword search."""
+    filter: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Conditions on declared metadata fields, which narrow the caller's filter."""
+    sub_questions: tuple[str, ...] = ()
+    """Questions with evidence of their own; empty for one that needs a single piece."""
+    notes: tuple[str, ...] = ()
+    """Fallbacks taken."""

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ctxassembly.assembly.gathering.varying import of_name, plain_name
 from ctxassembly.data.chunks import Origin, PartName
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.shown import as_name
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.varying_keys import of_name, plain_name
+from ctxassembly.safe_repr import as_name
 
 _NAMES = re.compile(
     r"""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.shown import as_text
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.safe_repr import as_text
 
 SUMMARY_KEY = "page_summary"
 """The metadata key of a chunk for the summary of its document, which `AssemblyConfig.summary_key` reads first."""

@@ -11,20 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from ctxassembly.data.assembled import Block, Citation, Passage, Source
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import Candidate, Piece
 from ctxassembly.data.chunks import Chunk, Fragment, Span
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.data.pieces import Piece
+from ctxassembly.data.citations import Block, Citation, Passage, Source
+from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
-from ctxassembly.saving.plain import plain, revived
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
+from ctxassembly.serialization.plain import plain, revived
 from ctxassembly.tokens.vocabulary import is_encoding
 from ctxassembly.wording.languages import language_of
 
 if TYPE_CHECKING:
-    from ctxassembly.data.assembled import Assembled
+    from ctxassembly.data.citations import Assembled
 
 _VALUES: dict[str, Any] = {
     "token_count": int,

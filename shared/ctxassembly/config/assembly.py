@@ -8,20 +8,41 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from ctxassembly.data.checks import check_int
-from ctxassembly.data.keys import MetadataKeys
+from ctxassembly.config.documented import Documented
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.documented import Documented
-from ctxassembly.settings.uses import PUBLISHED_RULES, USES
 from ctxassembly.text.words import words
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
 from ctxassembly.wording.forms import sayable
 from ctxassembly.wording.languages import Code, language_of
+
+USES: Mapping[str, Mapping[str, Any]] = {
+    "factual_qa": {"order": "interleaved"},
+    "summarisation": {"format": "grouped", "order": "document_order"},
+    "citation_heavy": {"order": "relevance"},
+    "conversational": {"format": "minimal", "order": "relevance", "cite": "passage"},
+    "voice": {"format": "minimal"},
+    "tight_budget": {"format": "minimal"},
+}
+PUBLISHED_RULES = (
+    "FIVE_STAGE",
+    "PUBLISHED_VOICE",
+    "SOURCE_BLOCKS",
+    "BOOKEND",
+    "PUBLISHED_FACTUAL_QA",
+    "PUBLISHED_SUMMARISATION",
+    "PUBLISHED_CITATION_HEAVY",
+    "PUBLISHED_CONVERSATIONAL",
+    "PUBLISHED_TIGHT_BUDGET",
+)
+"""The names of the published rules in `ctxassembly.presets`."""
+
 
 Granularity = Literal["document", "passage", "chunk", "sentence", "auto"]
 ChooseBy = Literal["query", "rank"]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ctxassembly.data.checks import MOST, check_int, check_number
+from ctxassembly.config.documented import Documented
+from ctxassembly.data.validation import MOST, check_int, check_number
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.documented import Documented
 from ctxassembly.wording.prompts import STYLES
 
 Rewrite = Literal["auto", "always", "off"]

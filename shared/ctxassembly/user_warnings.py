@@ -16,7 +16,7 @@ from inspect import currentframe
 from types import FrameType
 from typing import Any, NamedTuple
 
-from ctxassembly.calls import is_of_loop, waiting_frames
+from ctxassembly.concurrency import is_of_loop, waiting_frames
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 
 MOST_FACT_CHARS = 160

@@ -11,9 +11,9 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ctxassembly.data.chunks import Span
-from ctxassembly.data.metadata import readable
+from ctxassembly.data.sanitize import readable
 from ctxassembly.data.trace import Trace
-from ctxassembly.shown import MOST_BITS, as_text, shown
+from ctxassembly.safe_repr import MOST_BITS, as_text, shown
 from ctxassembly.text.matches import Matches
 from ctxassembly.wording.clean import sendable
 
@@ -25,7 +25,7 @@ def plain(value: Any) -> Any:
     """A copy of `value` made of dict, list, str, int, float, bool and None. Any other value becomes its `str`.
 
     So do floats that aren't finite and integers of more than 64 bits, which not every reader of JSON takes. A lone half
-    of a surrogate pair can't be sent and becomes U+FFFD. Values without an end are cut as `ctxassembly.data.metadata`
+    of a surrogate pair can't be sent and becomes U+FFFD. Values without an end are cut as `ctxassembly.data.sanitize`
     describes it.
 
     >>> plain({"pages": (1, 2), "score": float("inf")})

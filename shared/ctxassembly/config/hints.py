@@ -12,10 +12,9 @@ from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any
 
+from ctxassembly.config.assembly import USES, AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.settings.config import AssemblyConfig
-from ctxassembly.settings.uses import USES
-from ctxassembly.shown import shown
+from ctxassembly.safe_repr import shown
 
 
 def not_a_hit(given: object, place: int | None = None) -> InputError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ctxassembly.data.checks import MOST, check_int, check_number
+from ctxassembly.config.documented import Documented
+from ctxassembly.data.validation import MOST, check_int, check_number
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.documented import Documented
 
 MOST_QUESTIONS = 5
 MOST_AT_ONCE = 64

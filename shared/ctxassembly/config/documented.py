@@ -50,7 +50,7 @@ class Documented(type):
                 ConfigError: there is no setting of that name.
             """
             if not settings.keys() <= cls.__dataclass_fields__.keys():
-                from ctxassembly.settings.misuse import check_parameters
+                from ctxassembly.config.hints import check_parameters
 
                 check_parameters(cls.__name__, settings, cls.__dataclass_fields__, "{}")
             return super().__call__(*args, **settings)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ctxassembly.data.candidates import Piece
 from ctxassembly.data.chunks import Chunk, Fragment, Span
-from ctxassembly.data.keys import MetadataKeys
-from ctxassembly.data.pieces import Piece
-from ctxassembly.data.retrieved import Retrieved
+from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.data.trace import Shortened, Trace
 
 

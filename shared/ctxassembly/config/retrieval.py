@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from ctxassembly.data.checks import MOST, check_int, check_number
-from ctxassembly.data.conditions import as_predicate
+from ctxassembly.config.documented import Documented
+from ctxassembly.data.filters import as_predicate
+from ctxassembly.data.validation import MOST, check_int, check_number
 from ctxassembly.errors import ConfigError
-from ctxassembly.settings.documented import Documented
 
 Strategy = Literal["hybrid", "vector", "keyword", "graph"]
 Fusion = Literal["convex", "rrf"]
