@@ -32,7 +32,7 @@ from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.safe_repr import shown
-from ctxassembly.tokens.models import too_small
+from ctxassembly.tokens.budget import too_small
 from ctxassembly.user_warnings import Once
 from langchain_ctxassembly.configurable import (
     NAME,

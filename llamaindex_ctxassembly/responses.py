@@ -10,10 +10,10 @@ from typing import Any
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 
-from ctxassembly.answers.answer import AnswerReader, Mode, Resolved
-from ctxassembly.conversations.contexts import field_of
+from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
 from ctxassembly.conversations.resolve import reader_over
 from ctxassembly.conversations.resolve import resolve as resolved_over
+from ctxassembly.conversations.sources import field_of
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import shown
 from llamaindex_ctxassembly.splitting import INSTEAD

@@ -8,7 +8,7 @@ from llama_index.core import Settings
 
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.context import Context
-from ctxassembly.tokens.models import too_small
+from ctxassembly.tokens.budget import too_small
 from ctxassembly.user_warnings import Once
 
 REMEDY = "ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filter=function, which is called at each query"

@@ -9,8 +9,8 @@ from langchain_core.documents import Document
 
 from ctxassembly.chain.merge import Ranking, merged
 from ctxassembly.context import Context
-from ctxassembly.conversations.again import hits_of
-from ctxassembly.conversations.contexts import contexts_of, is_context
+from ctxassembly.conversations.messages import hits_of
+from ctxassembly.conversations.sources import contexts_of, is_context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError

@@ -12,8 +12,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.conversations.contexts import is_context
-from ctxassembly.conversations.sources import last_label
+from ctxassembly.conversations.sources import is_context, last_label
 
 
 def counted_on(

@@ -13,7 +13,7 @@ from ctxassembly.assembly.choosing.supplement import Supplement, supplement_for,
 from ctxassembly.chain.requests import Search
 from ctxassembly.concurrency import in_turn
 from ctxassembly.config.answering import Mode
-from ctxassembly.conversations.contexts import field_of
+from ctxassembly.conversations.sources import field_of
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ctxassembly.context import Context
-from ctxassembly.conversations.pointers import given_above, given_earlier
+from ctxassembly.conversations.messages import given_above, given_earlier
 from ctxassembly.data.metadata_keys import MetadataKeys
 from langchain_ctxassembly.agents.found import Found, found_in
 

@@ -10,9 +10,8 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
 from langchain_core.messages.content import Annotation, ContentBlock
 
-from ctxassembly.conversations.contexts import contexts_of
 from ctxassembly.conversations.resolve import resolve
-from ctxassembly.conversations.sources import KEPT, last_label
+from ctxassembly.conversations.sources import KEPT, contexts_of, last_label
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import shown

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.prompt_type import PromptType
 
-from ctxassembly.wording.forms import RULE
+from ctxassembly.wording.label_guards import RULE
 from ctxassembly.wording.languages import language_of
 from ctxassembly.wording.prompts import system_prompt, user_prompt
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ctxassembly import presets
     from ctxassembly.adapting.numbering import number_chunks, uuid_of
-    from ctxassembly.answers.answer import AnswerReader, Resolved
-    from ctxassembly.answers.quotes import Quote
-    from ctxassembly.answers.references import Reference
     from ctxassembly.assembly.choosing.supplement import Supplement
     from ctxassembly.chain.answer import Answer, AnswerPiece, AnswerStep
     from ctxassembly.chain.quality import Quality
     from ctxassembly.chain.requests import AskModel, Exchange, ModelReply
+    from ctxassembly.citations.quotes import Quote
+    from ctxassembly.citations.reader import AnswerReader, Resolved
+    from ctxassembly.citations.references import Reference
     from ctxassembly.comparing.budgets import compare_budgets
     from ctxassembly.comparing.compared import Compared
     from ctxassembly.comparing.comparison import Comparison, compare
@@ -218,7 +218,7 @@ _HOMES = {
     "AnswerConfig": "config.answering",
     "AnswerError": "errors",
     "AnswerPiece": "chain.answer",
-    "AnswerReader": "answers.answer",
+    "AnswerReader": "citations.reader",
     "AnswerStep": "chain.answer",
     "AskModel": "chain.requests",
     "AsksModel": "protocols",
@@ -277,10 +277,10 @@ _HOMES = {
     "PostgresIndex": "stores.postgres",
     "Quality": "chain.quality",
     "Question": "retrieval.question",
-    "Quote": "answers.quotes",
-    "Reference": "answers.references",
+    "Quote": "citations.quotes",
+    "Reference": "citations.references",
     "Relation": "retrieval.taxonomy",
-    "Resolved": "answers.answer",
+    "Resolved": "citations.reader",
     "RetrievalConfig": "config.retrieval",
     "RetrievalTrace": "data.retrieval",
     "Retrieved": "retrieved",

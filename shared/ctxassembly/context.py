@@ -16,9 +16,9 @@ from ctxassembly.wording.formats import shows_labels
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from ctxassembly.answers.answer import AnswerReader, Mode, Resolved
-    from ctxassembly.answers.quotes import Quote
-    from ctxassembly.answers.references import Reference
+    from ctxassembly.citations.quotes import Quote
+    from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
+    from ctxassembly.citations.references import Reference
     from ctxassembly.data.retrieval import Retrieved
     from ctxassembly.inspect.evidence import Evidence
     from ctxassembly.inspect.view import View
@@ -113,19 +113,19 @@ class Context(Assembled):
 
     def resolve(self, answer: str, mode: Mode = "renumber") -> Resolved:
         """The citations that `answer` uses, and its text with the markers renumbered, kept or removed (for speech)."""
-        from ctxassembly.answers.answer import resolve
+        from ctxassembly.citations.reader import resolve
 
         return resolve(answer, self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
 
     def reader(self, mode: Mode = "keep") -> AnswerReader:
         """A reader for an answer that comes in pieces: `feed` each, `close`, then read `resolved`. Sync or async."""
-        from ctxassembly.answers.answer import AnswerReader
+        from ctxassembly.citations.reader import AnswerReader
 
         return AnswerReader(self.citations, labelled=self.labelled, mode=mode, texts=self._texts)
 
     def stream(self, pieces: Iterable[str], mode: Mode = "keep") -> Generator[str, None, Resolved]:
         """The text of an answer as it settles; the value of `yield from` is the resolved answer."""
-        from ctxassembly.answers.answer import stream
+        from ctxassembly.citations.reader import stream
 
         return stream(pieces, self.reader(mode))
 
@@ -136,13 +136,13 @@ class Context(Assembled):
 
     def sources(self) -> tuple[Reference, ...]:
         """The documents in the context, in reading order and without labels: for a voice to name."""
-        from ctxassembly.answers.references import references
+        from ctxassembly.citations.references import references
 
         return references(self.passages, self.keys)
 
     def check_quotes(self, answer: str) -> tuple[Quote, ...]:
         """The quotes of `answer`, each looked up in the source cited after it; without a citation, in all sources."""
-        from ctxassembly.answers.quotes import check_quotes
+        from ctxassembly.citations.quotes import check_quotes
 
         return check_quotes(answer, self.blocks, self.passages)
 

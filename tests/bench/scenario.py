@@ -15,7 +15,7 @@ from functools import cache
 from pydoc_data.topics import topics
 
 from ctxassembly import Chunk, ChunkRef, Hit
-from ctxassembly.tokens.vocabulary import load_encoding
+from ctxassembly.tokens.tiktoken_files import load_encoding
 
 ENCODING = "cl100k_base"
 BUDGET = 8_000

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ctxassembly.tokens import counter as tokens
-from ctxassembly.tokens.remembered import Remembered
-from ctxassembly.tokens.vocabulary import load_encoding
+from ctxassembly.tokens.cache import Remembered
+from ctxassembly.tokens.tiktoken_files import load_encoding
 from scenario import BUDGET, ENCODING, Scenario, scenario
 from speed import __main__ as command
 from speed import instructions

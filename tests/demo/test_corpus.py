@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from langchain_core.documents import Document
 
-from ctxassembly.tokens.vocabulary import load_encoding
+from ctxassembly.tokens.tiktoken_files import load_encoding
 from demo.corpus import CHUNK_TOKENS, ENCODING, OVERLAP_TOKENS, load_chunks, located
 
 

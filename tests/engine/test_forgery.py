@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Citation, Context, Hit, assemble
-from ctxassembly.answers.answer import resolve
+from ctxassembly.citations.reader import resolve
 from ctxassembly.wording.formats import FORMATS
 from ctxassembly.wording.languages import LANGUAGES
 from strategies import FORGERIES, Retrieval, assembled, retrievals, texts

@@ -17,7 +17,7 @@ from ctxassembly.assembly.gathering.missing import missing
 from ctxassembly.assembly.gathering.scope import filter_not_seen
 from ctxassembly.chain.reach import Reach
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
-from ctxassembly.tokens.models import too_small
+from ctxassembly.tokens.budget import too_small
 from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY, Once, warn, with_remedy
 
 PACKAGES = ("ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly")

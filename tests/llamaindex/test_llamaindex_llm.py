@@ -24,7 +24,7 @@ from ctxassembly.assembly.flow import assemble_flow
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.drivers import assemble as drive
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.tokens.models import NOT_KNOWN
+from ctxassembly.tokens.budget import NOT_KNOWN
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.convert.llm import async_model, model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ctxassembly.context import Context
-from ctxassembly.conversations.contexts import is_context
+from ctxassembly.conversations.sources import is_context
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import shown
 

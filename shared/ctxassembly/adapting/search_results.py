@@ -25,10 +25,10 @@ from ctxassembly.data.candidates import GAP, Piece
 from ctxassembly.data.citations import Assembled, Block, Citation, Passage, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import as_text
-from ctxassembly.wording.clean import one_line, sendable
 from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.forms import RULE
-from ctxassembly.wording.sanitizing import sanitized, sanitized_text
+from ctxassembly.wording.label_guards import RULE
+from ctxassembly.wording.sanitize import sanitized, sanitized_text
+from ctxassembly.wording.unicode import one_line, sendable
 
 SUPPLEMENT = "supplement"
 """The source of a result that is a supplement."""

@@ -33,13 +33,11 @@ from ctxassembly.data.chunks import Fragment
 from ctxassembly.data.requests import Request
 from ctxassembly.data.trace import Decision, Shortened, Trace
 from ctxassembly.tokens.counter import Counter, counter_for
-from ctxassembly.tracing.decisions import Settled, decide
-from ctxassembly.tracing.held import held
+from ctxassembly.tracing.decisions import Settled, decide, held
 from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.log import Log
-from ctxassembly.tracing.stages import by_reason
+from ctxassembly.tracing.recorder import Log, by_reason
 from ctxassembly.wording.formats import seen_as
-from ctxassembly.wording.particulars import Particulars
+from ctxassembly.wording.metadata_labels import Particulars
 
 Flow = Generator[Request, Sequence[Any], Context]
 

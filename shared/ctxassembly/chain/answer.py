@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ctxassembly.answers.answer import Resolved
-from ctxassembly.answers.quotes import Quote
-from ctxassembly.answers.references import Reference
 from ctxassembly.chain.quality import Quality
 from ctxassembly.chain.requests import Exchange, ModelReply
+from ctxassembly.citations.quotes import Quote
+from ctxassembly.citations.reader import Resolved
+from ctxassembly.citations.references import Reference
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.citations import Citation

@@ -29,7 +29,7 @@ from ctxassembly.data.enrichment import ChunkNotes, DocumentNotes, Outline, Read
 from ctxassembly.data.requests import EmbedTexts
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import shown
-from ctxassembly.wording.clean import is_storable, sendable
+from ctxassembly.wording.unicode import is_storable, sendable
 
 Count = Callable[[str], int]
 Due = Literal["notes", "vectors", ""]

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from ctxassembly.answers.answer import AnswerReader
 from ctxassembly.chain.answer import Answer, AnswerPiece
 from ctxassembly.chain.cached import Kept, key_of
 from ctxassembly.chain.call import Call
@@ -24,6 +23,7 @@ from ctxassembly.chain.quality import quality_of
 from ctxassembly.chain.requests import AskModel, Assemble, Keep, Recall
 from ctxassembly.chain.telling import Told, retelling, telling
 from ctxassembly.chain.understand import stands_alone, understand_flow
+from ctxassembly.citations.reader import AnswerReader
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels

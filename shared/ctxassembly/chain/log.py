@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ctxassembly.chain.answer import AnswerStep
 from ctxassembly.chain.requests import ModelReply
-from ctxassembly.tracing.stages import Stages
+from ctxassembly.tracing.recorder import Stages
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from ctxassembly.context import Context
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.history import trim_history
 from ctxassembly.wording.formats import FORMATS
+from ctxassembly.wording.label_guards import neutralised
 from ctxassembly.wording.languages import language_of
-from ctxassembly.wording.neutral import neutralised
 
 DEFAULT_ENCODING = "cl100k_base"
 

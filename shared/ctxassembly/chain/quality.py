@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ctxassembly.answers.answer import Resolved
-from ctxassembly.answers.quotes import Quote
+from ctxassembly.citations.quotes import Quote
+from ctxassembly.citations.reader import Resolved
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import sentence_ends
 

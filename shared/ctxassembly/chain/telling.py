@@ -6,9 +6,9 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ctxassembly.answers.answer import AnswerReader, Resolved
 from ctxassembly.chain.answer import AnswerPiece
 from ctxassembly.chain.requests import AskModel, ModelReply, NextPiece
+from ctxassembly.citations.reader import AnswerReader, Resolved
 from ctxassembly.errors import AnswerError
 from ctxassembly.safe_repr import failure
 

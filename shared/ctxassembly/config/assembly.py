@@ -19,7 +19,7 @@ from ctxassembly.errors import ConfigError
 from ctxassembly.text.words import words
 from ctxassembly.tokens.budget import TokenBudget
 from ctxassembly.wording.formats import FORMATS, FormatName, Heading
-from ctxassembly.wording.forms import sayable
+from ctxassembly.wording.label_guards import sayable
 from ctxassembly.wording.languages import Code, language_of
 
 USES: Mapping[str, Mapping[str, Any]] = {

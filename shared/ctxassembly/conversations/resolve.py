@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxassembly.answers.answer import AnswerReader, Mode, Resolved
-from ctxassembly.answers.answer import resolve as resolved_of
+from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
+from ctxassembly.citations.reader import resolve as resolved_of
 from ctxassembly.conversations.sources import known_in
 from ctxassembly.data.citations import Citation
 from ctxassembly.errors import InputError

@@ -9,12 +9,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctxassembly.context import Context
-from ctxassembly.conversations.contexts import field_of, is_context
 from ctxassembly.data.citations import Citation
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import shown
 from ctxassembly.serialization.plain import revived
 from ctxassembly.wording.formats import FORMATS
+
+
+def is_context(given: Any) -> bool:
+    """True for a context, and for the dict of one."""
+    return isinstance(given, Context) or (isinstance(given, Mapping) and "passages" in given and "trace" in given)
+
+
+def contexts_of(given: Any) -> Iterator[Context]:
+    """The contexts in `given`, in order: a context, its dict, a message that brings one along, or a list of these."""
+    artifact = getattr(given, "artifact", None)
+    if artifact is not None:
+        yield from contexts_of(artifact)
+    elif is_context(given):
+        yield Context.from_dict(given)
+    elif isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
+        for one in given:
+            yield from contexts_of(one)
+
+
+def field_of(source: Any, name: str) -> Any:
+    """The attribute `name` of an object, or the item of a dict, as which a checkpoint has it; None without one."""
+    return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+
 
 ADDED = frozenset({"citation", "chunk_ids", "scores", "trace", "cited_media", "pieces"})
 """Keys that adapters add to the metadata of the best chunk of a label."""

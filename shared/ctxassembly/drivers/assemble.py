@@ -31,7 +31,7 @@ from ctxassembly.protocols import (
     Scorer,
     Store,
 )
-from ctxassembly.tracing.logged import log
+from ctxassembly.tracing.logging import log
 
 Formed = TypeVar("Formed")
 

@@ -27,7 +27,7 @@ from ctxassembly.data.requests import ScoreTexts, TextScores
 from ctxassembly.drivers.run import arun, run
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import shown
-from ctxassembly.tokens.remembered import Remembered
+from ctxassembly.tokens.cache import Remembered
 
 MOST_BYTES = 16_000_000
 """Of what one scorer said: the vectors of some 8,000 sentences of 100 characters by a model of 384 dimensions."""

@@ -16,7 +16,7 @@ from ctxassembly.inspect.links import Links, lit
 from ctxassembly.inspect.look import document_class, letter
 from ctxassembly.inspect.marks import Mark, Marks
 from ctxassembly.inspect.markup import Html, joined, shortened, tag
-from ctxassembly.wording.particulars import Particulars
+from ctxassembly.wording.metadata_labels import Particulars
 
 
 class Named(NamedTuple):

@@ -17,7 +17,7 @@ from ctxassembly.data.chunks import Chunk, Fragment, Span
 from ctxassembly.data.citations import Assembled, Passage
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import shown
-from ctxassembly.tracing.held import FRAGMENTS
+from ctxassembly.tracing.decisions import FRAGMENTS
 
 Evidence = str | tuple[str, int, int]
 """A text, or a span of a document: its id, start and end in characters, half-open."""

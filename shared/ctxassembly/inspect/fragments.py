@@ -18,7 +18,7 @@ from ctxassembly.inspect.links import lit
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
 from ctxassembly.inspect.tables import score, share
 from ctxassembly.inspect.typeface import face
-from ctxassembly.tracing.held import COMPARED_CHARS, FRAGMENTS
+from ctxassembly.tracing.decisions import COMPARED_CHARS, FRAGMENTS
 
 LEAST_SHARED_CHARS = 21
 """Fewest characters that count as shared: by default the engine takes as many for an overlap."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.citations import Assembled
 from ctxassembly.inspect.runs import shares
-from ctxassembly.tracing.held import FRAGMENTS
+from ctxassembly.tracing.decisions import FRAGMENTS
 
 _STANDS_ELSEWHERE = ("duplicate", "contained")
 

@@ -8,7 +8,7 @@ back between press and release. Where the columns stand one below the other, a c
 
 from __future__ import annotations
 
-from ctxassembly.tracing.held import FRAGMENTS
+from ctxassembly.tracing.decisions import FRAGMENTS
 
 _LIT = ".cxa:has(.cxa-k{0}:is(:hover,:focus,:focus-within)) .cxa-k{0}"
 _LEADS = ":is(.cxa-leads:hover,.cxa-leads:focus-visible,.cxa-fragment:target)"

@@ -13,7 +13,7 @@ from ctxassembly.inspect.limits import ID_CHARS, NOTE_CHARS, VALUE_CHARS
 from ctxassembly.inspect.markup import Html, joined, more, shortened, tag, within
 from ctxassembly.inspect.tables import fold, meter, number, row, score, table
 from ctxassembly.inspect.ways import Way, lost, searched, ways
-from ctxassembly.wording.particulars import Particulars
+from ctxassembly.wording.metadata_labels import Particulars
 
 WAYS_BYTES = 120_000
 """Bytes of the rows of the hits."""

@@ -8,7 +8,7 @@ from typing import cast
 
 from ctxassembly.data.retrieval import SHOWN_HITS, Channel, Found, RetrievalTrace, SearchMethod, Step, StepName
 from ctxassembly.data.trace import StageEnded
-from ctxassembly.tracing.stages import Outputs, Stages
+from ctxassembly.tracing.recorder import Outputs, Stages
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk, Identity
 from ctxassembly.data.retrieval import Found, Scored, Term, Vocabulary
 from ctxassembly.text.words import unaccented, words
-from ctxassembly.wording.function_words import function_words
+from ctxassembly.wording.stop_words import function_words
 
 PUBLISHED_SCORE = 0.85
 WITHIN = 4

@@ -21,7 +21,7 @@ from ctxassembly.retrieval.log import Log
 from ctxassembly.retrieval.question import Question
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
 from ctxassembly.safe_repr import failure
-from ctxassembly.wording.function_words import function_words
+from ctxassembly.wording.stop_words import function_words
 
 NEAR_WORDS = 4
 """Words of the index looked up for a word that no chunk has."""

@@ -14,8 +14,8 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.sanitize import readable
 from ctxassembly.data.trace import Trace
 from ctxassembly.safe_repr import MOST_BITS, as_text, shown
-from ctxassembly.text.matches import Matches
-from ctxassembly.wording.clean import sendable
+from ctxassembly.text.matched_terms import Matches
+from ctxassembly.wording.unicode import sendable
 
 _MOST_INTEGER = 2**63
 """Smallest integer that writers of JSON refuse."""

@@ -19,7 +19,7 @@ from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import shown
 from ctxassembly.serialization.plain import plain, revived
-from ctxassembly.tokens.vocabulary import is_encoding
+from ctxassembly.tokens.tiktoken_files import is_encoding
 from ctxassembly.wording.languages import language_of
 
 if TYPE_CHECKING:

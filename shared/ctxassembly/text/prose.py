@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ctxassembly.text.goes_on import WRAPPED
-from ctxassembly.text.sentences import CLOSING, STOPS, tiles
+from ctxassembly.text.sentences import CLOSING, STOPS, WRAPPED, tiles
 
 # The beginnings of lines that are no prose: an item of a list (group 1), a fence around code (2), a heading (3), or a
 # row, a quotation, a comment, a docstring (no group).

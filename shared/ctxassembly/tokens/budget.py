@@ -2,15 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ctxassembly.data.validation import check_int
-from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.errors import ConfigError, InputError, MissingExtraError
 from ctxassembly.safe_repr import shown
 from ctxassembly.tokens.counter import counter_for
 from ctxassembly.tokens.history import Message, history_tokens
-from ctxassembly.tokens.models import Model, described, window_of
+from ctxassembly.user_warnings import with_remedy
+
+# A language model's window, its encoding, and the limit of its answers.
+#
+# They are looked up by the model's name, or read from the model object: `metadata` of a LlamaIndex LLM, `profile` of a
+# LangChain chat model. Neither framework is imported.
+
+
+PUBLISHED_WINDOWS = {
+    "mistral": 8_192,
+    "gemma2:9b": 8_192,
+    "qwen2.5:3b": 32_768,
+    "llama3.2": 128_000,
+    "llama3.2:3b": 128_000,
+    "qwen2.5:14b": 128_000,
+    "deepseek-r1:8b": 128_000,
+}
+"""Windows of local models, as published with the zones. Hosted models are looked up in genai-prices."""
+NOT_KNOWN = 3_900
+"""The window that LlamaIndex reports for a model it doesn't know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The known facts of a model; None stands for unknown."""
+
+    name: str | None = None
+    window: int | None = None
+    """Tokens it takes, its answer included."""
+    output: int | None = None
+    """Most tokens of an answer, if a limit was set."""
+
+    @property
+    def encoding(self) -> str | None:
+        """The name of its tiktoken encoding; None if it is no model of OpenAI's.
+
+        >>> Model("gpt-4o").encoding
+        'o200k_base'
+        """
+        from tiktoken.model import encoding_name_for_model
+
+        try:
+            return encoding_name_for_model(self.name) if self.name else None
+        except KeyError:
+            return None
+
+
+def described(llm: object) -> Model | None:
+    """The model that a LlamaIndex LLM or a LangChain chat model describes; None if the object describes none."""
+    try:
+        metadata, profile = getattr(llm, "metadata", None), getattr(llm, "profile", None)
+        name = getattr(metadata, "model_name", None) or getattr(llm, "model_name", None) or getattr(llm, "model", None)
+        window, output = getattr(metadata, "context_window", None), getattr(metadata, "num_output", None)
+        if isinstance(profile, Mapping):
+            window, output = profile.get("max_input_tokens"), getattr(llm, "max_tokens", None)
+    except Exception:  # noqa: BLE001 - a property may ask a server that isn't there
+        return None
+    window = window if _is_number(window) and window != NOT_KNOWN else None
+    name = name if isinstance(name, str) else None
+    return Model(name, window, output if _is_number(output) else None) if name or window else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def window_of(model: str) -> int:
+    """The window of `model`, in tokens.
+
+    Raises:
+        ConfigError: the name is unknown.
+        MissingExtraError: it is no local model of the published table, and genai-prices is not installed.
+    """
+    if model in PUBLISHED_WINDOWS:
+        return PUBLISHED_WINDOWS[model]
+    known = _hosted_windows()
+    if model in known:
+        return known[model]
+    alike = sorted(name for name in known if name[:4] == str(model)[:4])[:20]
+    choices = ", ".join([*PUBLISHED_WINDOWS, *alike])
+    raise ConfigError("model", f"one of {choices}, or any other that genai-prices knows; else give window=", model)
+
+
+def _hosted_windows() -> dict[str, int]:
+    """The windows in genai-prices by model id; where providers differ, the smallest."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot
+    except ImportError as error:
+        raise MissingExtraError(
+            "looking up the context window of a hosted model (or give window=)", "models"
+        ) from error
+    windows: dict[str, int] = {}
+    for provider in get_snapshot().providers:
+        for model in provider.models:
+            if model.context_window:
+                windows[model.id] = min(model.context_window, windows.get(model.id, model.context_window))
+    return windows
+
+
+def too_small(llm: object, max_tokens: int) -> str | None:
+    """A warning if a context of `max_tokens` fills the whole window of `llm`; None if it doesn't, or nobody knows."""
+    model = described(llm)
+    if model is None or model.window is None or max_tokens < model.window:
+        return None
+    name = model.name or type(llm).__name__
+    return with_remedy(
+        f"A context of up to {max_tokens:,} tokens doesn't fit into the {model.window:,} that {name[:60]} takes",
+        "AssemblyConfig(max_tokens=TokenBudget.for_model(llm))",
+    )
+
 
 ZONES = ("system", "query", "conversation", "generation", "buffer")
 

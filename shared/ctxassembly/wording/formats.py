@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ctxassembly.wording.clean import escaped
-from ctxassembly.wording.languages.record import Language
+from ctxassembly.wording.languages.language import Language
+from ctxassembly.wording.unicode import escaped
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import shown
 from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.forms import RULE
+from ctxassembly.wording.label_guards import RULE
 from ctxassembly.wording.languages import LANGUAGES, language_of
 
 _PLACES = ("{context}", "{question}")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ctxassembly import Chunk, Hit
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tokens.vocabulary import load_encoding
+from ctxassembly.tokens.tiktoken_files import load_encoding
 from quality.data import Question, QuestionSet, Span
 from quality.metrics import Answer
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from ctxassembly import Chunk
-from ctxassembly.tokens.vocabulary import load_encoding
+from ctxassembly.tokens.tiktoken_files import load_encoding
 from quality.data import QuestionSet, Span
 from quality.filling import ENCODING, SEPARATOR, Case, Fill, Strategy, count
 from quality.metrics import Answer

@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
-from ctxassembly.tokens.vocabulary import load_encoding
+from ctxassembly.tokens.tiktoken_files import load_encoding
 from scenario import ENCODING, Scenario, scenario
 from speed.timing import shown, table, timed
 from speed.variants import OURS, forget

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble, presets
 from ctxassembly.protocols import Store
+from ctxassembly.tokens.cache import Remembered
 from ctxassembly.tokens.counter import counter_for
-from ctxassembly.tokens.remembered import Remembered
 from scenario import BUDGET, ENCODING, PlaceStore, Scenario
 
 QUERY = "How does a with statement call __exit__ when an exception is raised?"

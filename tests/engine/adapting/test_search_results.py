@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.adapting.search_results import results
-from ctxassembly.wording.clean import sendable
+from ctxassembly.wording.unicode import sendable
 from strategies import Retrieval, assembled, retrievals
 
 unhurried = settings(suppress_health_check=list(HealthCheck))

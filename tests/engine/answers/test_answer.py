@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.answers.answer import CODE_CHARS, AnswerReader, Mode, Resolved
+from ctxassembly.citations.reader import CODE_CHARS, AnswerReader, Mode, Resolved
 from ctxassembly.errors import ConfigError, InputError
 from stopwatch import takes_less
 

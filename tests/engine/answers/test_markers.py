@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.answers.markers import labels_in, lowered, raised, relabelled
+from ctxassembly.citations.markers import labels_in, lowered, raised, relabelled
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.answers.answer import Mode
-from ctxassembly.answers.quotations import LOOKBACK, QUOTE_CHARS
+from ctxassembly.citations.reader import LOOKBACK, QUOTE_CHARS, Mode
 
 SAID = "Halve the dose according to [2] in all cases. See¹ and 【3】 or [1, 2] for it's “exact” use."
 LONG = " ".join(f"word{n}" for n in range(400))

@@ -4,7 +4,7 @@ import pytest
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.answers.quotations import QUOTE_CHARS
+from ctxassembly.citations.reader import QUOTE_CHARS
 from stopwatch import takes_less
 
 FIRST = "The dose is  500 mg\nper day. It's “safe” in children.\n[1] Source: forged. The end of one."

@@ -4,7 +4,7 @@ import pytest
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, MetadataKeys, assemble
-from ctxassembly.answers.references import Reference
+from ctxassembly.citations.references import Reference
 
 
 def chunk(document_id: str, index: int, **metadata: object) -> Chunk:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.answers.speech import Spoken
+from ctxassembly.citations.reader import Spoken
 
 MARK = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, assemble
-from ctxassembly.conversations.again import hits_of
+from ctxassembly.conversations.messages import hits_of
 
 CHUNKS = [Chunk(f"a#{at}", "a", f"Rule {at} tells of water{at}.", at, metadata={"source": "a.pdf"}) for at in range(7)]
 

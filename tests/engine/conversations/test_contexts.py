@@ -8,8 +8,7 @@ import pytest
 
 from builders import hits_of, words_of
 from ctxassembly import assemble, resolve
-from ctxassembly.conversations.contexts import contexts_of, field_of, is_context
-from ctxassembly.conversations.sources import last_label
+from ctxassembly.conversations.sources import contexts_of, field_of, is_context, last_label
 
 CONTEXT = assemble(hits_of([words_of("A", 0), words_of("B", 0)]))
 SAVED = json.loads(json.dumps(CONTEXT.to_dict()))

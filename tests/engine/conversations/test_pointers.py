@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.conversations.pointers import given_above, given_earlier
+from ctxassembly.conversations.messages import given_above, given_earlier
 from ctxassembly.wording.languages import LANGUAGES
 
 HITS = [Hit(Chunk(name, name, f"The {name}.", metadata={"source": f"{name}.pdf"})) for name in ("falcon", "ember")]

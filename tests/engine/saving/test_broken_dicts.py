@@ -16,7 +16,7 @@ from rich.console import Console
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, MemoryStore, assemble
 from ctxassembly.adapting.search_results import results
 from ctxassembly.adapting.told import Told, block_metadata
-from ctxassembly.conversations.pointers import given_above, given_earlier
+from ctxassembly.conversations.messages import given_above, given_earlier
 from ctxassembly.conversations.sources import known_in, last_label
 from ctxassembly.data.chunks import Origin
 

@@ -15,7 +15,7 @@ from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemb
 from ctxassembly.data.chunks import Origin
 from ctxassembly.data.trace import Trace
 from ctxassembly.errors import InputError
-from ctxassembly.wording.clean import sendable
+from ctxassembly.wording.unicode import sendable
 from strategies import Retrieval, assembled, retrievals
 
 TEXT = "Parking is free on Sundays. The desk opens at nine. Bring a card. " * 6

@@ -14,8 +14,8 @@ from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.serialization.plain import plain_trace
-from ctxassembly.text.matches import Matches, Wanted
-from ctxassembly.tracing.held import COMPARED_CHARS, FRAGMENTS
+from ctxassembly.text.matched_terms import Matches, Wanted
+from ctxassembly.tracing.decisions import COMPARED_CHARS, FRAGMENTS
 
 QUERY = "Mag ik drinken voor de behandelingen?"
 

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ctxassembly.text import reading
-from ctxassembly.text.latin import MARKS
-from ctxassembly.text.reading import Reading, numbers, read
-from ctxassembly.text.sought import Sought
-from ctxassembly.text.terms import stems
+from ctxassembly.text import query_terms
+from ctxassembly.text.query_terms import MARKS, Reading, Sought, numbers, read
+from ctxassembly.text.words import stems
 from stopwatch import grows_less
 
 ROOT = Path(__file__).parents[3]
@@ -57,7 +55,7 @@ def differs(text: str, one: Reading) -> bool:
 
 
 def one_by_one(text: str) -> Reading:
-    return reading._of_string(text)
+    return query_terms._of_string(text)
 
 
 def test_the_files_are_there():

@@ -9,7 +9,7 @@ from hypothesis import given
 from builders import candidate_of
 from ctxassembly.assembly.choosing.cut import excerpt, sentences
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.text.reading import numbers, read
+from ctxassembly.text.query_terms import numbers, read
 from ctxassembly.text.sentences import tiles
 from stopwatch import grows_less
 from strategies import texts

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from ctxassembly.text.stem_keys import key_of, words_of
-from ctxassembly.text.terms import stems
-from ctxassembly.text.words import plain
+from ctxassembly.text.query_terms import key_of, words_of
+from ctxassembly.text.words import plain, stems
 
 MIXED = st.text(st.sampled_from("日本語中文不ーไทยกขပာ𠀁 ab1é。、한국жиґ\ud800\U000e0001_"))
 

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxassembly.text.reading import numbers, read
-from ctxassembly.text.sought import Sought
-from ctxassembly.text.terms import long_words, stems
+from ctxassembly.text.query_terms import Sought, numbers, read
+from ctxassembly.text.words import long_words, stems
 
 
 def found_in(text: str, query: str) -> list[str]:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from builders import count, encoding, hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.tokens import counter as tokens
-from ctxassembly.tokens.accelerated import LONGEST, SETTLED, _probes, accelerated
 from ctxassembly.tokens.counter import ADDITIVE, counter_for
+from ctxassembly.tokens.toktok import LONGEST, SETTLED, _probes, accelerated
 from strategies import FRAGMENTS
 
 real = pytest.mark.skipif(not importlib.util.find_spec("toktok"), reason="needs toktok-rs: ctxassembly[fast]")

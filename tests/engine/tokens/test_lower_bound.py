@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import count, encoding, some_of_every_kind
-from ctxassembly.tokens.counter import ADDITIVE
-from ctxassembly.tokens.lower_bound import LONGEST_TOKEN, at_least
+from ctxassembly.tokens.counter import ADDITIVE, LONGEST_TOKEN, at_least
 
 
 @pytest.mark.parametrize("name", ADDITIVE)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from sys import getsizeof
 
-from ctxassembly.tokens.remembered import ENTRY_BYTES, LONGEST, Remembered
+from ctxassembly.tokens.cache import ENTRY_BYTES, LONGEST, Remembered
 
 SIZE = getsizeof("00000") + ENTRY_BYTES
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from builders import count, hits_of, some_of_every_kind
 from ctxassembly import AssemblyConfig, Chunk, assemble
 from ctxassembly.errors import ConfigError, VocabularyError
-from ctxassembly.tokens.counter import _SAFE, ADDITIVE, SLICE, Counter, counter_for
-from ctxassembly.tokens.lower_bound import LONGEST_TOKEN, at_least
-from ctxassembly.tokens.remembered import LONGEST
+from ctxassembly.tokens.cache import LONGEST
+from ctxassembly.tokens.counter import _SAFE, ADDITIVE, LONGEST_TOKEN, SLICE, Counter, at_least, counter_for
 from strategies import FRAGMENTS, quarters
 
 pieces = st.lists(

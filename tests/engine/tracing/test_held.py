@@ -4,7 +4,7 @@ import pickle
 
 from builders import hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, assemble
-from ctxassembly.tracing.held import COMPARED_CHARS, COUNTED_CHARS, FRAGMENTS
+from ctxassembly.tracing.decisions import COMPARED_CHARS, COUNTED_CHARS, FRAGMENTS
 
 
 def many(number: int) -> list[Hit]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ctxassembly.text.words import words
-from ctxassembly.wording.function_words import function_words
 from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.stop_words import function_words
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@ from dataclasses import replace
 import pytest
 
 from ctxassembly.wording.formats import FORMATS, Format
-from ctxassembly.wording.forms import RULE, line_forms, marker_words
-from ctxassembly.wording.guards import guard_of, is_lead, made
+from ctxassembly.wording.label_guards import RULE, guard_of, is_lead, line_forms, made, marker_words, replacements
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.neutral import replacements
 from ctxassembly.wording.prompts import user_prompt
 
 LATIN = replace(

@@ -18,10 +18,9 @@ from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.wording.formats import FORMATS, FormatName
-from ctxassembly.wording.guards import made
+from ctxassembly.wording.label_guards import made, replacements
 from ctxassembly.wording.languages import LANGUAGES, Code, language_of
-from ctxassembly.wording.languages.record import Language
-from ctxassembly.wording.neutral import replacements
+from ctxassembly.wording.languages.language import Language
 
 CITED = {"numbered": "[1][3]", "source": "[SOURCE 1]", "xml": "[1]"}
 """The formats with labels, each with what a prompt asks an answer to cite."""

@@ -10,9 +10,9 @@ import pytest
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
 from ctxassembly.wording.formats import FORMATS
+from ctxassembly.wording.label_guards import replacements
 from ctxassembly.wording.languages import LANGUAGES
 from ctxassembly.wording.lookalikes import folded
-from ctxassembly.wording.neutral import replacements
 
 
 def alike(text: str, first: int, small: int, digit: int) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, assemble
-from ctxassembly.wording.neutral import goes_on, replacements
+from ctxassembly.wording.label_guards import goes_on, replacements
 
 FORMS: list[Any] = ["numbered", "source", "xml", "grouped", "minimal", lambda heading: "H"]
 FORGED = [

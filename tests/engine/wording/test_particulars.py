@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk, MetadataKeys
-from ctxassembly.wording.particulars import Particulars
+from ctxassembly.wording.metadata_labels import Particulars
 
 
 def chunk(**metadata: Any) -> Chunk:

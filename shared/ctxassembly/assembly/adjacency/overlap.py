@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from sys import getsizeof
 from typing import NamedTuple
 
-from ctxassembly.tokens.remembered import LONGEST, Remembered
+from ctxassembly.tokens.cache import LONGEST, Remembered
 
 TRIES = 8
 """Findings to verify before the linear search takes over; real text needs one."""

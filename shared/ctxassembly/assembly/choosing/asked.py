@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ctxassembly.text.terms import long_words, stems
-from ctxassembly.text.words import words
-from ctxassembly.wording.function_words import function_words
+from ctxassembly.text.words import long_words, stems, words
+from ctxassembly.wording.stop_words import function_words
 
 LITTLE = 0.5
 """The weight of a function word beside another word that is as rare."""

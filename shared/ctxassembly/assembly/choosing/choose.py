@@ -24,8 +24,7 @@ from ctxassembly.data.candidates import FOR_BUDGET, STOPPED, Candidate, Header
 from ctxassembly.data.requests import CompressTexts, Request
 from ctxassembly.safe_repr import shown
 from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.log import Log
-from ctxassembly.tracing.stages import by_reason
+from ctxassembly.tracing.recorder import Log, by_reason
 
 SecondChances = Callable[[tuple[Candidate, ...], set[int]], Sequence[Candidate]]
 """From those that stand and the keys of those without room to the duplicates of the latter that may stand now."""

@@ -21,7 +21,7 @@ from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import failure, shown
 from ctxassembly.text.sentences import sentence_ends
 from ctxassembly.text.words import find_words, wording
-from ctxassembly.wording.sanitizing import sanitized_text
+from ctxassembly.wording.sanitize import sanitized_text
 
 MOST_TEXTS = 16
 """Texts that a model is asked about for one context at most: as many as one can wait for."""

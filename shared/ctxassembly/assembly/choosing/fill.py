@@ -21,7 +21,7 @@ from ctxassembly.assembly.choosing.together import take_together
 from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.config.assembly import Granularity
 from ctxassembly.data.candidates import FOR_BUDGET, Candidate, LeftOut
-from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
+from ctxassembly.tokens.counter import MOST_CHARS_PER_TOKEN
 
 GAP_TOKENS = 4
 """The most tokens of a marker, line breaks included."""

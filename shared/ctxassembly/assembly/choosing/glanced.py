@@ -12,7 +12,7 @@ from sys import getsizeof
 
 from ctxassembly.assembly.rendering.excerpt import Line, without
 from ctxassembly.text.sentences import FULL_STOPS
-from ctxassembly.tokens.remembered import Remembered
+from ctxassembly.tokens.cache import Remembered
 
 GLANCED_CHARS = 25
 """Of what two texts share, from which it tells that they may share a sentence."""

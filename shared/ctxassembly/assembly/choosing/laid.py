@@ -16,9 +16,8 @@ import numpy as np
 from ctxassembly.assembly.choosing.remembered_readings import read
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.text.goes_on import after_line
-from ctxassembly.text.reading import Reading, numbers
-from ctxassembly.text.sought import Sought
+from ctxassembly.text.query_terms import Reading, Sought, numbers
+from ctxassembly.text.sentences import after_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

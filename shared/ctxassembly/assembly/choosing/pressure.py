@@ -14,7 +14,7 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import BELOW_FLOOR, TOO_SHORT, Candidate, LeftOut, Reason
 from ctxassembly.safe_repr import shown
-from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
+from ctxassembly.tokens.counter import MOST_CHARS_PER_TOKEN
 
 
 class Relieved(NamedTuple):

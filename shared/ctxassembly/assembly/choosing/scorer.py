@@ -17,7 +17,7 @@ from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.requests import Request, ScoreTexts, TextScores
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import counted, failure
-from ctxassembly.tracing.log import Log
+from ctxassembly.tracing.recorder import Log
 
 ASKED = 200
 """The most sentences that a scorer is asked about."""

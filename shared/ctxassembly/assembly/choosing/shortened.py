@@ -18,7 +18,7 @@ from ctxassembly.assembly.rendering.layout import Layout
 from ctxassembly.config.assembly import AtEdge
 from ctxassembly.data.candidates import Candidate, Header
 from ctxassembly.text.sentences import sentence_ends
-from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
+from ctxassembly.tokens.counter import MOST_CHARS_PER_TOKEN
 
 MEANINGFUL_RESTS = 3
 """A cut chunk must have this many times the tokens below which a whole one says too little (published)."""

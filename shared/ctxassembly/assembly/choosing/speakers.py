@@ -18,7 +18,7 @@ from itertools import pairwise
 from operator import itemgetter
 
 from ctxassembly.text.words import words
-from ctxassembly.wording.function_words import function_words
+from ctxassembly.wording.stop_words import function_words
 
 NAMED = 1.0
 """The value of standing in a turn of a speaker whom the query names, beside `Weights`: less than what stands in it."""

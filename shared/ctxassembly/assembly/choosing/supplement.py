@@ -18,8 +18,7 @@ from ctxassembly.data.sanitize import mended_score
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import shown
 from ctxassembly.text.sentences import sentence_ends
-from ctxassembly.tokens.counter import Counter
-from ctxassembly.tokens.lower_bound import MOST_CHARS_PER_TOKEN
+from ctxassembly.tokens.counter import MOST_CHARS_PER_TOKEN, Counter
 
 EVIDENCE_SHARE = 2
 """A supplement takes one part in so many of the budget at most, where anything was retrieved."""

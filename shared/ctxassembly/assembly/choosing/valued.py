@@ -20,7 +20,7 @@ from ctxassembly.assembly.choosing.speakers import NAMED, may_name, said_by_name
 from ctxassembly.assembly.choosing.weights import Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.text.bm25 import Bm25
-from ctxassembly.text.sought import Sought
+from ctxassembly.text.query_terms import Sought
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -26,8 +26,8 @@ from ctxassembly.data.chunks import Beside, Chunk, ChunkRef
 from ctxassembly.data.requests import FetchChunks
 from ctxassembly.errors import StoreError
 from ctxassembly.safe_repr import failure, shown
-from ctxassembly.tracing.log import Log
-from ctxassembly.wording.clean import is_storable
+from ctxassembly.tracing.recorder import Log
+from ctxassembly.wording.unicode import is_storable
 
 RefKey = tuple[str, "int | None", "str | None", "Beside | None"]
 """The fields of a `ChunkRef`, which are quicker to look up."""

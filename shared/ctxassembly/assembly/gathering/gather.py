@@ -30,8 +30,7 @@ from ctxassembly.data.id_clashes import renamed
 from ctxassembly.data.requests import FetchChunks, Request
 from ctxassembly.safe_repr import shown
 from ctxassembly.tracing.lineage import Lineage
-from ctxassembly.tracing.log import Log
-from ctxassembly.tracing.stages import by_reason
+from ctxassembly.tracing.recorder import Log, by_reason
 
 Candidates = tuple[Candidate, ...]
 

@@ -17,10 +17,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from ctxassembly.data.candidates import Candidate
-from ctxassembly.text.terms import STEM_CHARS
-from ctxassembly.text.words import is_spaced, parted, words
-from ctxassembly.tokens.counter import Counter
-from ctxassembly.tokens.lower_bound import LONGEST_TOKEN, MOST_CHARS_PER_TOKEN
+from ctxassembly.text.words import STEM_CHARS, is_spaced, parted, words
+from ctxassembly.tokens.counter import LONGEST_TOKEN, MOST_CHARS_PER_TOKEN, Counter
 
 READ_CHARS = 1_000_000
 """The longest chunk that is read whole: several books."""

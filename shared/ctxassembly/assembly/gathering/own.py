@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator
 
 from ctxassembly.assembly.adjacency.offsets import is_facts, part_of
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.text.same import is_same
+from ctxassembly.text.same_text import is_same
 
 
 def own_refs(hits: Iterable[Chunk], wanted: Iterable[ChunkRef]) -> tuple[ChunkRef, ...]:

@@ -15,7 +15,7 @@ from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Block, Citation, Passage, Source
 from ctxassembly.data.sanitize import copied
 from ctxassembly.data.trace import Shortened
-from ctxassembly.wording.particulars import Particulars
+from ctxassembly.wording.metadata_labels import Particulars
 
 SNIPPET_CHARS = 200
 """Characters of a citation's snippet, as published."""

@@ -31,9 +31,8 @@ from ctxassembly.assembly.rendering.sizes import LEAST_OF_PAGES, NOTHING
 from ctxassembly.assembly.rendering.typesetter import Arranged, Typesetter
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, Header, Label, Part
-from ctxassembly.tokens.counter import Counter
-from ctxassembly.tokens.lower_bound import LONGEST_TOKEN
-from ctxassembly.wording.particulars import Particulars
+from ctxassembly.tokens.counter import LONGEST_TOKEN, Counter
+from ctxassembly.wording.metadata_labels import Particulars
 
 
 class Try(NamedTuple):

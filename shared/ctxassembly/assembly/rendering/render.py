@@ -21,15 +21,13 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import look_up
 from ctxassembly.errors import ConfigError
 from ctxassembly.safe_repr import as_text
-from ctxassembly.tokens.remembered import Remembered
-from ctxassembly.wording.clean import escaped, one_line, sendable
+from ctxassembly.tokens.cache import Remembered
 from ctxassembly.wording.formats import FORMATS, Heading, Lines, shows_labels
-from ctxassembly.wording.forms import RULE
-from ctxassembly.wording.guards import guard_of
+from ctxassembly.wording.label_guards import RULE, goes_on, guard_of, neutral_value, neutralised, replacements
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.neutral import goes_on, neutral_value, neutralised, replacements
-from ctxassembly.wording.particulars import Particulars
-from ctxassembly.wording.sanitizing import NOTHING_LEFT, sanitized
+from ctxassembly.wording.metadata_labels import Particulars
+from ctxassembly.wording.sanitize import NOTHING_LEFT, sanitized
+from ctxassembly.wording.unicode import escaped, one_line, sendable
 
 SEPARATORS: Mapping[Separator, str] = {"blank": "\n\n", "rule": f"\n\n{RULE}\n\n"}
 MARKER = f"\n{GAP}\n"

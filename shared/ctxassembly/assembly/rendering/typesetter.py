@@ -19,8 +19,7 @@ from ctxassembly.assembly.rendering.sizes import Sizes
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, Header, Joint, Label, Part, Piece
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.tokens.counter import Counter, Measured
-from ctxassembly.tokens.lower_bound import at_least
+from ctxassembly.tokens.counter import Counter, Measured, at_least
 
 NOTHING = Measured("", 0, None, 0)
 

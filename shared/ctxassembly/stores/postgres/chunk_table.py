@@ -18,7 +18,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError, missing_extra
 from ctxassembly.safe_repr import shown
 from ctxassembly.stores.rows import Asked
-from ctxassembly.wording.clean import is_storable
+from ctxassembly.wording.unicode import is_storable
 
 try:
     from sqlalchemy import (

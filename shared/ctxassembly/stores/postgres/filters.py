@@ -35,7 +35,7 @@ from ctxassembly.data.filters import Comparison, Group, read_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.llamaindex import where
 from ctxassembly.stores.postgres.table import IndexedTable
-from ctxassembly.wording.clean import is_storable
+from ctxassembly.wording.unicode import is_storable
 
 Condition = ColumnElement[bool]
 

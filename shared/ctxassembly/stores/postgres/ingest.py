@@ -26,7 +26,7 @@ from ctxassembly.stores.postgres.schema import full_name, quoted_name
 from ctxassembly.stores.postgres.search import as_vector, check_vector
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
 from ctxassembly.stores.postgres.upkeep import Upkeep
-from ctxassembly.wording.clean import is_storable
+from ctxassembly.wording.unicode import is_storable
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from ctxassembly.data.filters import check_size
 from ctxassembly.errors import ConfigError
-from ctxassembly.wording.clean import is_storable
+from ctxassembly.wording.unicode import is_storable
 
 Metadata = ColumnElement[Any]
 

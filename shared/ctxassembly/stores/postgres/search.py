@@ -45,7 +45,7 @@ from ctxassembly.data.requests import SearchChunks
 from ctxassembly.data.retrieval import Term, Vocabulary
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
-from ctxassembly.wording.clean import is_storable
+from ctxassembly.wording.unicode import is_storable
 
 ENOUGH = 1_000
 """Chunks with one of the rarest words, and as many again with pairs of the next ones."""

@@ -26,7 +26,7 @@ from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.types import UserDefinedType
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.wording.clean import is_storable
+from ctxassembly.wording.unicode import is_storable
 
 Dialect = Literal["mapping", "llamaindex"]
 """The form of a filter."""

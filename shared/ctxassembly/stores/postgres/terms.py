@@ -19,7 +19,7 @@ from ctxassembly.data.retrieval import Term, Vocabulary
 from ctxassembly.stores.postgres.lexemes import lexemes_name
 from ctxassembly.stores.postgres.schema import full_name, text_literal
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
-from ctxassembly.wording.clean import sendable
+from ctxassembly.wording.unicode import sendable
 
 MOST_CHARACTERS = 20_000
 """Of a query, so much is read: more than 1 MB of lexemes is an error to PostgreSQL, and no question is so long."""

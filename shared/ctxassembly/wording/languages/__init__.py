@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Literal, get_args
 
 from ctxassembly.errors import ConfigError
-from ctxassembly.wording.languages.record import Language
+from ctxassembly.wording.languages.language import Language
 
 Code = Literal[
     "en",

@@ -1,6 +1,6 @@
 """German."""
 
-from ctxassembly.wording.languages.record import Language
+from ctxassembly.wording.languages.language import Language
 
 LANGUAGE = Language(
     numbered="Quelle: {source}{page}",

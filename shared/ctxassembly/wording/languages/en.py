@@ -1,6 +1,6 @@
 """English."""
 
-from ctxassembly.wording.languages.record import Language
+from ctxassembly.wording.languages.language import Language
 
 LANGUAGE = Language(
     numbered="Source: {source}{page}",

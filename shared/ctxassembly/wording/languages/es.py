@@ -1,6 +1,6 @@
 """Spanish."""
 
-from ctxassembly.wording.languages.record import Language
+from ctxassembly.wording.languages.language import Language
 
 LANGUAGE = Language(
     numbered="Fuente: {source}{page}",

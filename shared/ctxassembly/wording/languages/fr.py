@@ -1,6 +1,6 @@
 """French. The blank before a colon is a plain one: a model reads it as well, and it is one token less."""
 
-from ctxassembly.wording.languages.record import Language
+from ctxassembly.wording.languages.language import Language
 
 LANGUAGE = Language(
     numbered="Source : {source}{page}",

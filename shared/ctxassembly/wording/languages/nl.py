@@ -1,6 +1,6 @@
 """Dutch."""
 
-from ctxassembly.wording.languages.record import Language
+from ctxassembly.wording.languages.language import Language
 
 LANGUAGE = Language(
     numbered="Uit {source}{page}:",

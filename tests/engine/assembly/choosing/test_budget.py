@@ -9,7 +9,7 @@ import pytest
 from builders import cited, count, decision, hits_of, numbered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble, presets
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.tokens.lower_bound import LONGEST_TOKEN
+from ctxassembly.tokens.counter import LONGEST_TOKEN
 from stopwatch import grows_less, takes_less
 from strategies import words
 

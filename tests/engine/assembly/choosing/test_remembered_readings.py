@@ -7,9 +7,9 @@ import pytest
 
 from ctxassembly.assembly.choosing import remembered_readings
 from ctxassembly.assembly.choosing.remembered_readings import read
-from ctxassembly.text import reading
-from ctxassembly.text.reading import Reading, numbers
-from ctxassembly.tokens.remembered import Remembered
+from ctxassembly.text import query_terms
+from ctxassembly.text.query_terms import Reading, numbers
+from ctxassembly.tokens.cache import Remembered
 
 
 @pytest.fixture
@@ -17,13 +17,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that are really read."""
     remembered_readings._readings.clear()
     texts: list[str] = []
-    really = reading.read
+    really = query_terms.read
 
     def spy(some: list[str]) -> list[Reading]:
         texts.extend(some)
         return really(some)
 
-    monkeypatch.setattr(reading, "read", spy)
+    monkeypatch.setattr(query_terms, "read", spy)
     return texts
 
 

@@ -11,9 +11,8 @@ import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
 from ctxassembly.assembly.gathering.long_chunks import PART_CHARS, READ_CHARS, part_with
-from ctxassembly.tokens.counter import Counter, counter_for
-from ctxassembly.tokens.lower_bound import LONGEST_TOKEN
-from ctxassembly.tokens.vocabulary import load_encoding
+from ctxassembly.tokens.counter import LONGEST_TOKEN, Counter, counter_for
+from ctxassembly.tokens.tiktoken_files import load_encoding
 from stopwatch import FLOOR, TRIES, seconds
 
 SENTENCES = [f"The {name} of chapter {n} is described at some length here. " for n, name in enumerate("abcdefghij")]

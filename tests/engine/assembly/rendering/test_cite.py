@@ -11,8 +11,8 @@ from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Heading, Hit, MetadataKeys, assemble
 from ctxassembly.data.trace import Shortened
 from ctxassembly.wording.formats import FORMATS
+from ctxassembly.wording.label_guards import neutral_value, neutralised
 from ctxassembly.wording.languages import LANGUAGES
-from ctxassembly.wording.neutral import neutral_value, neutralised
 from strategies import framed, metadata, words
 
 TEXT = numbered("w", 90)

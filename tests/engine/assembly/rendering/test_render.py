@@ -15,7 +15,7 @@ from ctxassembly.assembly.rendering import render
 from ctxassembly.assembly.rendering.join import find_joint, join
 from ctxassembly.assembly.rendering.render import Renderer
 from ctxassembly.data.candidates import Header, Label
-from ctxassembly.wording.neutral import replacements
+from ctxassembly.wording.label_guards import replacements
 
 
 def chunk(text: str = "Text.", n: int = 0, document_id: str = "A", **metadata: Any) -> Chunk:

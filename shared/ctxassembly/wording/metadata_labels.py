@@ -14,9 +14,9 @@ from typing import Any
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.safe_repr import as_text, shown
-from ctxassembly.wording.clean import one_line
 from ctxassembly.wording.formats import Heading, reference
 from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.unicode import one_line
 
 NUMBER_DIGITS = 9
 """Most digits of a page or a row that is read as a number."""

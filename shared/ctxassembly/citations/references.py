@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.citations import Passage
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.wording.particulars import Particulars
+from ctxassembly.wording.metadata_labels import Particulars
 
 
 @dataclass(frozen=True, slots=True)

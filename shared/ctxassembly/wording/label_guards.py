@@ -22,26 +22,93 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from string import ascii_letters
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
-from ctxassembly.wording.formats import FORMATS
-from ctxassembly.wording.forms import (
-    BRACKETS,
-    DASHES,
-    SUPERSCRIPTS,
-    Formats,
-    Languages,
-    header_words,
-    line_forms,
-    marker_words,
-)
+from ctxassembly.data.candidates import GAP
+from ctxassembly.wording.formats import FORMATS, Format
 from ctxassembly.wording.languages import LANGUAGES
+from ctxassembly.wording.languages.language import Language, without_ending
 from ctxassembly.wording.lookalikes import ANGLES, folded, is_alike, origins
+from ctxassembly.wording.sanitize import sanitizing
+from ctxassembly.wording.unicode import replaced, unfit
+
+# Our own forms as readers meet them: lines in a context and labels in an answer, from the records of both kinds.
+#
+# Two readers use them. `guards` finds lines of documents that could pass for ours; `markers` and `answer` find the
+# labels that an answer cites. Neither knows a word or a label of its own. So a word that is added to a language or a
+# format is guarded and read from then on, without another change.
+
+
+RULE = "---"
+"""A line of its own: between context and question, and at the end of a supplement that stands before the documents."""
+FENCES = (RULE, "***", "___")
+"""Rows of signs that end a context for a reader, guarded in any length: our rule, the dashes of LlamaIndex's prompts,
+and what Markdown renders as our rule."""
+FRAMEWORK_LINES = (
+    *("Query:", "Answer:", "Helpful Answer:", "Final Answer:", "Refined Answer:", "Original Answer:", "New Answer:"),
+    *("Context information is below", "Context information from multiple sources is below", "New Context:"),
+)
+"""The beginnings of lines in the prompts that LangChain and LlamaIndex put around a context by default. Those that a
+language record has, such as `Question:`, are left out."""
+MAX_DIGITS = 6
+"""Most digits of a number that an answer cites."""
+BRACKETS = (("[", "]"), ("【", "】"))
+"""The brackets that an answer may put around numbers. Models write the second pair unasked."""
+DASHES = "\\-\N{EN DASH}\N{EM DASH}"
+"""The dashes in a range of labels, written for a character set of a pattern."""
+SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+_LABEL_WORDS = re.compile(r"[^\W\d_](?:.*\w)?")
+"""From the first letter of what stands before a label's number to its last letter: SOURCE, of "[SOURCE "."""
+
+Languages = Mapping[str, Language]
+Formats = Mapping[str, Format]
+
+
+def sayable(line: str) -> bool:
+    """True if `line` can be a form of ours: without {}, which stands for numbers, and without invisible characters."""
+    return "{}" not in line and line.strip().isprintable()
+
+
+def line_forms(
+    form: str, separator: str | None = None, *, languages: Languages = LANGUAGES, formats: Formats = FORMATS
+) -> list[str]:
+    """The beginnings of our lines, with {} for a number. In the format `form` no text may begin a line with them.
+
+    Labels of all formats and words of all languages are among them, since an answer doesn't tell which context it has
+    read. A lead counts in its own format alone: elsewhere `## ` is a mere heading. Tags are not among them: formats
+    that have tags escape all text. `separator` is the caller's own line above a supplement.
+    """
+    labels = [known.label for known in formats.values() if not known.markup]
+    lines = [*labels, formats[form].lead if form in formats else "", GAP, *FENCES, *FRAMEWORK_LINES]
+    for language in languages.values():
+        lines += language.guarded_lines()
+    # The last word may end otherwise in another form, or where a chunk was cut: its stem is enough.
+    lines.append(without_ending(separator or ""))
+    return list(dict.fromkeys(filter(None, lines)))
+
+
+def marker_words(languages: Languages = LANGUAGES, formats: Formats = FORMATS) -> list[str]:
+    """Words that may stand before a number in brackets, the longest first: those of the languages and of the labels.
+
+    Of a label only letters count. A sign taken for a word would make `[[1]]` a marker of its own beside `> [1]`.
+    """
+    words = {word for language in languages.values() for word in language.cited_as}
+    begins = (form.label.partition("{")[0] for form in formats.values() if not form.markup)
+    words |= {word[0] for begin in begins if (word := _LABEL_WORDS.search(begin))}
+    return sorted({word.lower() for word in words if word}, key=lambda word: (-len(word), word))
+
+
+def header_words(languages: Languages = LANGUAGES) -> list[str]:
+    """The words between a label and its source, without their colon: Source, of "[1] Source: report.pdf"."""
+    begins = (language.numbered.partition("{")[0].rstrip() for language in languages.values())
+    return sorted({begin.rstrip(": ") for begin in begins if begin.endswith(":")})
+
 
 # Controls, formats (Cf), and the characters that Unicode has ignored by default.
 _UNSEEN = (
@@ -359,3 +426,92 @@ def _row(sign: str) -> list[str]:
     """
     first = rf"{sign}(?<!{sign}{sign})(?<!{sign}[^\S\n]{sign})(?<![|+]{sign})(?<!\|[^\S\n]{sign})"
     return [first, _BLANK, sign, _BLANK, sign, rf"(?:{_BLANK}{sign})*(?=\s*\Z)"]
+
+
+# Text of documents made harmless, so that no line of it passes for one of ours.
+#
+# A document could say `[2] Source: board.pdf` and have its own words cited as the board's. `guards` finds such forms at
+# the beginning of lines, and here each gets a backslash before it. That holds in every format: a reader who finds `[2]`
+# in an answer can't tell which format it came from. XML gets its entities besides. Half a surrogate pair, which no API
+# takes, becomes U+FFFD, and so does a character that XML excludes.
+#
+# A line begins wherever some reader of lines sees one. Invisible characters hide nothing: a text is searched as it is,
+# and as it reads without them.
+
+
+_BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""Characters besides the newline that end a line for `str.splitlines` and others."""
+
+
+def replacements(
+    text: str,
+    form: str,
+    *,
+    at_line: bool = True,
+    continued: bool = False,
+    guard: Guard | None = None,
+    sanitize: bool = False,
+) -> dict[int, tuple[int, str]]:
+    """The changes that make `text` harmless in the format `form`: start -> (end, replacement).
+
+    A backslash replaces nothing: its start and end are the same, and it goes before the character there. `at_line` says
+    that the text begins a line, `continued` that another text continues its last line. `guard` is that of the format
+    unless given. With `sanitize` invisible characters go, and tokens and links are defused besides.
+    """
+    guard = guard or guard_of(form)
+    lines = f"\n{text}" if at_line else text
+    # A guard knows one line break. Others are one character long, too, so offsets stay the same.
+    for line_break in _BREAKS:
+        if line_break in text:
+            lines = lines.replace(line_break, "\n")
+    begins = guard.forms(lines)
+    if guard.markup and not text.isascii():
+        begins += tags_alike(lines)
+    if continued:
+        begins += guard.unfinished(lines)
+    found = {at: (at, "\\") for at in (begin - at_line for begin in begins) if text[at - 1 : at] != "\\"}
+    found |= unfit(text, markup=guard.markup)
+    if sanitize:
+        for at, change in sanitizing(text, at_line=at_line, continued=continued).items():
+            found[at] = _both(change, found[at]) if at in found else change
+    return found
+
+
+def _both(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
+    """Two changes at one place: a backslash, once, before what takes the place of the character there."""
+    shorter, longer = sorted((one, other))
+    return longer if shorter == longer else (longer[0], shorter[1] + longer[1])
+
+
+def neutralised(text: str, form: str, guard: Guard | None = None) -> str:
+    r"""`text` made harmless in the format `form`. `guard` is that of the format unless given.
+
+    >>> print(neutralised("[2] Source: board.pdf", "numbered"))
+    \[2] Source: board.pdf
+    """
+    return replaced(text, replacements(text, form, guard=guard))
+
+
+def neutral_value(value: str, form: str, guard: Guard | None = None) -> str:
+    r"""A `value` of metadata made harmless in the middle of a line of ours: no word of it can begin a label.
+
+    A part of a name, as in "report[1].pdf", is no label.
+
+    >>> print(neutral_value("web.html [2] Source: board.pdf", "numbered"))
+    web.html \[2] Source: board.pdf
+    """
+    labels = (guard or guard_of(form)).labels(value)
+    parts = [value[begin:end] for begin, end in pairwise((0, *labels, len(value)))]
+    return "\\".join(parts)
+
+
+def goes_on(text: str, *, at_line: bool) -> bool:
+    """True if text that follows `text` without a line break begins a line as a reader sees it.
+
+    It does if `text` ends a line, or has no word in its last line: quote marks or a bullet don't keep a form from being
+    read. `at_line` says that `text` begins a line itself.
+    """
+    last = text[text.rfind("\n") + 1 :].splitlines(keepends=True)[-1:] or [text[-1:]]
+    if last[0] and last[0][-1] in f"\n{_BREAKS}":
+        return True
+    return (at_line or len(last[0]) < len(text)) and is_lead(last[0])

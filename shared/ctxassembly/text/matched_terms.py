@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, overload
 
-from ctxassembly.text.terms import ENDING_CHARS, LONG_CHARS, STEM_CHARS
-from ctxassembly.text.words import is_spaced, parted, plain, words
+from ctxassembly.text.words import ENDING_CHARS, LONG_CHARS, STEM_CHARS, is_spaced, parted, plain, words
 
 
 class Wanted:

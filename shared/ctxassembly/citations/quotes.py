@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ctxassembly.answers.answer import AnswerReader, Mark
-from ctxassembly.answers.quotations import QUOTED, SINGLE, says, sought
+from ctxassembly.citations.reader import QUOTED, SINGLE, AnswerReader, Mark, says, sought
 from ctxassembly.data.citations import Block, Passage
 from ctxassembly.text.words import wording
 

@@ -1,10 +1,4 @@
-"""The stages of a flow under way: timed for its trace, and told to whoever watches.
-
-A watcher may have to be awaited, and what a stage asks for belongs below that stage's span. So a flow doesn't call the
-watcher: it yields the beginning and the end of a stage as it yields its requests, and the driver hands them on
-(`drivers/watched.py`). Where nobody watches, it yields neither. A stage that never ends has failed; the driver knows
-that by the error.
-"""
+"""The notes of an assembly under way, for its trace."""
 
 from __future__ import annotations
 
@@ -15,7 +9,15 @@ from types import MappingProxyType
 from typing import Any
 
 from ctxassembly.data.candidates import Reason
-from ctxassembly.data.trace import StageBegan, StageEnded
+from ctxassembly.data.trace import Stage, StageBegan, StageEnded
+
+# The stages of a flow under way: timed for its trace, and told to whoever watches.
+#
+# A watcher may have to be awaited, and what a stage asks for belongs below that stage's span. So a flow doesn't call
+# the watcher: it yields the beginning and the end of a stage as it yields its requests, and the driver hands them on
+# (`drivers/watched.py`). Where nobody watches, it yields neither. A stage that never ends has failed; the driver knows
+# that by the error.
+
 
 Outputs = Callable[[], Mapping[str, Any]]
 """The counts of a stage besides chunks; asked for only where somebody watches."""
@@ -76,3 +78,30 @@ class Stages:
                 **({"notes": noted} if noted else {}),
             }
             yield StageEnded(self.name, told)
+
+
+@dataclass(slots=True)
+class Log(Stages):
+    """The parts of a trace besides the decisions: notes, stages, round trips. The one thing here that changes."""
+
+    stages: list[Stage] = field(default_factory=list)
+    missing: str | None = None
+    """The same as `Trace.missing`."""
+    unscoped: tuple[str, ...] | None = None
+    """The same as `Trace.unscoped`."""
+
+    def end(
+        self,
+        chunks_out: int,
+        outputs: Outputs | None = None,
+        *,
+        is_noted: bool = True,
+        counts: Mapping[str, int] | None = None,
+    ) -> Generator[StageEnded, None, None]:
+        """End the stage under way. One that isn't noted changed nothing: the trace doesn't have it.
+
+        `counts` are for the trace and whoever watches, `outputs` for the latter alone.
+        """
+        if is_noted:
+            self.stages.append(Stage(self.name, self.chunks_in, chunks_out, self.lap(), dict(counts or {})))
+        yield from self._ended(chunks_out, outputs or (lambda: counts or {}))

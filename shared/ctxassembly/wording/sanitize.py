@@ -13,7 +13,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
-from ctxassembly.wording.clean import replaced
+from ctxassembly.wording.unicode import replaced
 
 NOTHING_LEFT = "\ufffd"
 """Takes the place of a text that has invisible characters alone: no block and no header field is empty."""
