@@ -16,8 +16,8 @@ from typing_extensions import Self, override
 
 from ctxassembly.adapting.told import Told
 from ctxassembly.adapting.turns import supplement_named
-from ctxassembly.assembly.choosing.supplement import Given, supplement_of
-from ctxassembly.assembly.gathering.scope import filter_not_seen
+from ctxassembly.assembly.expansion.access import filter_not_seen
+from ctxassembly.assembly.selection.supplement import Given, supplement_of
 from ctxassembly.chain.reach import Hidden
 from ctxassembly.config.assembly import AssemblyConfig, Neighbours
 from ctxassembly.config.hints import check_parameters, check_store, not_a_document, wrong_config

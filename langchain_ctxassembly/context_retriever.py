@@ -15,7 +15,7 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.assembly.selection.supplement import Given, supplement_for
 from ctxassembly.chain.reach import Hidden, Reach
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.config.retrieval import RetrievalConfig

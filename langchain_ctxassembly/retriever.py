@@ -15,7 +15,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 from pydantic import ConfigDict, Field, InstanceOf, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.assembly.choosing.supplement import Given, supplement_for
+from ctxassembly.assembly.selection.supplement import Given, supplement_for
 from ctxassembly.config.assembly import AssemblyConfig, Neighbours
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.context import Context

@@ -17,7 +17,7 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.adapting.turns import supplement_named
-from ctxassembly.assembly.choosing.supplement import Given, supplement_for, supplement_of
+from ctxassembly.assembly.selection.supplement import Given, supplement_for, supplement_of
 from ctxassembly.chain.reach import Hidden
 from ctxassembly.chain.requests import Assemble
 from ctxassembly.concurrency import is_async

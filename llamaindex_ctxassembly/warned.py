@@ -6,7 +6,7 @@ from typing import Any
 
 from llama_index.core import Settings
 
-from ctxassembly.assembly.gathering.scope import filter_not_seen
+from ctxassembly.assembly.expansion.access import filter_not_seen
 from ctxassembly.context import Context
 from ctxassembly.tokens.budget import too_small
 from ctxassembly.user_warnings import Once

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.runtime import get_runtime
 
-from ctxassembly.assembly.choosing.supplement import Supplement, supplement_for, supplement_of
+from ctxassembly.assembly.selection.supplement import Supplement, supplement_for, supplement_of
 from ctxassembly.chain.requests import Search
 from ctxassembly.concurrency import in_turn
 from ctxassembly.config.answering import Mode

@@ -19,7 +19,7 @@ from langchain_core.runnables.config import (
     patch_config,
 )
 
-from ctxassembly.assembly.choosing.supplement import supplement_for
+from ctxassembly.assembly.selection.supplement import supplement_for
 from ctxassembly.chain.reach import Reach
 from ctxassembly.chain.requests import Assemble, Readmit, Search, SearchAll
 from ctxassembly.context import Context

@@ -15,7 +15,7 @@ from langchain_core.runnables.config import ensure_config
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly.adapting.fetched import fetched
-from ctxassembly.assembly.choosing.supplement import Given
+from ctxassembly.assembly.selection.supplement import Given
 from ctxassembly.chain.carried import agreeing, as_stored
 from ctxassembly.chain.reach import Hidden, Reach, reach
 from ctxassembly.chain.requests import Readmit, Search

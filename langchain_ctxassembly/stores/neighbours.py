@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.assembly.expansion.diagnostics import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from langchain_ctxassembly.stores.detect import is_postgres

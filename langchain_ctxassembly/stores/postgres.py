@@ -18,7 +18,7 @@ from sqlalchemy import Engine, bindparam, func, select
 from sqlalchemy import text as sql
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.assembly.expansion.diagnostics import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys

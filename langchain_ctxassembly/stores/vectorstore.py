@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
 from ctxassembly.adapting.numbering import document_and_index
-from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.assembly.expansion.diagnostics import Lack
 from ctxassembly.concurrency import awaited_within, in_background, within
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import is_filter

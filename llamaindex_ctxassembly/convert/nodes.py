@@ -17,7 +17,7 @@ from llama_index.core.schema import (
 )
 
 from ctxassembly.adapting.blocks import Given, Read, read
-from ctxassembly.assembly.adjacency.offsets import FACTS
+from ctxassembly.assembly.adjacency.positions import FACTS
 from ctxassembly.config.hints import not_a_node
 from ctxassembly.data.chunk_origin import part_in
 from ctxassembly.data.chunks import Chunk, Hit, Origin

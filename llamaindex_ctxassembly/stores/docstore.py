@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from llama_index.core.storage.docstore.types import BaseDocumentStore, RefDocInfo
 
-from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.assembly.expansion.diagnostics import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys, look_up
 from ctxassembly.safe_repr import as_name

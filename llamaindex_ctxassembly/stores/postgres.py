@@ -13,7 +13,7 @@ from llama_index.core.schema import BaseNode, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 from sqlalchemy import Engine, Row
 
-from ctxassembly.assembly.gathering.missing import Lack
+from ctxassembly.assembly.expansion.diagnostics import Lack
 from ctxassembly.concurrency import in_background
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.stores.postgres.chunk_table import ChunkTable, PostgresStore, remembered, storable

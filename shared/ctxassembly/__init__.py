@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ctxassembly import presets
     from ctxassembly.adapting.numbering import number_chunks, uuid_of
-    from ctxassembly.assembly.choosing.supplement import Supplement
+    from ctxassembly.assembly.selection.supplement import Supplement
     from ctxassembly.chain.answer import Answer, AnswerPiece, AnswerStep
     from ctxassembly.chain.quality import Quality
     from ctxassembly.chain.requests import AskModel, Exchange, ModelReply
@@ -297,7 +297,7 @@ _HOMES = {
     "Step": "data.retrieval",
     "Store": "protocols",
     "StoreError": "errors",
-    "Supplement": "assembly.choosing.supplement",
+    "Supplement": "assembly.selection.supplement",
     "Taxonomy": "retrieval.taxonomy",
     "Term": "data.retrieval",
     "TokenBudget": "tokens.budget",

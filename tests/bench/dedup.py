@@ -19,8 +19,8 @@ from functools import partial
 from statistics import median
 from typing import NamedTuple
 
-from ctxassembly.assembly.duplicates.exact import collapse_similar
-from ctxassembly.assembly.duplicates.near import NearIndex
+from ctxassembly.assembly.dedup.exact import collapse_similar
+from ctxassembly.assembly.dedup.near import NearIndex
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.text.words import words

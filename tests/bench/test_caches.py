@@ -9,8 +9,9 @@ import pytest
 
 import ctxassembly
 from ctxassembly.assembly.adjacency import overlap
-from ctxassembly.assembly.choosing import glanced, remembered_readings
 from ctxassembly.assembly.rendering import render
+from ctxassembly.assembly.scoring import features
+from ctxassembly.assembly.selection import repeated_sentences
 from ctxassembly.data.varying_keys import LONGEST, NAMES, kind_of, plain_name
 from ctxassembly.tokens.counter import Counter, counter_for
 from scenario import ENCODING
@@ -20,8 +21,8 @@ SMALL = 256 * 1024
 """Bytes of each cache of texts, in the place of 8 to 32 MB: they fill up in a hundred assemblies."""
 BOUNDS = {
     "ctxassembly.assembly.adjacency.overlap._COMPARED": 2 * SMALL,
-    "ctxassembly.assembly.choosing.remembered_readings._readings": 2 * SMALL,
-    "ctxassembly.assembly.choosing.glanced._PIECES": 2 * SMALL,
+    "ctxassembly.assembly.scoring.features._readings": 2 * SMALL,
+    "ctxassembly.assembly.selection.repeated_sentences._PIECES": 2 * SMALL,
     "ctxassembly.assembly.rendering.render._HARMLESS": 2 * SMALL,
     "ctxassembly.tokens.counter._tiktoken_counter": 6 * SMALL,
     "ctxassembly.text.query_terms.key_of": 4 * MIB,
@@ -38,7 +39,7 @@ LIMITS = Path(__file__).parents[2] / "docs" / "limits.md"
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Counter:
     counter = counter_for(ENCODING)
-    caches = [overlap._COMPARED, remembered_readings._readings, glanced._PIECES, render._HARMLESS]
+    caches = [overlap._COMPARED, features._readings, repeated_sentences._PIECES, render._HARMLESS]
     for cache in (*caches, counter._counts, counter._measures, counter._floors):
         cache.clear()
         monkeypatch.setattr(cache, "_most", SMALL // 2)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ctxassembly import Chunk
-from ctxassembly.assembly.choosing.units import units_of
-from ctxassembly.assembly.choosing.weights import WEIGHTS, Weights
 from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.assembly.scoring.sentences import units_of
+from ctxassembly.assembly.scoring.weights import WEIGHTS, Weights
 from ctxassembly.data.candidates import Candidate
 from quality.data import Question
 from quality.weights import Case, Cases, main, search, table

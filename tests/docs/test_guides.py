@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from ctxassembly import errors
-from ctxassembly.assembly.gathering.missing import REMEDIES
+from ctxassembly.assembly.expansion.diagnostics import REMEDIES
 from ctxassembly.config.assembly import USES
 from site_pages import FOLDER
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys, assemble
-from ctxassembly.assembly.adjacency.parted import by_id, known_as, spread, with_doubtful_places, with_own_ids
+from ctxassembly.assembly.adjacency.shared_ids import by_id, known_as, spread, with_doubtful_places, with_own_ids
 
 A = [words_of("A", n) for n in range(6)]
 

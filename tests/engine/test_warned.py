@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk, MetadataKeys
-from ctxassembly.assembly.gathering.missing import missing
-from ctxassembly.assembly.gathering.scope import filter_not_seen
+from ctxassembly.assembly.expansion.access import filter_not_seen
+from ctxassembly.assembly.expansion.diagnostics import missing
 from ctxassembly.chain.reach import Reach
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.tokens.budget import too_small

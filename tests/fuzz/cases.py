@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from builders import split
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, MetadataKeys, Supplement, TokenBudget
-from ctxassembly.assembly.choosing.supplement import Situation
+from ctxassembly.assembly.selection.supplement import Situation
 from ctxassembly.config import assembly as settings
 from ctxassembly.data.chunks import ChunkRef
 from ctxassembly.wording.formats import FORMATS

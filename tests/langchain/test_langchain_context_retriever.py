@@ -32,7 +32,7 @@ from ctxassembly import (
     SearchError,
     Taxonomy,
 )
-from ctxassembly.assembly.choosing.supplement import Situation
+from ctxassembly.assembly.selection.supplement import Situation
 from langchain_ctxassembly import ContextAssembler, ContextRetriever
 from langchain_samples import WordEmbeddings, chunks, documents, vector_store
 

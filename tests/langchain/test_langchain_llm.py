@@ -17,8 +17,8 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, TokenBudget
-from ctxassembly.assembly.call import Call, Services
-from ctxassembly.assembly.flow import assemble_flow
+from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.drivers import assemble as drive
 from ctxassembly.errors import InputError

@@ -28,7 +28,7 @@ from ctxassembly import (
     SearchError,
     Taxonomy,
 )
-from ctxassembly.assembly.choosing.supplement import Situation
+from ctxassembly.assembly.selection.supplement import Situation
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, ContextRetriever
 from llamaindex_ctxassembly.stores.filters import allowed
 from llamaindex_samples import TEXTS, WordEmbedding

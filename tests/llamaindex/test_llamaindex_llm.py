@@ -19,8 +19,8 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from ctxassembly import AssemblyConfig, TokenBudget
-from ctxassembly.assembly.call import Call, Services
-from ctxassembly.assembly.flow import assemble_flow
+from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.drivers import assemble as drive
 from ctxassembly.errors import ConfigError, InputError

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.choosing.supplement import Given
+from ctxassembly.assembly.selection.supplement import Given
 from ctxassembly.chain.answer import Answer
 from ctxassembly.chain.reach import Hidden
 from ctxassembly.chain.requests import Exchange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ctxassembly.assembly.gathering.scope import Scope
+from ctxassembly.assembly.expansion.access import Scope
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ctxassembly.assembly.choosing.supplement import Supplement, supplement_of
+from ctxassembly.assembly.selection.supplement import Supplement, supplement_of
 from ctxassembly.chain.call import Call
 from ctxassembly.chain.log import Log
 from ctxassembly.chain.merge import Ranking, merged

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ctxassembly.assembly.choosing.supplement import Supplement
+from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.answering import Mode
 from ctxassembly.data.chunks import Hit
 from ctxassembly.retrieval.question import Question

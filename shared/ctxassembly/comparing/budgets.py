@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ctxassembly.assembly.choosing.supplement import Supplement
+from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.comparing.comparison import compare
 from ctxassembly.comparing.slider import Slider
 from ctxassembly.config.assembly import AssemblyConfig

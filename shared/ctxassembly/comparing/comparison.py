@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from ctxassembly.assembly.choosing.supplement import Supplement
+from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.comparing.compared import Compared
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context

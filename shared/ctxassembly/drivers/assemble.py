@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from ctxassembly.assembly.call import Call, Services
-from ctxassembly.assembly.choosing.supplement import Supplement
-from ctxassembly.assembly.flow import Flow, assemble_flow
-from ctxassembly.assembly.gathering.surroundings import StoreTraits
+from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.expansion.fetch import StoreTraits
+from ctxassembly.assembly.pipeline import Flow, assemble_flow
+from ctxassembly.assembly.selection.supplement import Supplement
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels

@@ -21,7 +21,7 @@ from operator import mul
 from sys import getsizeof
 from typing import Any, NamedTuple
 
-from ctxassembly.assembly.duplicates.semantic import unit
+from ctxassembly.assembly.dedup.semantic import unit
 from ctxassembly.concurrency import in_thread, is_async
 from ctxassembly.data.requests import ScoreTexts, TextScores
 from ctxassembly.drivers.run import arun, run

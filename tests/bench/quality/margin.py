@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.choosing.weights import MARGIN
+from ctxassembly.assembly.scoring.weights import MARGIN
 from ctxassembly.data.candidates import GAP
 from quality.data import DataError, QuestionSet, read
 from quality.filling import Case
@@ -52,10 +52,10 @@ class Found(NamedTuple):
 def _rule(margin: float | None) -> Iterator[None]:
     """What a neighbour has to be worth more by; None where hits may be lost."""
     if margin is None:
-        with patch("ctxassembly.assembly.choosing.weigh._all_fit", lambda *_: False):
+        with patch("ctxassembly.assembly.selection.granularity._all_fit", lambda *_: False):
             yield
     else:
-        with patch("ctxassembly.assembly.choosing.weigh.MARGIN", margin):
+        with patch("ctxassembly.assembly.selection.granularity.MARGIN", margin):
             yield
 
 

@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.choosing.weigh import CHUNK_SHARE
+from ctxassembly.assembly.selection.granularity import CHUNK_SHARE
 from quality.data import QuestionSet, read
 from quality.filling import Case
 from quality.metrics import Meter, Score
@@ -49,7 +49,7 @@ def measured(questions: QuestionSet, every: int, hits: Sequence[int], budgets: S
                 pressures: list[float] = []
                 scores = []
                 for whole in KEPT_WHOLE:
-                    with patch("ctxassembly.assembly.choosing.weigh.under_pressure", _keeping(whole, pressures)):
+                    with patch("ctxassembly.assembly.selection.granularity.under_pressure", _keeping(whole, pressures)):
                         answer = fill(budget)
                     if not pressures or not pressures[0]:
                         break

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxassembly import Hit
-from ctxassembly.assembly.choosing.weights import WEIGHTS, Weights
+from ctxassembly.assembly.scoring.weights import WEIGHTS, Weights
 from ctxassembly.text.sentences import tiles
 from quality import minilm
 from quality.data import Question, QuestionSet, read

@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ctxassembly import AssemblyConfig, MemoryStore, assemble
-from ctxassembly.assembly.choosing.costs import Costs
-from ctxassembly.assembly.choosing.greedy import greedy
-from ctxassembly.assembly.choosing.units import Units, units_of
-from ctxassembly.assembly.choosing.weights import FUSED, WEIGHTS, Weights
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.layout import empty_layout
+from ctxassembly.assembly.scoring.sentences import Units, units_of
+from ctxassembly.assembly.scoring.weights import FUSED, WEIGHTS, Weights
+from ctxassembly.assembly.selection.knapsack import Costs, greedy
 from ctxassembly.tokens.counter import counter_for
 from quality.data import DataError, Question, QuestionSet, read
 from quality.filling import count
@@ -93,7 +92,7 @@ def _case(question: Question, hits: int, store: MemoryStore) -> Case | None:
         seen.append((found, np.array(alone)))
         return found
 
-    with patch("ctxassembly.assembly.choosing.weigh.units_of", spy):
+    with patch("ctxassembly.assembly.selection.granularity.units_of", spy):
         config = AssemblyConfig(max_tokens=min(BUDGETS), granularity="sentence")
         assemble(question.hits[:hits], config, query=question.text, store=store)
     if not seen:

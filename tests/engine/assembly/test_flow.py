@@ -6,8 +6,8 @@ import pytest
 
 from builders import decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, aassemble, assemble
-from ctxassembly.assembly.call import Call, Services
-from ctxassembly.assembly.flow import assemble_flow
+from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.errors import CtxAssemblyError, StoreError
 from stopwatch import grows_less, takes_less
 from strategies import words

@@ -9,7 +9,7 @@ import pytest
 
 from builders import decision, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, MetadataKeys, assemble, presets
-from ctxassembly.assembly.choosing.supplement import Supplement
+from ctxassembly.assembly.selection.supplement import Supplement
 from strategies import words
 
 QUERY = "Who sits at the front desk on friday afternoon?"

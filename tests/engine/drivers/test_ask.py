@@ -11,7 +11,7 @@ import pytest
 
 from builders import hits_of, words_of
 from ctxassembly import aassemble, assemble
-from ctxassembly.assembly.call import Services
+from ctxassembly.assembly.arguments import Services
 from ctxassembly.concurrency import is_async
 from ctxassembly.data.requests import CompressTexts
 from ctxassembly.drivers import assemble as drive

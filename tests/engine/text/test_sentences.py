@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from builders import candidate_of
-from ctxassembly.assembly.choosing.cut import excerpt, sentences
+from ctxassembly.assembly.selection.shorten import excerpt, sentences
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.text.query_terms import numbers, read
 from ctxassembly.text.sentences import tiles

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from builders import decision, hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, assemble
-from ctxassembly.assembly.choosing import hold, selection, weigh
-from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.assembly.scoring.sentences import Units
+from ctxassembly.assembly.selection import granularity as weigh
+from ctxassembly.assembly.selection import keep_hits, selector
 from ctxassembly.data.candidates import GAP, Candidate
 from strategies import words
 
@@ -85,14 +86,14 @@ def test_the_room_that_whole_chunks_leave_is_for_the_best_sentences_of_others(
     limit: int, monkeypatch: pytest.MonkeyPatch
 ):
     taken = read(HITS, STORED, limit, QUERY, granularity="chunk").token_count
-    monkeypatch.setattr(hold, "pack", lambda *_: None)
+    monkeypatch.setattr(keep_hits, "pack", lambda *_: None)
     assert taken > read(HITS, STORED, limit, QUERY, granularity="chunk").token_count
 
 
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 def test_without_that_rule_hits_are_lost(granularity: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Units, "best_of", lambda *_: frozenset())
-    for module in (hold, selection):
+    for module in (keep_hits, selector):
         monkeypatch.setattr(module, "loses", lambda *_: False)
     assert lost(read(HITS, STORED, 2 * WHOLE, QUERY, granularity=granularity))
 
@@ -215,7 +216,7 @@ def test_beside_the_hits_that_are_held_sentences_stand_in_long_runs(seed: int, m
     limit = 2 * read(hits, (), 10_000, None).token_count
     context = read(hits, stored, limit, QUERY)
     assert lost(context) == []
-    monkeypatch.setattr(hold, "LINKED", 0.0)
+    monkeypatch.setattr(keep_hits, "LINKED", 0.0)
     assert context.text.count(GAP) < read(hits, stored, limit, QUERY).text.count(GAP)
 
 

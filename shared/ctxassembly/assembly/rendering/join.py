@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ctxassembly.assembly.adjacency.offsets import by_offset, part_of, said_to_share
 from ctxassembly.assembly.adjacency.overlap import overlap_chars
-from ctxassembly.assembly.adjacency.parted import is_doubtful
+from ctxassembly.assembly.adjacency.positions import by_offset, part_of, said_to_share
+from ctxassembly.assembly.adjacency.shared_ids import is_doubtful
 from ctxassembly.assembly.rendering.excerpt import lines_of, written
 from ctxassembly.data.candidates import Candidate, Joint, Piece
 from ctxassembly.data.chunks import Chunk

@@ -27,8 +27,7 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.groups import MANY, Group, Size, Sized, added_texts, by_merit
-from ctxassembly.assembly.rendering.sizes import LEAST_OF_PAGES, NOTHING
-from ctxassembly.assembly.rendering.typesetter import Arranged, Typesetter
+from ctxassembly.assembly.rendering.measure import LEAST_OF_PAGES, NOTHING, Arranged, Typesetter
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.data.candidates import Candidate, Header, Label, Part
 from ctxassembly.tokens.counter import LONGEST_TOKEN, Counter

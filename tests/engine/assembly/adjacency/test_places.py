@@ -9,8 +9,8 @@ import pytest
 
 from builders import candidate_of, decision, hits_of, numbered, split, standing
 from ctxassembly import AssemblyConfig, Chunk, MemoryStore, assemble
-from ctxassembly.assembly.adjacency.kin import MOST_LEVELS, in_document, kin_wanted
-from ctxassembly.assembly.adjacency.places import CHAIN_GAP, Answered, contained, page_name, positions
+from ctxassembly.assembly.adjacency.hierarchy import MOST_LEVELS, in_document, kin_wanted
+from ctxassembly.assembly.adjacency.positions import CHAIN_GAP, Answered, contained, page_name, positions
 from ctxassembly.data.chunks import Origin
 from stopwatch import grows_less
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from ctxassembly.assembly.choosing.asked import LITTLE, factors_of
+from ctxassembly.assembly.scoring.weights import LITTLE, factors_of
 
 
 @pytest.mark.parametrize(

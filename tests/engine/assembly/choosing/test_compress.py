@@ -7,9 +7,9 @@ import pytest
 
 from builders import candidate_of, decision, hits_of, numbered, standing
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, aassemble, assemble
-from ctxassembly.assembly.call import Call, Services
-from ctxassembly.assembly.choosing.compress import MOST_TEXTS, SENTENCE_TOKENS, Extracted, extract
-from ctxassembly.assembly.flow import assemble_flow
+from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.pipeline import assemble_flow
+from ctxassembly.assembly.selection.compress import MOST_TEXTS, SENTENCE_TOKENS, Extracted, extract
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.requests import CompressTexts

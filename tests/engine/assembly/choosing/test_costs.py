@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from builders import candidate_of, count
 from ctxassembly import AssemblyConfig, Chunk
-from ctxassembly.assembly.choosing.costs import Costs
-from ctxassembly.assembly.choosing.reduced import reduced
-from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
+from ctxassembly.assembly.scoring.sentences import Units, units_of
+from ctxassembly.assembly.selection.knapsack import Costs, reduced
 from ctxassembly.data.candidates import Joint
 from ctxassembly.tokens.counter import Measured, counter_for
 

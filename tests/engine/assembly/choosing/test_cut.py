@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from builders import candidate_of
-from ctxassembly.assembly.choosing.cut import (
+from ctxassembly.assembly.selection.shorten import (
     Sentence,
     beginning,
     excerpt,

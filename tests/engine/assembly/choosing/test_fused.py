@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryIndex, MemoryStore, RetrievalConfig, assemble, retrieve
-from ctxassembly.assembly.choosing import selection, weigh
-from ctxassembly.assembly.choosing.units import units_of
-from ctxassembly.assembly.choosing.weights import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights
+from ctxassembly.assembly.scoring.sentences import units_of
+from ctxassembly.assembly.scoring.weights import FEW_HITS, FUSED, MARGIN, WEIGHTS, Weights
+from ctxassembly.assembly.selection import granularity, selector
 
 QUERY = "Which deposit does a tenant pay?"
 TEXTS = [
@@ -32,7 +32,7 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
         seen.append(weights)
         return units_of(lines, query, stop_below, weights, *others, **more)
 
-    for module in (weigh, selection):
+    for module in (granularity, selector):
         monkeypatch.setattr(module, "units_of", spy)
     return seen
 

@@ -9,8 +9,8 @@ import pytest
 
 from builders import candidate_of
 from ctxassembly import Chunk
-from ctxassembly.assembly.choosing.glanced import END_BYTES, GLANCED_CHARS, may_repeat
 from ctxassembly.assembly.rendering.excerpt import Line
+from ctxassembly.assembly.selection.repeated_sentences import END_BYTES, GLANCED_CHARS, may_repeat
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import FULL_STOPS
 

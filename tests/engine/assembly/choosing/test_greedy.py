@@ -6,11 +6,10 @@ import pytest
 
 from builders import candidate_of, count
 from ctxassembly import AssemblyConfig, Chunk
-from ctxassembly.assembly.choosing.costs import Costs
-from ctxassembly.assembly.choosing.greedy import greedy
-from ctxassembly.assembly.choosing.units import Units, units_of
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.rendering.layout import empty_layout
+from ctxassembly.assembly.scoring.sentences import Units, units_of
+from ctxassembly.assembly.selection.knapsack import Costs, greedy
 from ctxassembly.tokens.counter import counter_for
 
 FILLER = [f"Line {n} of this leaflet tells you nothing that is new." for n in range(30)]

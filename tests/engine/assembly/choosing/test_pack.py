@@ -10,9 +10,9 @@ import pytest
 
 from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, MemoryStore, Supplement, assemble
-from ctxassembly.assembly.choosing.reduced import reduced
-from ctxassembly.assembly.choosing.units import Units
 from ctxassembly.assembly.rendering.layout import Layout
+from ctxassembly.assembly.scoring.sentences import Units
+from ctxassembly.assembly.selection.knapsack import reduced
 from ctxassembly.data.candidates import Candidate, Header
 from stopwatch import grows_less
 from strategies import words
@@ -262,7 +262,7 @@ def test_what_was_too_much_is_not_tried_again(limit: int, monkeypatch: pytest.Mo
             too_much.extend(tried[-1:])
         return fitting
 
-    monkeypatch.setattr("ctxassembly.assembly.choosing.pack.reduced", seen)
+    monkeypatch.setattr("ctxassembly.assembly.selection.knapsack.reduced", seen)
     monkeypatch.setattr(Layout, "fits", asked)
     packed([leaflet(3, 9, 20), leaflet(2, document_id="B")], limit)
     assert tried

@@ -6,10 +6,9 @@ import pytest
 
 from builders import candidate_of
 from ctxassembly import AssemblyConfig
-from ctxassembly.assembly.choosing.cut import Sentence, sentences
-from ctxassembly.assembly.choosing.ranking import best_sentences
-from ctxassembly.assembly.choosing.units import units_of
 from ctxassembly.assembly.rendering.layout import empty_layout
+from ctxassembly.assembly.scoring.sentences import units_of
+from ctxassembly.assembly.selection.shorten import Sentence, best_sentences, sentences
 from ctxassembly.data.candidates import Candidate
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.tokens.counter import counter_for
@@ -109,7 +108,7 @@ def test_the_words_of_a_sentence_itself_weigh_more_than_those_beside_it(monkeypa
         return ranking("water garden", one, *others)([one])[0].text.strip()
 
     assert first() == "The garden."
-    monkeypatch.setattr("ctxassembly.assembly.choosing.ranking.OWN", 0.0)
+    monkeypatch.setattr("ctxassembly.assembly.selection.shorten.OWN", 0.0)
     assert first() == "Cold water."
 
 

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from ctxassembly.assembly.choosing import remembered_readings
-from ctxassembly.assembly.choosing.remembered_readings import read
+from ctxassembly.assembly.scoring import features
+from ctxassembly.assembly.scoring.features import read
 from ctxassembly.text import query_terms
 from ctxassembly.text.query_terms import Reading, numbers
 from ctxassembly.tokens.cache import Remembered
@@ -15,7 +15,7 @@ from ctxassembly.tokens.cache import Remembered
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that are really read."""
-    remembered_readings._readings.clear()
+    features._readings.clear()
     texts: list[str] = []
     really = query_terms.read
 
@@ -35,8 +35,8 @@ def test_a_text_is_read_once_whatever_stands_beside_it(asked: list[str]):
 
 
 def test_what_is_remembered_stays_bounded(asked: list[str], monkeypatch: pytest.MonkeyPatch):
-    few = Remembered[Reading](100_000, remembered_readings._readings._bytes_of)
-    monkeypatch.setattr(remembered_readings, "_readings", few)
+    few = Remembered[Reading](100_000, features._readings._bytes_of)
+    monkeypatch.setattr(features, "_readings", few)
     texts = [f"Text {number}. " + "Drink water. " * 20 for number in range(1_000)]
     for text in texts:
         read([text])

@@ -31,10 +31,10 @@ from ctxassembly import (
     compare,
     compare_budgets,
 )
-from ctxassembly.assembly.choosing.scaled import BEST, scaled
-from ctxassembly.assembly.choosing.scorer import ASKED, best_texts
-from ctxassembly.assembly.choosing.units import units_of
 from ctxassembly.assembly.rendering.layout import empty_layout
+from ctxassembly.assembly.scoring.sentences import units_of
+from ctxassembly.assembly.scoring.weights import BEST, scaled
+from ctxassembly.assembly.selection.scorer import ASKED, best_texts
 from ctxassembly.tokens.counter import counter_for
 
 PARTS = ("heart", "liver", "stomach", "knee", "ear")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
-from ctxassembly.assembly.choosing.speakers import may_name, said_by_named
-from ctxassembly.assembly.choosing.units import units_of
+from ctxassembly.assembly.scoring.sentences import units_of
+from ctxassembly.assembly.scoring.speakers import may_name, said_by_named
 from ctxassembly.text.sentences import tiles
 from stopwatch import grows_less
 
@@ -101,12 +101,12 @@ def test_without_speakers_no_value_changes(text: str, monkeypatch: pytest.Monkey
             seen.extend(found.values.tolist())
             return found
 
-        monkeypatch.setattr("ctxassembly.assembly.choosing.weigh.units_of", spy)
+        monkeypatch.setattr("ctxassembly.assembly.selection.granularity.units_of", spy)
         assemble([Hit(Chunk("a", "A", text))], AssemblyConfig(max_tokens=15), query="What is ferritin, a disk?")
         return seen
 
     before = values()
-    monkeypatch.setattr("ctxassembly.assembly.choosing.valued.said_by_named", lambda *_: [])
+    monkeypatch.setattr("ctxassembly.assembly.scoring.features.said_by_named", lambda *_: [])
     assert values() == before != []
 
 

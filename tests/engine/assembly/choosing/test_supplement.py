@@ -7,7 +7,7 @@ import pytest
 
 from builders import count, hits_of, numbered, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Supplement, assemble
-from ctxassembly.assembly.choosing.supplement import Situation
+from ctxassembly.assembly.selection.supplement import Situation
 from ctxassembly.errors import ConfigError, InputError
 
 FACTS = "Aspirin is a blood thinner. It interacts with warfarin."

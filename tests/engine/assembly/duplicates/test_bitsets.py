@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxassembly.assembly.duplicates.bitsets import FEW, Postings, Tally, joined, listed
+from ctxassembly.assembly.dedup.near import FEW, Postings, Tally, joined, listed
 
 
 @given(st.lists(st.sets(st.integers(0, 200)), max_size=40), st.dictionaries(st.integers(0, 200), st.integers(1, 20)))

@@ -6,7 +6,7 @@ import pytest
 
 from builders import candidate_of, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.assembly.duplicates.exact import collapse_exact
+from ctxassembly.assembly.dedup.exact import collapse_exact
 from ctxassembly.tracing.lineage import inherit
 
 A = [words_of("A", n) for n in range(5)]

@@ -8,7 +8,7 @@ import pytest
 
 from builders import candidate_of, count, decision, hits_of, numbered, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.duplicates.exact import overlap
+from ctxassembly.assembly.dedup.exact import overlap
 
 NEAR = AssemblyConfig(dedup="near")
 TEXT = numbered("w", 60)

@@ -9,9 +9,9 @@ import pytest
 
 from builders import candidate_of, cited, decision, hits_of, numbered, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, MetadataKeys, assemble
-from ctxassembly.assembly.duplicates.exact import collapse_similar
-from ctxassembly.assembly.duplicates.near import NearIndex
-from ctxassembly.assembly.gathering import gather, long_chunks
+from ctxassembly.assembly.dedup.exact import collapse_similar
+from ctxassembly.assembly.dedup.near import NearIndex
+from ctxassembly.assembly.expansion import expand, long_chunks
 from ctxassembly.data.candidates import Match
 
 NEWEST = AssemblyConfig(dedup="near", prefer="newest")
@@ -160,7 +160,7 @@ def test_of_many_versions_each_is_tried_a_few_times(drift: int):
 
 def test_of_chunks_too_long_to_be_read_the_newer_one_stays_as_well(monkeypatch: pytest.MonkeyPatch):
     """Only a part of each is compared, which has the date of all of it."""
-    for module, name in ((long_chunks, "READ_CHARS"), (gather, "READ_CHARS"), (long_chunks, "PART_CHARS")):
+    for module, name in ((long_chunks, "READ_CHARS"), (expand, "READ_CHARS"), (long_chunks, "PART_CHARS")):
         monkeypatch.setattr(module, name, 1_000)
     text = numbered("w", 1_000)
     old = Chunk("old", "A", f"{text} old", metadata={"updated_at": "2024-01-01"})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import numbered
-from ctxassembly.assembly.duplicates.near import NearIndex
+from ctxassembly.assembly.dedup.near import NearIndex
 from ctxassembly.data.candidates import Match
 from ctxassembly.text.words import words
 
@@ -18,7 +18,7 @@ HUNDRED = [f"w{n:03}" for n in range(100)]
 @pytest.fixture(params=[1_000, 0], ids=["each with each", "by the rarest words"], scope="module", autouse=True)
 def few_texts(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ctxassembly.assembly.duplicates.near.FEW_TEXTS", request.param)
+        patch.setattr("ctxassembly.assembly.dedup.near.FEW_TEXTS", request.param)
         yield
 
 

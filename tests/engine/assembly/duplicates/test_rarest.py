@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ctxassembly.assembly.duplicates.near import FEW_TEXTS, NearIndex
-from ctxassembly.assembly.duplicates.rarest import Rarest
+from ctxassembly.assembly.dedup.near import FEW_TEXTS, NearIndex, Rarest
 
 FIXED = [f"fixed{n}" for n in range(140)]
 MOST = 3

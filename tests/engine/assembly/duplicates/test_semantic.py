@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ctxassembly.assembly.duplicates.semantic import NUMPY_FROM, Vector, VectorIndex, _Few, _Many, unit
+from ctxassembly.assembly.dedup.semantic import NUMPY_FROM, Vector, VectorIndex, _Few, _Many, unit
 from ctxassembly.data.candidates import Match
 
 
@@ -103,7 +103,7 @@ def drawn(kind: str, number: int, dimensions: int = 384) -> list[Vector | None]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_fewer_coordinates_miss_nothing(kind: str, threshold: float, monkeypatch: pytest.MonkeyPatch):
     """Whatever stands while they come in their order, some are tried again later, and at last all are sought."""
-    monkeypatch.setattr("ctxassembly.assembly.duplicates.semantic._REDUCED_FROM", NUMPY_FROM)
+    monkeypatch.setattr("ctxassembly.assembly.dedup.semantic._REDUCED_FROM", NUMPY_FROM)
     vectors = drawn(kind, 360)
     matrix = np.array(vectors)
     cosines = (matrix @ matrix.T).round(12)

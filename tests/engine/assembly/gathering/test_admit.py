@@ -7,7 +7,7 @@ import pytest
 
 from builders import count, decision, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.assembly.gathering.admit import admit, admit_fetched
+from ctxassembly.assembly.expansion.admit import admit, admit_fetched
 from ctxassembly.errors import CtxAssemblyError, InputError
 
 A = [words_of("A", n) for n in range(9)]

@@ -4,8 +4,8 @@ import pytest
 
 from builders import candidate_of, cited, decision, hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Hit, MemoryStore, assemble
-from ctxassembly.assembly.adjacency.places import positions
-from ctxassembly.assembly.gathering.expand import index_refs, link_refs, neighbours
+from ctxassembly.assembly.adjacency.positions import positions
+from ctxassembly.assembly.expansion.references import index_refs, link_refs, neighbours
 from ctxassembly.data.chunks import Beside
 
 A = [words_of("A", n) for n in range(15)]

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.gathering.long_chunks import PART_CHARS, READ_CHARS, part_with
+from ctxassembly.assembly.expansion.long_chunks import PART_CHARS, READ_CHARS, part_with
 from ctxassembly.tokens.counter import LONGEST_TOKEN, Counter, counter_for
 from ctxassembly.tokens.tiktoken_files import load_encoding
 from stopwatch import FLOOR, TRIES, seconds

@@ -9,7 +9,7 @@ import pytest
 
 from builders import hits_of, split, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, Context, MemoryStore, MetadataKeys, aassemble, assemble
-from ctxassembly.assembly.gathering.scope import Scope, filter_not_seen
+from ctxassembly.assembly.expansion.access import Scope, filter_not_seen
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.stores.filtered import FilteredStore, Scoped
 

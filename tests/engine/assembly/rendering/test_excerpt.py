@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 from builders import candidate_of
-from ctxassembly.assembly.choosing.cut import excerpt, sentences
 from ctxassembly.assembly.rendering.join import find_joint, join
+from ctxassembly.assembly.selection.shorten import excerpt, sentences
 from ctxassembly.data.candidates import Candidate, Joint, Piece
 from ctxassembly.data.chunks import Chunk
 from stopwatch import grows_less

@@ -6,9 +6,9 @@ import pytest
 
 from builders import candidate_of, cited, hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.assembly.choosing.cut import beginning
 from ctxassembly.assembly.rendering.layout import Layout, empty_layout
-from ctxassembly.assembly.rendering.typesetter import Typesetter
+from ctxassembly.assembly.rendering.measure import Typesetter
+from ctxassembly.assembly.selection.shorten import beginning
 from ctxassembly.data.candidates import Header
 from ctxassembly.tokens.counter import counter_for
 

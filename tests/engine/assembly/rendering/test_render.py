@@ -10,10 +10,10 @@ import pytest
 
 from builders import candidate_of, count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.assembly.choosing.cut import excerpt, sentences
 from ctxassembly.assembly.rendering import render
 from ctxassembly.assembly.rendering.join import find_joint, join
 from ctxassembly.assembly.rendering.render import Renderer
+from ctxassembly.assembly.selection.shorten import excerpt, sentences
 from ctxassembly.data.candidates import Header, Label
 from ctxassembly.wording.label_guards import replacements
 

@@ -1,0 +1,152 @@
+"""Ids and indexes that several texts share: their chunks are told apart, and none is lost.
+
+A splitter copies the metadata of the text it cuts, two stores both count from 0, a new version of a file is stored
+beside the old one. A shared id gets a suffix that no database allows. A shared index is doubtful: it says about where
+the chunks stand, but not what adjoins them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ctxassembly.assembly.adjacency.positions import part_of
+from ctxassembly.data.chunks import Chunk, Origin
+from ctxassembly.data.id_clashes import renamed
+
+_APART = "\0"
+"""Separates an id from the suffix that tells it from the same id of another chunk; databases have no such id."""
+
+
+def known_as(known: Mapping[str, Chunk], chunk_id: str, document_id: str) -> Chunk | None:
+    """The chunk of the document that is known under that id; one of another document may have the same."""
+    found = known.get(chunk_id)
+    if found is None or found.document_id == document_id:
+        return found
+    return known.get(name_in(chunk_id, document_id))
+
+
+def by_id(chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+    """`chunks` by the name that they are known under; of several in one document with the same id, the first."""
+    known = {chunk.id: chunk for chunk in reversed(chunks)}
+    if len(known) < len(chunks):
+        for chunk in chunks:
+            if known[chunk.id].document_id != chunk.document_id:
+                known.setdefault(name_in(chunk.id, chunk.document_id), chunk)
+    return known
+
+
+def name_in(chunk_id: str, document_id: str) -> str:
+    """The name that a chunk is known under if one of another document has its id."""
+    return f"{chunk_id}{_APART}{document_id}"
+
+
+def with_own_ids(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+    """`chunks` with an id of its own for each text of a document; the first one keeps the shared id."""
+    first: dict[tuple[str, str], Chunk] = {}
+    # Nearly always no id is shared: then nothing is copied.
+    if all(
+        (same := first.setdefault((chunk.document_id, chunk.id), chunk)) is chunk or same.text == chunk.text
+        for chunk in chunks
+    ):
+        return chunks
+    texts: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    named: list[Chunk] = []
+    for chunk in chunks:
+        names = texts[chunk.document_id, chunk.id]
+        name = names.setdefault(chunk.text, f"{chunk.id}{_APART * bool(names)}{len(names) or ''}")
+        named.append(chunk if name == chunk.id else replace(chunk, id=name))
+    return named
+
+
+def with_own_documents(hits: Sequence[Chunk], alike: Callable[[Chunk], Hashable]) -> Sequence[Chunk]:
+    """`hits`, with documents of their own for texts that have one id in one document.
+
+    Two collections may both have a `handbook.pdf#0`. Which of them a chunk of another id is from, its metadata may say:
+    `alike` gives what the chunks of a document share. Else nobody knows, so no chunk of such a document is joined to
+    another one by its index or its offset alone. An id that follows from the place is no sign of two documents: the
+    pieces of a chunk share it.
+    """
+    first: dict[tuple[str, str], str] = {}
+    contested = {
+        hit.document_id
+        for hit in hits
+        if not (hit.origin and hit.origin.has_no_id)
+        and first.setdefault((hit.document_id, hit.id), hit.text.strip()) != hit.text.strip()
+    }
+    if not contested:
+        return hits
+    documents: dict[str, list[tuple[Hashable, dict[str, str]]]] = defaultdict(list)
+    taken = {hit.document_id for hit in hits}
+    found: list[Chunk] = []
+    for hit in hits:
+        if hit.document_id not in contested:
+            found.append(hit)
+            continue
+        known, shared, text = documents[hit.document_id], alike(hit), hit.text.strip()
+        fitting = (at for at, (other, texts) in enumerate(known) if other == shared and texts.get(hit.id, text) == text)
+        place = next(fitting, len(known))
+        if place == len(known):
+            known.append((shared, {}))
+        known[place][1][hit.id] = text
+        found.append(_doubted(renamed(hit, place, taken), ("chunk", hit.id)))
+    return found
+
+
+def with_doubtful_places(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+    """`chunks`, with `shares_index` set in the origin of those whose index other texts of their document have, too.
+
+    Their offsets then count in a part named by the index, since a splitter counts them in the text that it cut.
+    """
+    first: dict[tuple[str, int], Chunk] = {}
+    doubtful = {
+        (chunk.document_id, chunk.index)
+        for chunk in chunks
+        if chunk.index is not None
+        and (same := first.setdefault((chunk.document_id, chunk.index), chunk)) is not chunk
+        and same.text.strip() != chunk.text.strip()
+    }
+    if not doubtful:
+        return chunks
+    return [
+        _doubted(chunk, ("index", chunk.index or 0)) if (chunk.document_id, chunk.index) in doubtful else chunk
+        for chunk in chunks
+    ]
+
+
+def _doubted(chunk: Chunk, name: tuple[str, str | int]) -> Chunk:
+    part = tuple(sorted({**dict(part_of(chunk)), name[0]: name[1]}.items()))
+    return replace(chunk, origin=replace(chunk.origin or Origin(), part=part, shares_index=True))
+
+
+def is_doubtful(chunk: Chunk) -> bool:
+    """True if other texts have its index, which then only says about where it stands."""
+    return chunk.origin is not None and chunk.origin.shares_index
+
+
+def spread(chunks: Iterable[Chunk], positions: Mapping[str, int]) -> Mapping[str, int]:
+    """The `positions` of one document's chunks, by id, with a position for each chunk that shares an index.
+
+    Chunks of one index are spread only if each has an offset of its own: nothing else tells their order.
+    """
+    sharing: dict[int, list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        if is_doubtful(chunk):
+            sharing[positions[chunk.id]].append(chunk)
+    # The order of chunks of one index, and the positions that they take beyond the one they share.
+    steps: dict[str, int] = {}
+    added: Counter[int] = Counter()
+    for position, members in sharing.items():
+        starts = sorted({chunk.start for chunk in members if chunk.start is not None})
+        if len(starts) == len({chunk.id for chunk in members}) and None not in [chunk.start for chunk in members]:
+            steps |= {chunk.id: starts.index(chunk.start or 0) for chunk in members}
+            added[position] = len(starts) - 1
+    if not steps:
+        return positions
+    # All that stands behind moves on by the positions added before it.
+    shift, moved = 0, dict[int, int]()
+    for position in sorted(set(positions.values())):
+        moved[position] = position + shift
+        shift += added[position]
+    return {chunk_id: moved[position] + steps.get(chunk_id, 0) for chunk_id, position in positions.items()}
