@@ -14,11 +14,9 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from pydantic import ConfigDict, Field, InstanceOf, PrivateAttr, SkipValidation, model_validator
 from typing_extensions import Self, override
 
-from ctxassembly.adapting.told import Told
-from ctxassembly.adapting.turns import supplement_named
+from ctxassembly.answering.cache_key import Hidden
 from ctxassembly.assembly.expansion.access import filter_not_seen
 from ctxassembly.assembly.selection.supplement import Given, supplement_of
-from ctxassembly.chain.reach import Hidden
 from ctxassembly.config.assembly import AssemblyConfig, Neighbours
 from ctxassembly.config.hints import check_parameters, check_store, not_a_document, wrong_config
 from ctxassembly.context import Context
@@ -26,11 +24,13 @@ from ctxassembly.conversations.labels import check_labels, labels_of_call
 from ctxassembly.data.chunks import Chunk, Hit
 from ctxassembly.data.metadata_keys import keyed
 from ctxassembly.data.retrieval import Retrieved
-from ctxassembly.drivers.ask import asking, check_llm
-from ctxassembly.drivers.assemble import aassembled, assemble
-from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.integrations.messages import supplement_named
+from ctxassembly.integrations.metadata import Told
 from ctxassembly.protocols import AsyncStore, Store
+from ctxassembly.runtime.assemble import aassembled, assemble
+from ctxassembly.runtime.scorers import check_scorer
+from ctxassembly.runtime.services import asking, check_llm
 from ctxassembly.safe_repr import shown
 from ctxassembly.tokens.budget import too_small
 from ctxassembly.user_warnings import Once

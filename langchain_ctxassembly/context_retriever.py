@@ -15,23 +15,22 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from pydantic import ConfigDict, Field, InstanceOf, SkipValidation, model_validator
 from typing_extensions import Self, override
 
+from ctxassembly.answering.cache_key import Hidden, Reach, reach_over
 from ctxassembly.assembly.selection.supplement import Given, supplement_for
-from ctxassembly.chain.reach import Hidden, Reach
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
 from ctxassembly.data.retrieval import Channel
-from ctxassembly.drivers.asked import checked_question
-from ctxassembly.drivers.places import reach_over
-from ctxassembly.drivers.retrieve import aretrieve, retrieve
-from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
-from ctxassembly.retrieval.boost import Classifier
-from ctxassembly.retrieval.question import Question
+from ctxassembly.retrieval.fusion import Classifier
+from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
+from ctxassembly.runtime.answer import IndexSource
+from ctxassembly.runtime.retrieve import aretrieve, retrieve
+from ctxassembly.runtime.search_services import checked_question
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.convert.rerankers import as_reranker
 from langchain_ctxassembly.searches.channels import as_channel

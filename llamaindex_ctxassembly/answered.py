@@ -8,8 +8,8 @@ from typing import NamedTuple
 from llama_index.core.schema import NodeWithScore
 from llama_index_instrumentation import get_dispatcher
 
-from ctxassembly.adapting.told import Told
 from ctxassembly.context import Context
+from ctxassembly.integrations.metadata import Told
 from llamaindex_ctxassembly.convert.labelled import labelled_nodes, unread
 from llamaindex_ctxassembly.convert.nodes import is_media
 from llamaindex_ctxassembly.events import ContextAssembledEvent, listened_to

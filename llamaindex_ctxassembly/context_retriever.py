@@ -12,21 +12,20 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from ctxassembly.chain.reach import Hidden, Reach
+from ctxassembly.answering.cache_key import Hidden, Reach, reach_over
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.context import Context
 from ctxassembly.data.filters import combined
 from ctxassembly.data.retrieval import Channel
-from ctxassembly.drivers.asked import checked_question
-from ctxassembly.drivers.places import reach_over
-from ctxassembly.drivers.retrieve import aretrieve, retrieve
-from ctxassembly.drivers.source import IndexSource
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AsyncIndex, Index
-from ctxassembly.retrieval.boost import Classifier
-from ctxassembly.retrieval.question import Question
+from ctxassembly.retrieval.fusion import Classifier
+from ctxassembly.retrieval.search import Question
 from ctxassembly.retrieval.taxonomy import Taxonomy
 from ctxassembly.retrieved import Retrieved
+from ctxassembly.runtime.answer import IndexSource
+from ctxassembly.runtime.retrieve import aretrieve, retrieve
+from ctxassembly.runtime.search_services import checked_question
 from ctxassembly.user_warnings import Once
 from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.channels import as_channel, search_named

@@ -16,10 +16,9 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
-from ctxassembly.adapting.turns import supplement_named
+from ctxassembly.answering.cache_key import Hidden, searched
+from ctxassembly.answering.requests import Assemble
 from ctxassembly.assembly.selection.supplement import Given, supplement_for, supplement_of
-from ctxassembly.chain.reach import Hidden
-from ctxassembly.chain.requests import Assemble
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.config.hints import check_parameters, wrong_store
@@ -27,12 +26,12 @@ from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels, check_labels, labels_of_call
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieval import Retrieved
-from ctxassembly.drivers.ask import check_llm
-from ctxassembly.drivers.assemble import aassembled, assemble
-from ctxassembly.drivers.places import searched
-from ctxassembly.drivers.scorers import check_scorer
 from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.messages import supplement_named
 from ctxassembly.protocols import AsyncStore, Store
+from ctxassembly.runtime.assemble import aassembled, assemble
+from ctxassembly.runtime.scorers import check_scorer
+from ctxassembly.runtime.services import check_llm
 from ctxassembly.stores.filtered import Scoped
 from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.convert.embeddings import as_embeddings

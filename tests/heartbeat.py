@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig
-from ctxassembly.adapting import told
+from ctxassembly.integrations import metadata
 from ctxassembly.serialization import saved_context
 
 PULSE_SECONDS = 0.005
@@ -49,7 +49,7 @@ class Slow:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.config = AssemblyConfig(encoding=self._count)
         self._left: set[str] = set()
-        self._slow_down(patch, told, "plain_trace")
+        self._slow_down(patch, metadata, "plain_trace")
         self._slow_down(patch, saved_context, "plain")
 
     async def leaves_the_loop_free(self, run: Callable[[], Awaitable[Any]], *kinds: str) -> Any:

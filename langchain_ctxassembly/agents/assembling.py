@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 
-from ctxassembly.adapting.notes import with_notes
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.metadata import with_notes
 from langchain_ctxassembly.agents.found import Found
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.configurable import ConfigurableAlternatives, ConfigurableFields

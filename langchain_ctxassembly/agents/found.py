@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 
-from ctxassembly.chain.merge import Ranking, merged
+from ctxassembly.answering.rank_fusion import Ranking, merged
 from ctxassembly.context import Context
 from ctxassembly.conversations.messages import hits_of
 from ctxassembly.conversations.sources import contexts_of, is_context

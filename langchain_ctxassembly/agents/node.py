@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.runtime import get_runtime
 
+from ctxassembly.answering.requests import Search
 from ctxassembly.assembly.selection.supplement import Supplement, supplement_for, supplement_of
-from ctxassembly.chain.requests import Search
 from ctxassembly.concurrency import in_turn
 from ctxassembly.config.answering import Mode
 from ctxassembly.conversations.sources import field_of
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.retrieval.question import Question
+from ctxassembly.retrieval.search import Question
 from ctxassembly.safe_repr import shown
 from langchain_ctxassembly.agents.found import all_found_in, together
 from langchain_ctxassembly.agents.labels import counted_on

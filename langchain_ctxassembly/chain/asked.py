@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
 
-from ctxassembly.chain.requests import AskModel, ModelReply
+from ctxassembly.answering.requests import AskModel, ModelReply
 from langchain_ctxassembly.chain.checks import check_model
 from langchain_ctxassembly.chain.models import limited
 from langchain_ctxassembly.chain.models import structured as held_to

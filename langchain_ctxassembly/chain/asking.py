@@ -19,14 +19,14 @@ from langchain_core.runnables.config import (
     patch_config,
 )
 
+from ctxassembly.answering.cache_key import Reach
+from ctxassembly.answering.requests import Assemble, Readmit, Search, SearchAll
 from ctxassembly.assembly.selection.supplement import supplement_for
-from ctxassembly.chain.reach import Reach
-from ctxassembly.chain.requests import Assemble, Readmit, Search, SearchAll
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
-from ctxassembly.drivers.answering import Answering
 from ctxassembly.retrieved import Retrieved
+from ctxassembly.runtime.answer_services import Answering
 from langchain_ctxassembly.chain.evidence import Evidence
 from langchain_ctxassembly.convert.documents import document_of
 from langchain_ctxassembly.searches.visible import ambient

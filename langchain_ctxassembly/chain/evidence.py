@@ -14,14 +14,14 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import ensure_config
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from ctxassembly.adapting.fetched import fetched
+from ctxassembly.answering.cache_key import Hidden, Reach, reach
+from ctxassembly.answering.requests import Readmit, Search
+from ctxassembly.answering.search import agreeing, as_stored
 from ctxassembly.assembly.selection.supplement import Given
-from ctxassembly.chain.carried import agreeing, as_stored
-from ctxassembly.chain.reach import Hidden, Reach, reach
-from ctxassembly.chain.requests import Readmit, Search
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combined, is_filter
 from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.metadata import fetched
 from ctxassembly.retrieved import Retrieved
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever

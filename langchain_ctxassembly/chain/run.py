@@ -9,18 +9,17 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ctxassembly.adapting.answered import parts_of
-from ctxassembly.adapting.told import Told
-from ctxassembly.adapting.turns import may_recall
-from ctxassembly.chain.answer import Answer, AnswerPiece
-from ctxassembly.chain.call import Call
-from ctxassembly.chain.flow import Flow, answer_flow
+from ctxassembly.answering.answer import Answer, AnswerPiece
+from ctxassembly.answering.call import Call
+from ctxassembly.answering.pipeline import Flow, answer_flow
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.conversations.labels import Labels
-from ctxassembly.drivers.answer import today
-from ctxassembly.drivers.answering import Answering
-from ctxassembly.drivers.run import astream_run, stream_run
+from ctxassembly.integrations.messages import may_recall
+from ctxassembly.integrations.metadata import Told, parts_of
 from ctxassembly.protocols import AnswerCache
+from ctxassembly.runtime.answer import today
+from ctxassembly.runtime.answer_services import Answering
+from ctxassembly.runtime.driver import astream_run, stream_run
 from ctxassembly.user_warnings import Once
 from langchain_ctxassembly.chain.asked import AskedModel
 from langchain_ctxassembly.chain.asking import Asking, Source

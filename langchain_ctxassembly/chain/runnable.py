@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.utils import AddableDict
 from typing_extensions import NotRequired, TypedDict, override
 
-from ctxassembly.chain.answer import Answer
+from ctxassembly.answering.answer import Answer
 from ctxassembly.concurrency import in_turn
 from langchain_ctxassembly.chain.run import Parts, Run
 from langchain_ctxassembly.listeners import listened_to

@@ -6,12 +6,12 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
 
-from ctxassembly.adapting.turns import Said, carried, exchanges
-from ctxassembly.chain.answer import Answer
-from ctxassembly.chain.requests import Exchange
+from ctxassembly.answering.answer import Answer
+from ctxassembly.answering.requests import Exchange
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.sources import KEPT
 from ctxassembly.errors import InputError
+from ctxassembly.integrations.messages import Said, carried, exchanges
 from ctxassembly.safe_repr import shown
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from langchain_core.messages.content import Citation as Annotation
 from langchain_core.messages.content import create_citation
 
-from ctxassembly.adapting.search_results import address
 from ctxassembly.data.chunks import Span
 from ctxassembly.data.citations import Citation, Source
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.integrations.search_results import address
 from ctxassembly.serialization.plain import plain
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
-from ctxassembly.adapting.blocks import Given, Read, read
 from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.integrations.blocks import Given, Read, read
 from langchain_ctxassembly.convert.documents import hit_from
 
 

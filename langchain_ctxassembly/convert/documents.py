@@ -7,13 +7,13 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from ctxassembly.adapting.messages import context_given
-from ctxassembly.adapting.told import Told, block_metadata
 from ctxassembly.context import Context
 from ctxassembly.data.chunk_origin import origin_in
 from ctxassembly.data.chunks import Chunk, Hit, Origin
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.sanitize import copied
+from ctxassembly.integrations.messages import context_given
+from ctxassembly.integrations.metadata import Told, block_metadata
 from ctxassembly.safe_repr import as_name, as_text
 
 GIVEN_BY = "ContextAssembler().as_context().invoke(documents)"

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ctxassembly.drivers.ask import reading
+from ctxassembly.runtime.services import reading
 
 
 def model(llm: Any, config: Callable[[], RunnableConfig]) -> Any:

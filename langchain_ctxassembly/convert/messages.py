@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from ctxassembly.adapting.messages import context_given
 from ctxassembly.context import Context
+from ctxassembly.integrations.messages import context_given
 from langchain_ctxassembly.convert.documents import GIVEN_BY
 
 

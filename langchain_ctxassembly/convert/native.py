@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from langchain_core.messages import BaseMessage
 from langchain_core.messages.content import Annotation, create_citation
 
-from ctxassembly.adapting.search_results import Excerpt, Result, results
 from ctxassembly.context import Context
 from ctxassembly.conversations.sources import contexts_of, is_context
+from ctxassembly.integrations.search_results import Excerpt, Result, results
 from langchain_ctxassembly.convert.annotations import annotated
 
 _PLACE = ("search_result_index", "start_block_index", "end_block_index")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
-from ctxassembly.adapting.numbering import IdOf, document_and_index, placed
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
+from ctxassembly.integrations.numbering import IdOf, document_and_index, placed
 from ctxassembly.safe_repr import shown
 
 

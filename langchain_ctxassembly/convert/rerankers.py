@@ -8,8 +8,8 @@ from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor, Document
 
-from ctxassembly.adapting.cross_encoder import reranker_of
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.integrations.cross_encoder import reranker_of
 from ctxassembly.protocols import Ranked, Reranker
 
 PLACE = "ctxassembly_place"

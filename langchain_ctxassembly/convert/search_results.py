@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxassembly.adapting.messages import context_given
-from ctxassembly.adapting.search_results import results
 from ctxassembly.context import Context
+from ctxassembly.integrations.messages import context_given
+from ctxassembly.integrations.search_results import results
 from langchain_ctxassembly.convert.documents import GIVEN_BY
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from ctxassembly.adapting.messages import context_given
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.messages import context_given
 from ctxassembly.wording.languages import LANGUAGES
 from langchain_ctxassembly.convert.documents import GIVEN_BY
 from langchain_ctxassembly.convert.search_results import to_search_results

@@ -15,7 +15,7 @@ from langchain_core.runnables.configurable import RunnableConfigurableAlternativ
 from langchain_core.runnables.retry import RunnableRetry
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from ctxassembly.chain.reach import Hidden
+from ctxassembly.answering.cache_key import Hidden
 from ctxassembly.data.filters import check_size, is_filter
 from langchain_ctxassembly.searches.scored import HARMLESS, ScoredRetriever, unknown
 from langchain_ctxassembly.stores.detect import is_langchains

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from ctxassembly.chain.reach import Hidden
-from ctxassembly.drivers.places import searched, token_of
+from ctxassembly.answering.cache_key import Hidden, searched, token_of
 from langchain_ctxassembly.stores.detect import is_langchains, unwrapped
 
 Home = tuple[Hashable, ...]

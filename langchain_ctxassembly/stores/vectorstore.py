@@ -11,13 +11,13 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
 
-from ctxassembly.adapting.numbering import document_and_index
 from ctxassembly.assembly.expansion.diagnostics import Lack
 from ctxassembly.concurrency import awaited_within, in_background, within
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.numbering import document_and_index
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.kinds import agot, check, finds_places, found, found_beside, got
 from langchain_ctxassembly.stores.offsets import Spot, spots

@@ -16,7 +16,7 @@ from llama_index.core.indices.base import BaseIndex
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from ctxassembly.chain.answer import Answer
+from ctxassembly.answering.answer import Answer
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels

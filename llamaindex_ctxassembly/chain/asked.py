@@ -10,7 +10,7 @@ from typing import Any, cast
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 
-from ctxassembly.chain.requests import AskModel, ModelReply
+from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.llm import is_stalling
 

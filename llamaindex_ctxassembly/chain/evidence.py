@@ -11,14 +11,14 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from ctxassembly.adapting.fetched import fetched
-from ctxassembly.chain.carried import agreeing, as_stored, passing, refs_of
-from ctxassembly.chain.reach import Hidden, Reach, reach
-from ctxassembly.chain.requests import Readmit, Search
+from ctxassembly.answering.cache_key import Hidden, Reach, reach
+from ctxassembly.answering.requests import Readmit, Search
+from ctxassembly.answering.search import agreeing, as_stored, passing, refs_of
 from ctxassembly.conversations.labels import OfCall
 from ctxassembly.data.chunks import Chunk, ChunkRef, Hit
 from ctxassembly.data.filters import as_predicate, is_filter
 from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.metadata import fetched
 from ctxassembly.retrieved import Retrieved
 from llamaindex_ctxassembly.channels import search_named, seen, set_up
 from llamaindex_ctxassembly.context_retriever import ContextRetriever

@@ -6,7 +6,7 @@ from typing import Any
 
 from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 
-from ctxassembly.chain.answer import Answer
+from ctxassembly.answering.answer import Answer
 from llamaindex_ctxassembly.chain.run import Run
 from llamaindex_ctxassembly.chain.streams import apieces_of, pieces_of
 

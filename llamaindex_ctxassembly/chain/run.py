@@ -13,23 +13,22 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.schema import NodeWithScore
 from llama_index_instrumentation import get_dispatcher
 
-from ctxassembly.adapting.answered import parts_of
-from ctxassembly.adapting.told import Told
-from ctxassembly.adapting.turns import may_recall
-from ctxassembly.chain.answer import Answer, AnswerPiece
-from ctxassembly.chain.call import Call
-from ctxassembly.chain.flow import Flow, answer_flow
-from ctxassembly.chain.requests import AskModel, Assemble, Readmit, Search, SearchAll
+from ctxassembly.answering.answer import Answer, AnswerPiece
+from ctxassembly.answering.call import Call
+from ctxassembly.answering.pipeline import Flow, answer_flow
+from ctxassembly.answering.requests import AskModel, Assemble, Readmit, Search, SearchAll
 from ctxassembly.concurrency import in_turn, is_async
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.data.chunks import Hit
-from ctxassembly.drivers.answer import checked, today
-from ctxassembly.drivers.answering import Answering
-from ctxassembly.drivers.run import astream_run, stream_run
+from ctxassembly.integrations.messages import may_recall
+from ctxassembly.integrations.metadata import Told, parts_of
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.retrieved import Retrieved
+from ctxassembly.runtime.answer import checked, today
+from ctxassembly.runtime.answer_services import Answering
+from ctxassembly.runtime.driver import astream_run, stream_run
 from ctxassembly.user_warnings import Once
 from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.chain.asked import asked_llm

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, aclosing, closing
 from itertools import chain
 from typing import Any, TypeVar
 
-from ctxassembly.chain.answer import Answer, AnswerPiece
+from ctxassembly.answering.answer import Answer, AnswerPiece
 
 Events = Generator[AnswerPiece | Answer, None, None]
 AwaitedEvents = AsyncGenerator[AnswerPiece | Answer, None]

@@ -8,13 +8,13 @@ from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
-from ctxassembly.adapting.turns import Said, carried, exchanges
-from ctxassembly.chain.answer import Answer
-from ctxassembly.chain.requests import Exchange
+from ctxassembly.answering.answer import Answer
+from ctxassembly.answering.requests import Exchange
 from ctxassembly.concurrency import lock
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.conversations.sources import KEPT
 from ctxassembly.errors import InputError
+from ctxassembly.integrations.messages import Said, carried, exchanges
 from ctxassembly.safe_repr import shown
 
 SIDES = (MessageRole.USER, MessageRole.ASSISTANT)

@@ -7,8 +7,8 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
-from ctxassembly.adapting.told import Told, block_metadata
 from ctxassembly.data.sanitize import copied
+from ctxassembly.integrations.metadata import Told, block_metadata
 from ctxassembly.safe_repr import as_name
 from llamaindex_ctxassembly.convert.media import CITED, LabelledImage, by_chunk, image_of, media_of
 from llamaindex_ctxassembly.convert.nodes import related_node

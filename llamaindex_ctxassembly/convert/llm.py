@@ -9,7 +9,7 @@ from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.llms import CustomLLM
 
-from ctxassembly.drivers.ask import reading
+from ctxassembly.runtime.services import reading
 
 
 def model(llm: Any) -> Any:

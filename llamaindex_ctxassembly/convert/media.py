@@ -9,8 +9,8 @@ from typing import Any
 from llama_index.core.base.llms.types import ImageBlock, TextBlock
 from llama_index.core.schema import BaseNode, ImageNode, MediaResource, MetadataMode, Node, NodeWithScore
 
-from ctxassembly.adapting.notes import with_notes
 from ctxassembly.context import Context
+from ctxassembly.integrations.metadata import with_notes
 from ctxassembly.safe_repr import counted, shown
 from llamaindex_ctxassembly.convert.nodes import is_media
 

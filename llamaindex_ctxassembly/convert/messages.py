@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from llama_index.core.llms import ChatMessage
 
-from ctxassembly.adapting.messages import context_given
 from ctxassembly.context import Context
+from ctxassembly.integrations.messages import context_given
 
 
 def to_messages(

@@ -16,13 +16,13 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
 )
 
-from ctxassembly.adapting.blocks import Given, Read, read
 from ctxassembly.assembly.adjacency.positions import FACTS
 from ctxassembly.config.hints import not_a_node
 from ctxassembly.data.chunk_origin import part_in
 from ctxassembly.data.chunks import Chunk, Hit, Origin
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
+from ctxassembly.integrations.blocks import Given, Read, read
 from ctxassembly.safe_repr import as_name, shown
 
 EXCLUDED_BY_READER = frozenset(

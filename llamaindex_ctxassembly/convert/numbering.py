@@ -7,10 +7,10 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode, NodeRelationship, ObjectType, RelatedNodeInfo
 
-from ctxassembly.adapting.numbering import IdOf, Place, document_and_index, placed
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
+from ctxassembly.integrations.numbering import IdOf, Place, document_and_index, placed
 from ctxassembly.safe_repr import shown
 from llamaindex_ctxassembly.convert.nodes import related_id, text_of
 

@@ -9,8 +9,8 @@ from typing import Any
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from ctxassembly.adapting.cross_encoder import reranker_of
 from ctxassembly.data.chunks import Chunk
+from ctxassembly.integrations.cross_encoder import reranker_of
 from ctxassembly.protocols import Ranked, Reranker
 
 

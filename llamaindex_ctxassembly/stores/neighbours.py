@@ -9,10 +9,9 @@ from typing import Any
 from llama_index.core.storage.docstore.types import BaseDocumentStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
-from ctxassembly.chain.reach import Hidden
+from ctxassembly.answering.cache_key import Hidden, token_of
 from ctxassembly.config.hints import check_store
 from ctxassembly.data.metadata_keys import MetadataKeys, keyed
-from ctxassembly.drivers.places import token_of
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore
 from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ctxassembly import presets
-    from ctxassembly.adapting.numbering import number_chunks, uuid_of
+    from ctxassembly.answering.answer import Answer, AnswerPiece, AnswerStep, Quality
+    from ctxassembly.answering.requests import AskModel, Exchange, ModelReply
     from ctxassembly.assembly.selection.supplement import Supplement
-    from ctxassembly.chain.answer import Answer, AnswerPiece, AnswerStep
-    from ctxassembly.chain.quality import Quality
-    from ctxassembly.chain.requests import AskModel, Exchange, ModelReply
     from ctxassembly.citations.quotes import Quote
     from ctxassembly.citations.reader import AnswerReader, Resolved
     from ctxassembly.citations.references import Reference
@@ -44,12 +42,8 @@ if TYPE_CHECKING:
         Vocabulary,
     )
     from ctxassembly.data.trace import Decision, Stage, StageBegan, StageEnded, StageFailed, Trace
-    from ctxassembly.drivers.answer import AnswerChain, aunderstand, understand
-    from ctxassembly.drivers.assemble import aassemble, assemble
-    from ctxassembly.drivers.enrich import aenrich, enrich, estimate_enrichment
-    from ctxassembly.drivers.enriching import Enriched, EnrichmentEstimate
-    from ctxassembly.drivers.examine import aexplain, atune, explain, tune
-    from ctxassembly.drivers.retrieve import aretrieve, retrieve
+    from ctxassembly.enrichment.enrich import aenrich, enrich, estimate_enrichment
+    from ctxassembly.enrichment.run import Enriched, EnrichmentEstimate
     from ctxassembly.errors import (
         AnswerError,
         ConfigError,
@@ -63,6 +57,7 @@ if TYPE_CHECKING:
         StoreError,
         VocabularyError,
     )
+    from ctxassembly.integrations.numbering import number_chunks, uuid_of
     from ctxassembly.protocols import (
         AnswerCache,
         AsksModel,
@@ -82,10 +77,14 @@ if TYPE_CHECKING:
         Scorer,
         Store,
     )
-    from ctxassembly.retrieval.question import Question
+    from ctxassembly.retrieval.search import Question
     from ctxassembly.retrieval.taxonomy import ListRule, Node, Relation, Taxonomy
     from ctxassembly.retrieval.tune import Tuned
     from ctxassembly.retrieved import Retrieved
+    from ctxassembly.runtime.answer import AnswerChain, aunderstand, understand
+    from ctxassembly.runtime.assemble import aassemble, assemble
+    from ctxassembly.runtime.explain import aexplain, atune, explain, tune
+    from ctxassembly.runtime.retrieve import aretrieve, retrieve
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
     from ctxassembly.testing.index import MemoryIndex
     from ctxassembly.testing.store import MemoryStore
@@ -212,15 +211,15 @@ __all__ = [
 # Not among them is PostgresIndex, which needs an extra: `from ctxassembly import *` has to work without it.
 
 _HOMES = {
-    "Answer": "chain.answer",
+    "Answer": "answering.answer",
     "AnswerCache": "protocols",
-    "AnswerChain": "drivers.answer",
+    "AnswerChain": "runtime.answer",
     "AnswerConfig": "config.answering",
     "AnswerError": "errors",
-    "AnswerPiece": "chain.answer",
+    "AnswerPiece": "answering.answer",
     "AnswerReader": "citations.reader",
-    "AnswerStep": "chain.answer",
-    "AskModel": "chain.requests",
+    "AnswerStep": "answering.answer",
+    "AskModel": "answering.requests",
     "AsksModel": "protocols",
     "AssemblyConfig": "config.assembly",
     "AsyncEmbeddings": "protocols",
@@ -245,10 +244,10 @@ _HOMES = {
     "Decision": "data.trace",
     "EmbeddedServerError": "errors",
     "Embeddings": "protocols",
-    "Enriched": "drivers.enriching",
+    "Enriched": "enrichment.run",
     "EnrichmentConfig": "config.enrichment",
-    "EnrichmentEstimate": "drivers.enriching",
-    "Exchange": "chain.requests",
+    "EnrichmentEstimate": "enrichment.run",
+    "Exchange": "answering.requests",
     "Explained": "data.retrieval",
     "FilterNotSeenWarning": "errors",
     "FindTerms": "data.requests",
@@ -267,7 +266,7 @@ _HOMES = {
     "MetadataKeys": "data.metadata_keys",
     "MissingExtraError": "errors",
     "Mode": "config.answering",
-    "ModelReply": "chain.requests",
+    "ModelReply": "answering.requests",
     "Node": "retrieval.taxonomy",
     "NothingToJoinWarning": "errors",
     "OnFetched": "protocols",
@@ -275,8 +274,8 @@ _HOMES = {
     "Origin": "data.chunks",
     "Passage": "data.citations",
     "PostgresIndex": "stores.postgres",
-    "Quality": "chain.quality",
-    "Question": "retrieval.question",
+    "Quality": "answering.answer",
+    "Question": "retrieval.search",
     "Quote": "citations.quotes",
     "Reference": "citations.references",
     "Relation": "retrieval.taxonomy",
@@ -306,25 +305,25 @@ _HOMES = {
     "Understanding": "data.retrieval",
     "Vocabulary": "data.retrieval",
     "VocabularyError": "errors",
-    "aassemble": "drivers.assemble",
-    "aenrich": "drivers.enrich",
-    "aexplain": "drivers.examine",
-    "aretrieve": "drivers.retrieve",
-    "assemble": "drivers.assemble",
-    "atune": "drivers.examine",
-    "aunderstand": "drivers.answer",
+    "aassemble": "runtime.assemble",
+    "aenrich": "enrichment.enrich",
+    "aexplain": "runtime.explain",
+    "aretrieve": "runtime.retrieve",
+    "assemble": "runtime.assemble",
+    "atune": "runtime.explain",
+    "aunderstand": "runtime.answer",
     "compare": "comparing.comparison",
     "compare_budgets": "comparing.budgets",
-    "enrich": "drivers.enrich",
-    "estimate_enrichment": "drivers.enrich",
-    "explain": "drivers.examine",
-    "number_chunks": "adapting.numbering",
+    "enrich": "enrichment.enrich",
+    "estimate_enrichment": "enrichment.enrich",
+    "explain": "runtime.explain",
+    "number_chunks": "integrations.numbering",
     "resolve": "conversations.resolve",
-    "retrieve": "drivers.retrieve",
+    "retrieve": "runtime.retrieve",
     "trim_history": "tokens.history",
-    "tune": "drivers.examine",
-    "understand": "drivers.answer",
-    "uuid_of": "adapting.numbering",
+    "tune": "runtime.explain",
+    "understand": "runtime.answer",
+    "uuid_of": "integrations.numbering",
 }
 
 

@@ -14,7 +14,7 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetad
 from llama_index.core.llms import LLM
 
 from ctxassembly import Answer, AnswerChain, AnswerConfig, Chunk, Intent, Labels, MemoryIndex, Mode, RetrievalConfig
-from ctxassembly.chain.requests import AskModel
+from ctxassembly.answering.requests import AskModel
 from langchain_ctxassembly import ContextRetriever as LangChainRetriever
 from langchain_ctxassembly import answer_chain
 from llamaindex_ctxassembly import AnswerQueryEngine

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from ctxassembly import Chunk, MetadataKeys
+from ctxassembly.answering.cache_key import Reach
 from ctxassembly.assembly.expansion.access import filter_not_seen
 from ctxassembly.assembly.expansion.diagnostics import missing
-from ctxassembly.chain.reach import Reach
 from ctxassembly.errors import FilterNotSeenWarning, NothingToJoinWarning
 from ctxassembly.tokens.budget import too_small
 from ctxassembly.user_warnings import MOST_FACT_CHARS, REMEDY, Once, warn, with_remedy

@@ -15,8 +15,8 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 from pydantic import ValidationError
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MetadataKeys, Supplement, assemble
-from ctxassembly.adapting import told
 from ctxassembly.errors import InputError, StoreError
+from ctxassembly.integrations import metadata as told
 from langchain_ctxassembly import ContextAssembler
 from langchain_samples import Recorder, chunks, document, documents, memory_store, vector_store
 

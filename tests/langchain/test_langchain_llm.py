@@ -20,8 +20,8 @@ from ctxassembly import AssemblyConfig, TokenBudget
 from ctxassembly.assembly.arguments import Call, Services
 from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.data.requests import CompressTexts
-from ctxassembly.drivers import assemble as drive
 from ctxassembly.errors import InputError
+from ctxassembly.runtime import assemble as drive
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
 from langchain_ctxassembly.convert.llm import async_model, model
 from langchain_samples import Recorder, document, documents, vector_store

@@ -12,8 +12,8 @@ from langchain_core.documents import Document
 from qdrant_client import QdrantClient, models
 
 from ctxassembly import AssemblyConfig, ChunkRef, MetadataKeys
-from ctxassembly.adapting.numbering import document_and_index
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
+from ctxassembly.integrations.numbering import document_and_index
 from ctxassembly.testing import store_cases
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
 from langchain_ctxassembly.stores.places import MOST_DOCUMENTS, by_document

@@ -22,8 +22,8 @@ from ctxassembly import AssemblyConfig, TokenBudget
 from ctxassembly.assembly.arguments import Call, Services
 from ctxassembly.assembly.pipeline import assemble_flow
 from ctxassembly.data.requests import CompressTexts
-from ctxassembly.drivers import assemble as drive
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.runtime import assemble as drive
 from ctxassembly.tokens.budget import NOT_KNOWN
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.convert.llm import async_model, model

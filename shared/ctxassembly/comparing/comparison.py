@@ -12,10 +12,10 @@ from ctxassembly.comparing.compared import Compared
 from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.data.chunks import Hit
-from ctxassembly.drivers.assemble import assemble
 from ctxassembly.errors import ConfigError
 from ctxassembly.inspect.evidence import Evidence, Located, checked, located
 from ctxassembly.protocols import Embeddings, LanguageModel, Scorer, Store
+from ctxassembly.runtime.assemble import assemble
 from ctxassembly.safe_repr import shown
 
 if TYPE_CHECKING:

@@ -14,11 +14,9 @@ from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.requests import FindTerms, RetrievalRequest, SearchChunks, Together
 from ctxassembly.data.retrieval import Channel, Explained, Retrieved, Scored, Vocabulary
-from ctxassembly.retrieval.flow import retrieve_flow
-from ctxassembly.retrieval.fuse import Ranking, rankings
-from ctxassembly.retrieval.log import Log
-from ctxassembly.retrieval.question import Question
-from ctxassembly.retrieval.search import Means, ask, begun, search
+from ctxassembly.retrieval.fusion import Ranking, rankings
+from ctxassembly.retrieval.pipeline import retrieve_flow
+from ctxassembly.retrieval.search import Log, Means, Question, ask, begun, search
 from ctxassembly.text.words import wording
 
 WIDE = 1_000

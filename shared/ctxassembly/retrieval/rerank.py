@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
-from ctxassembly.data.retrieval import Found
+from ctxassembly.data.retrieval import Found, Vocabulary
 from ctxassembly.protocols import Ranked
 
 
@@ -46,3 +47,56 @@ def behind(found: Sequence[Found], rest: Sequence[Found]) -> list[Found]:
 
 def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit)) if logit >= 0 else math.exp(logit) / (1 + math.exp(logit))
+
+
+# Evidence: how much the best chunk speaks for it that the question has an answer here.
+#
+# No fixed cosine tells: answerable questions have medians of .64, .61 and .48 in three corpora with the same embedder.
+# What tells is the sum, for one chunk, of its cosine and the share of the query's words that it has, weighted by
+# rareness. Against questions of a foreign field it parts the answerable ones with an AUC of .98 to 1.00, the cosine
+# alone with .96 to 1.00.
+
+
+LOOKED_AT = 10
+"""The best chunks that are looked at."""
+
+
+def evidence(found: Sequence[Found], vocabulary: Vocabulary | None) -> float | None:
+    """The best sum of similarity and share of the query's words among the best of `found`, 0 to 2.
+
+    None if nothing is known of either: no vectors were searched, and no words by our own index.
+    """
+    weights = vocabulary.weights if vocabulary else {}
+    total = sum(weights.values())
+    sums = [
+        max(one.similarity or 0.0, 0.0) + (sum(weights.get(term, 0.0) for term in one.terms) / total if total else 0.0)
+        for one in found[:LOOKED_AT]
+        if one.similarity is not None or total
+    ]
+    return max(sums, default=None)
+
+
+# Places for chunks that no channel scored: entities, lists, rescued ones.
+#
+# Their published scores (.85 to .95) lie on another scale than a fused one, so no score is made up for them. They get
+# the first places or the last ones, and the score of the chunk beside them there: scores never rise down the list.
+
+
+def placed(
+    found: Sequence[Found], brought: Sequence[Found], *, at: Literal["first", "last"], limit: int
+) -> list[Found]:
+    """`found` with `brought`, in its order, in the first or the last of at most `limit` places.
+
+    Chunks in both stand once, in the better place. The least of `found` make room.
+    """
+    if at == "last":
+        there = {one.chunk.identity for one in found}
+        brought = [one for one in brought if one.chunk.identity not in there]
+    brought = brought[:limit]
+    moved = {one.chunk.identity for one in brought}
+    stay = [one for one in found if one.chunk.identity not in moved][: limit - len(brought)]
+    if at == "first":
+        score = stay[0].score if stay else 1.0
+        return [*(replace(one, score=score) for one in brought), *stay]
+    score = stay[-1].score if stay else 1.0
+    return [*stay, *(replace(one, score=score) for one in brought)]

@@ -6,22 +6,117 @@ of its channels at once; where that fails, it is asked for each alone, so that o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
-from ctxassembly.config.retrieval import RetrievalConfig, Strategy
+from ctxassembly.config.retrieval import Boost, RetrievalConfig, Strategy, checked_boosts
 from ctxassembly.data.requests import EmbedTexts, FindTerms, SearchChunks, SearchElsewhere, SearchRequest, Together
-from ctxassembly.data.retrieval import Channel, Scored, Vocabulary
+from ctxassembly.data.retrieval import (
+    SHOWN_HITS,
+    Channel,
+    Found,
+    RetrievalTrace,
+    Scored,
+    SearchMethod,
+    Step,
+    StepName,
+    Vocabulary,
+)
 from ctxassembly.data.trace import StageBegan, StageEnded
-from ctxassembly.errors import ConfigError, SearchError
-from ctxassembly.retrieval.boost import Classifier
-from ctxassembly.retrieval.fuse import merged, scored_by
-from ctxassembly.retrieval.log import Log
-from ctxassembly.retrieval.question import Question
+from ctxassembly.errors import ConfigError, InputError, SearchError
+from ctxassembly.retrieval.fusion import Classifier, merged, scored_by
 from ctxassembly.retrieval.taxonomy import UNRESOLVED, Resolution, Taxonomy
-from ctxassembly.safe_repr import failure
+from ctxassembly.safe_repr import failure, shown
+from ctxassembly.tracing.recorder import Outputs, Stages
 from ctxassembly.wording.stop_words import function_words
+
+
+@dataclass(slots=True)
+class Log(Stages):
+    """Notes for the trace of a retrieval. The fields are those of `RetrievalTrace`."""
+
+    steps: list[Step] = field(default_factory=list)
+    queries: Mapping[Channel, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    terms: Mapping[str, float] = field(default_factory=dict)
+    evidence: float | None = None
+    lowered: tuple[Found, ...] = ()
+    failures: list[Exception] = field(default_factory=list)
+    """The errors of channels that were done without."""
+
+    def end(
+        self, after: Sequence[Found], outputs: Outputs | None = None, *, is_noted: bool = True
+    ) -> Generator[StageEnded, None, None]:
+        """End the step under way. One that isn't noted changed nothing: the trace doesn't have it."""
+        ids = tuple(one.chunk.id for one in after)
+        if is_noted:
+            self.steps.append(Step(cast(StepName, self.name), self.chunks_in, ids, self.lap()))
+        yield from self._ended(
+            len(ids), lambda: {**(outputs() if outputs else {}), **({"ids": list(ids[:SHOWN_HITS])} if ids else {})}
+        )
+
+    def trace(self, search_method: SearchMethod) -> RetrievalTrace:
+        """The trace of a retrieval that ends now."""
+        return RetrievalTrace(
+            search_method=search_method,
+            steps=tuple(self.steps),
+            notes=tuple(self.notes),
+            queries=self.queries,
+            names=self.names,
+            terms=self.terms,
+            round_trips=self.round_trips,
+            evidence=self.evidence,
+            lowered=self.lowered,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, in the caller's words and as others have put it.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, retrieve
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> followup = Question("And when?", rewritten="When is ferritin measured?")
+    >>> retrieved = retrieve(followup, RetrievalConfig(strategy="keyword"), index=index)
+    >>> [hit.chunk.id for hit in retrieved.hits], retrieved.query
+    (['lab#0'], 'When is ferritin measured?')
+    """
+
+    text: str
+    """The user's own words. Rescue looks for them; keyword search always asks for them."""
+    rewritten: str | None = None
+    """The words of a rewriting step, such as a follow-up made to stand alone. Vectors and assembly take them."""
+    intent: str | None = None
+    """The user's intent, by the labels of your own classifier. Affinity and lists depend on it."""
+    boosts: tuple[Boost, ...] = ()
+    """Factors for this question alone, after those of the config: the category that it is about, the documents of the
+    conversation. Published: category 1.2, type of entity 1.1, conversation 1.25."""
+    filter: Any = None
+    """The filter, in the form of the index. It holds in every channel, in rescue and among the chunks of lists."""
+
+    def __post_init__(self) -> None:
+        for name in ("text", "rewritten", "intent"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) or (value is None and name != "text")):
+                raise InputError(f"{name} must be a string{'' if name == 'text' else ' or None'}, got {shown(value)}")
+        object.__setattr__(self, "boosts", checked_boosts(self.boosts))
+
+    def under(self, filter: Any) -> Question:
+        """The same question with that filter.
+
+        Raises:
+            InputError: it has one already.
+        """
+        if self.filter is not None:
+            raise InputError("filter is given twice: in the Question and beside it")
+        return replace(self, filter=filter)
+
+    @property
+    def meant(self) -> str:
+        """The rewritten question, or the text where there is none."""
+        return self.rewritten or self.text
+
 
 NEAR_WORDS = 4
 """Words of the index looked up for a word that no chunk has."""

@@ -13,9 +13,8 @@ from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import RetrievalRequest
 from ctxassembly.data.retrieval import Found
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.retrieval.fuse import fuse, rankings
-from ctxassembly.retrieval.question import Question
-from ctxassembly.retrieval.search import Means, begun, check, search
+from ctxassembly.retrieval.fusion import fuse, rankings
+from ctxassembly.retrieval.search import Means, Question, begun, check, search
 from ctxassembly.safe_repr import shown
 from ctxassembly.text.words import wording
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ctxassembly.adapting.cross_encoder import reranker_of
+from ctxassembly.integrations.cross_encoder import reranker_of
 from ctxassembly.protocols import Reranker
 from ctxassembly.text.lexemes import lexemes
 from ctxassembly.text.sentences import sentence_ends

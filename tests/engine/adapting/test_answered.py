@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 
 from ctxassembly import AnswerChain, Chunk, Hit, MemoryIndex, Question, RetrievalConfig
-from ctxassembly.adapting.answered import parts_of
-from ctxassembly.adapting.fetched import fetched
-from ctxassembly.adapting.told import Told
-from ctxassembly.chain.requests import Search
+from ctxassembly.answering.requests import Search
 from ctxassembly.config.answering import Mode
+from ctxassembly.integrations.metadata import Told, fetched, parts_of
 
 INDEX = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
 HITS = [Hit(Chunk(f"lab#{at}", "lab", "Ferritin.", at, metadata={"year": 2020 + at}), None) for at in range(4)]

@@ -4,8 +4,8 @@ import pytest
 
 from builders import hits_of
 from ctxassembly import Chunk, assemble
-from ctxassembly.adapting.messages import context_given
 from ctxassembly.errors import InputError
+from ctxassembly.integrations.messages import context_given
 
 
 def test_a_context_is_taken_as_it_is():

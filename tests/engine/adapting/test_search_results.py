@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.adapting.search_results import results
+from ctxassembly.integrations.search_results import results
 from ctxassembly.wording.unicode import sendable
 from strategies import Retrieval, assembled, retrievals
 

@@ -7,7 +7,7 @@ import json
 
 from builders import words_of
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.adapting.told import Told, block_metadata
+from ctxassembly.integrations.metadata import Told, block_metadata
 from ctxassembly.serialization.plain import plain_trace
 
 CHUNKS = [words_of("A", n, metadata={"page": n, "when": dt.date(2024, 1, 2)}) for n in range(9)]

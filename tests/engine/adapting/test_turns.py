@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AnswerChain, Chunk, InputError, Labels, MemoryIndex, RetrievalConfig, resolve
-from ctxassembly.adapting.turns import Said, carried, exchanges
+from ctxassembly.integrations.messages import Said, carried, exchanges
 
 INDEX = MemoryIndex(
     [

@@ -11,16 +11,6 @@ from typing import Any
 import pytest
 
 from ctxassembly import AskModel, Chunk, EnrichmentConfig, ModelReply
-from ctxassembly.chain.enrich import (
-    WITH_VECTORS,
-    checked,
-    document_flow,
-    due,
-    mark_of,
-    notes_flow,
-    parts,
-    request_for,
-)
 from ctxassembly.data.enrichment import (
     ChunkNotes,
     DocumentNotes,
@@ -31,7 +21,17 @@ from ctxassembly.data.enrichment import (
     outlined,
 )
 from ctxassembly.data.requests import EmbedTexts
-from ctxassembly.drivers.run import run
+from ctxassembly.enrichment.pipeline import (
+    WITH_VECTORS,
+    checked,
+    document_flow,
+    due,
+    mark_of,
+    notes_flow,
+    parts,
+    request_for,
+)
+from ctxassembly.runtime.driver import run
 from enriching_samples import Scripted, chunks, given
 
 CONFIG = EnrichmentConfig()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AnswerChain, Chunk, Context, Hit, MemoryIndex, RetrievalConfig, assemble
-from ctxassembly.chain.quality import quality_of
+from ctxassembly.answering.answer import quality_of
 from stopwatch import grows_less
 from test_scaling import calls_of
 

@@ -14,9 +14,9 @@ from ctxassembly import aassemble, assemble
 from ctxassembly.assembly.arguments import Services
 from ctxassembly.concurrency import is_async
 from ctxassembly.data.requests import CompressTexts
-from ctxassembly.drivers import assemble as drive
-from ctxassembly.drivers.ask import asking, awaitable_asking, reading
 from ctxassembly.errors import InputError
+from ctxassembly.runtime import assemble as drive
+from ctxassembly.runtime.services import asking, awaitable_asking, reading
 
 HITS = hits_of([words_of("A", 1)])
 REQUEST = CompressTexts(("first", "second", "third"), timeout_seconds=60.0)

@@ -13,8 +13,8 @@ import pytest
 
 from builders import hits_of, standing, words_of
 from ctxassembly import AssemblyConfig, Labels, MemoryStore, aassemble, assemble
-from ctxassembly.drivers.run import arun
 from ctxassembly.errors import InputError
+from ctxassembly.runtime.driver import arun
 
 A = [words_of("A", n) for n in range(9)]
 HITS = hits_of([A[5], A[2]])

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ctxassembly.data.requests import ScoreTexts, TextScores
-from ctxassembly.drivers import scorers
-from ctxassembly.drivers.scorers import check_scorer, scorer_of
 from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.runtime import scorers
+from ctxassembly.runtime.scorers import check_scorer, scorer_of
 
 TEXTS = ("Drink water.", "Eat nothing at all.", "Rest.")
 REQUEST = ScoreTexts("How long?", TEXTS)

@@ -8,8 +8,7 @@ import pytest
 from pieces import ids
 
 from ctxassembly import Chunk, Found, MemoryIndex, RetrievalConfig, Scored, retrieve
-from ctxassembly.retrieval.adjacent import raised
-from ctxassembly.retrieval.fuse import fuse, rankings
+from ctxassembly.retrieval.fusion import fuse, raised, rankings
 
 
 def found(place: str, score: float, **more: object) -> Found:

@@ -7,7 +7,7 @@ from pieces import chunk, found, ids
 
 from ctxassembly import Boost, Chunk
 from ctxassembly.data.retrieval import Found
-from ctxassembly.retrieval.boost import attuned, boosted, by_key
+from ctxassembly.retrieval.fusion import attuned, boosted, by_key
 
 CATEGORY = Boost("category", 1.2, {"category": "practical"})
 TYPE = Boost("type", 1.1, {"entity.type": "department"})

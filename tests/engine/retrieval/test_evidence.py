@@ -4,7 +4,7 @@ import pytest
 from pieces import found
 
 from ctxassembly import Term, Vocabulary
-from ctxassembly.retrieval.evidence import LOOKED_AT, evidence
+from ctxassembly.retrieval.rerank import LOOKED_AT, evidence
 
 WORDS = Vocabulary(100, (Term("the", 90), Term("ferritin", 2)))
 TOTAL = sum(WORDS.weights.values())

@@ -7,7 +7,7 @@ from pieces import chunk, ids, keyed, named, scored
 
 from ctxassembly import Hit, RetrievalConfig, Scored, Term, Vocabulary
 from ctxassembly.data.retrieval import ONCE
-from ctxassembly.retrieval.fuse import fuse, is_switch, merged, rankings, scored_by
+from ctxassembly.retrieval.fusion import fuse, is_switch, merged, rankings, scored_by
 
 CONVEX = RetrievalConfig()
 RRF = RetrievalConfig(fusion="rrf", keyword_weight=0.5)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pieces import found, ids
 
-from ctxassembly.retrieval.places import placed
+from ctxassembly.retrieval.rerank import placed
 
 HITS = [found(name, score) for name, score in (("A", 1.0), ("B", 0.7), ("C", 0.4))]
 

@@ -14,11 +14,11 @@ import pytest
 from rich.console import Console
 
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, MemoryStore, assemble
-from ctxassembly.adapting.search_results import results
-from ctxassembly.adapting.told import Told, block_metadata
 from ctxassembly.conversations.messages import given_above, given_earlier
 from ctxassembly.conversations.sources import known_in, last_label
 from ctxassembly.data.chunks import Origin
+from ctxassembly.integrations.metadata import Told, block_metadata
+from ctxassembly.integrations.search_results import results
 
 CHUNKS = [Chunk(f"a{n}", "A", f"Drink water {n}.", n, metadata={"source": "a.pdf", "page": n}) for n in range(5)]
 GOOD = json.loads(json.dumps(assemble([Hit(CHUNKS[2], 0.9)], query="Water?", store=MemoryStore(CHUNKS)).to_dict()))

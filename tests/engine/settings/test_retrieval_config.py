@@ -11,7 +11,7 @@ from ctxassembly import Boost, RetrievalConfig
 from ctxassembly.config.retrieval import PUBLISHED_CATEGORIES
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval import entities, rescue
-from ctxassembly.retrieval.question import Question
+from ctxassembly.retrieval.search import Question
 
 NAN, INF = float("nan"), float("inf")
 FACTORS = "a mapping of intents to mappings of categories to factors"

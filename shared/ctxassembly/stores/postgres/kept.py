@@ -9,7 +9,7 @@ from typing import Any
 
 from ctxassembly.concurrency import in_thread
 from ctxassembly.data.chunks import Chunk
-from ctxassembly.drivers.progress import progress_bar
+from ctxassembly.enrichment.enrich import progress_bar
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres import health, ingest, making
 from ctxassembly.stores.postgres.engines import Server, settings_of

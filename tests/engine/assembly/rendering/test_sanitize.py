@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from builders import count, hits_of, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.adapting.search_results import results
 from ctxassembly.conversations.messages import given_earlier
+from ctxassembly.integrations.search_results import results
 from ctxassembly.wording.formats import FORMATS
 from strategies import FRAGMENTS, Retrieval, assembled, retrievals
 

@@ -1,0 +1,196 @@
+"""An answer with all that it rests on, and the events of one that is streamed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from ctxassembly.answering.requests import Exchange, ModelReply
+from ctxassembly.citations.quotes import Quote
+from ctxassembly.citations.reader import Resolved
+from ctxassembly.citations.references import Reference
+from ctxassembly.context import Context
+from ctxassembly.data.chunks import Hit, Span
+from ctxassembly.data.citations import Citation
+from ctxassembly.data.retrieval import Understanding
+from ctxassembly.retrieved import Retrieved
+from ctxassembly.serialization.plain import plain
+from ctxassembly.text.sentences import sentence_ends
+
+_SAID, _FIRST = re.compile(r"\S"), re.compile(r"\s*\[")
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Counts over an answer and its citations.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> context = assemble([Hit(Chunk(name, name, f"Ask the {name}.")) for name in ("nurse", "surgeon")])
+    >>> said = "Ask the nurse [1]. Or anybody [7]. It helps."
+    >>> quality_of(said, context.resolve(said, mode="keep"), context.check_quotes(said))
+    Quality(sentences=3, labelled=0.3333333333333333, unknown_labels=1, quotes=0, quotes_not_found=0, unused=1)
+    """
+
+    sentences: int
+    labelled: float | None
+    """Share of the sentences with a label that the context has; None without sentences."""
+    unknown_labels: int
+    quotes: int
+    quotes_not_found: int
+    unused: int
+    """Citations of the context that the answer doesn't use."""
+
+
+def quality_of(text: str, resolved: Resolved, quotes: Sequence[Quote]) -> Quality:
+    """The quality of `text`, the answer as the model wrote it."""
+    ends = [*sentence_ends(text), len(text)]
+    sentences = [(begin, end) for begin, end in pairwise([0, *ends]) if text[begin:end].strip()]
+    marked = _marked([mark.span[0] for mark in resolved.marks if mark.labels], text, sentences)
+    return Quality(
+        sentences=len(sentences),
+        labelled=len(marked) / len(sentences) if sentences else None,
+        unknown_labels=len(resolved.unknown),
+        quotes=len(quotes),
+        quotes_not_found=sum(not quote.found for quote in quotes),
+        unused=len(resolved.unused),
+    )
+
+
+def _marked(marks: Sequence[int], text: str, sentences: Sequence[Span]) -> set[int]:
+    """The numbers of the sentences that the markers at `marks`, in ascending order, speak for.
+
+    One after a full stop speaks for the sentence before, unless the answer puts markers first: "[1] says ... [2] says".
+    """
+    comes_first = _FIRST.match(text) is not None
+    found: set[int] = set()
+    place, begins = -1, -1
+    for at in marks:
+        while place < 0 or at >= sentences[place][1]:
+            place += 1
+            said = _SAID.search(text, *sentences[place])
+            begins = said.start() if said else -1
+        found.add(place - 1 if place and at <= begins and not comes_first else place)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStep:
+    """One step of an answer chain and its cost.
+
+    >>> AnswerStep("understand", "practical", 3.2, 210, 14).name
+    'understand'
+    """
+
+    name: str
+    """"understand", "retrieve", "assemble" or "answer"."""
+    outcome: str
+    """One line for a reader."""
+    elapsed_ms: float = field(default=0.0, compare=False)
+    tokens_in: int | None = None
+    """Tokens that the model read; None if it doesn't say, or wasn't asked."""
+    tokens_out: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, its citations, and every decision that led to it.
+
+    >>> from ctxassembly import AnswerChain, Chunk, MemoryIndex, RetrievalConfig
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0)])
+    >>> chain = AnswerChain.over(index, lambda request: "In the morning [1].", RetrievalConfig(strategy="keyword"))
+    >>> answer = chain.answer("When is ferritin measured?")
+    >>> print(answer, [citation.document_id for citation in answer.citations], answer.quality.labelled)
+    In the morning [1]. ['lab'] 1.0
+    """
+
+    question: str
+    """The question as it was asked."""
+    text: str
+    """The answer; for a voice without labels."""
+    mode: str
+    understanding: Understanding
+    context: Context | None = None
+    """The context that the model read; None if it wasn't asked."""
+    resolved: Resolved | None = None
+    """The citations that the text uses, and its markers; None if the model wasn't asked."""
+    quotes: tuple[Quote, ...] = ()
+    """The quotes of the text, each looked up in its source."""
+    quality: Quality | None = None
+    hits: tuple[Hit, ...] = ()
+    """The chunks before assembly, best first."""
+    retrieved: Mapping[str, Retrieved] = field(default_factory=dict, hash=False)
+    """The outcome of each search, by its name."""
+    abstained: str | None = None
+    """The reason that the model wasn't asked; None if it was."""
+    unanswered: tuple[str, ...] = ()
+    """Sub-questions that couldn't be searched for."""
+    finish: str | None = None
+    """The reason that the model ended by, in the provider's words, such as "stop"."""
+    steps: tuple[AnswerStep, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Fallbacks taken, and a note if the answer was cut."""
+
+    @property
+    def is_cut(self) -> bool:
+        """True if the model had no more room, so that the end of its answer is missing."""
+        return ModelReply("", self.finish).is_cut
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """The citations that the text uses, in order of first use."""
+        return self.resolved.citations if self.resolved else ()
+
+    @property
+    def sources(self) -> tuple[Reference, ...]:
+        """The documents that the model read, for a voice to name."""
+        return self.context.sources() if self.context else ()
+
+    @property
+    def exchange(self) -> Exchange:
+        """This question and answer, for the history of the next one, with the chunks that it cited."""
+        context = self.context
+        if context is None:
+            return Exchange(self.question, self.text)
+        cited = (hit for hit in self.hits if any(context.cites(citation, hit.chunk) for citation in self.citations))
+        return Exchange(self.question, self.text, tuple(cited))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer and its trace as dicts, lists, strings and numbers: for JSON, a log, a table."""
+        return {
+            "question": self.question,
+            "answer": self.text,
+            "mode": self.mode,
+            "understanding": plain(self.understanding),
+            "context": self.context.to_dict() if self.context else None,
+            "citations": [plain(citation) for citation in self.citations],
+            "unknown_labels": list(self.resolved.unknown) if self.resolved else [],
+            "quotes": [plain(quote) for quote in self.quotes],
+            "quality": plain(self.quality) if self.quality else None,
+            "hits": [{"chunk_id": hit.chunk.id, "score": hit.score} for hit in self.hits],
+            "retrieval": {name: plain(found.trace) for name, found in self.retrieved.items()},
+            "abstained": self.abstained,
+            "unanswered": list(self.unanswered),
+            "finish": self.finish,
+            "is_cut": self.is_cut,
+            "steps": [plain(step) for step in self.steps],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPiece:
+    """A piece of an answer that no later piece changes.
+
+    >>> AnswerPiece("Until two hours before [1].", ("1",)).labels
+    ('1',)
+    """
+
+    text: str
+    labels: tuple[str, ...] = ()
+    """The labels of the context in it."""

@@ -1,0 +1,60 @@
+"""Answers kept under the question that was meant, for a cache of the caller's.
+
+The key is the SHA-256 of these as JSON: the question as it was rewritten, in small letters and single blanks; the
+intent, keywords, filter and sub-questions that the model gave; all that the call may read, as `reach` names it; the
+mode; the settings of answers. So tenants may share a cache. The model isn't named: each needs a cache of its own. A
+cache has to forget what the index no longer says.
+
+An answer that was given in a conversation may speak of it, so it isn't kept. A question in a conversation finds a kept
+answer only if a model has put it in words that stand alone, or has found that it does.
+
+Kept are the context and the model's words. Citations, quotes and quality are read from these anew.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+
+from ctxassembly.answering.call import Call
+from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.context import Context
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.retrieval import Understanding
+from ctxassembly.serialization.plain import plain, revived
+
+FORMAT = 2
+"""Raised when what is kept changes its form, so that older entries are no longer found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a cache keeps of an answer."""
+
+    written: str
+    context: Context
+    hits: tuple[Hit, ...]
+
+    def dumped(self) -> str:
+        """The same as JSON."""
+        hits = [plain(replace(hit, chunk=replace(hit.chunk, vector=None))) for hit in self.hits]
+        return json.dumps({"written": self.written, "context": self.context.to_dict(), "hits": hits})
+
+    @classmethod
+    def loaded(cls, text: str) -> Kept:
+        """The entry that `dumped` gave."""
+        data = json.loads(text)
+        hits = tuple(revived(Hit, hit) for hit in data["hits"])
+        return cls(data["written"], Context.from_dict(data["context"]), hits)
+
+
+def key_of(call: Call, understood: Understanding, config: AnswerConfig) -> str | None:
+    """The key of an answer; None if there is no cache, or not all that the call may read has a name."""
+    if call.reach is None or call.reach.why_not is not None:
+        return None
+    meant = " ".join((understood.rewritten or call.question).casefold().split())
+    settings = {field.name: plain(getattr(config, field.name)) for field in fields(config)}
+    inferred = [understood.intent, plain(understood.filter), understood.keywords, understood.sub_questions]
+    named = [FORMAT, meant, inferred, call.reach.names, call.mode, settings]
+    return sha256(json.dumps(named, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,164 @@
+"""Names of indexes and stores, by which the key of a kept answer tells one from another."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.data.filters import MOST_LEVELS, check_levels, is_filter
+from ctxassembly.errors import FilterNotSeenWarning
+from ctxassembly.user_warnings import Once, with_remedy
+
+# What one call may read, as plain data: the filters that hold for it, and the places that they hold in.
+#
+# A kept answer is found again only by a call that may read the same. So its key has every filter, wherever it was
+# given: with the call, in a retriever, an index, a store, an assembler. Where one can't be written as data, nothing is
+# kept.
+
+
+_SCALARS = (str, int, float, bool, type(None))
+_WRITTEN = (date, datetime, time, Decimal, UUID)
+
+
+class Hidden(NamedTuple):
+    """An object that may filter in a way that can't be seen, by the name of its class."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What one call may read."""
+
+    names: Any = None
+    """Every filter and place of the call, as plain data."""
+    why_not: str | None = None
+    """The reason that nothing is kept; None if everything has a name."""
+
+    def warn(self, once: Once, remedy: str) -> Reach:
+        """The same; a warning if nothing is kept."""
+        if self.why_not is not None:
+            fact = f"Answers are not cached: {self.why_not.rstrip('.')}"
+            once.warn(with_remedy(fact, remedy), FilterNotSeenWarning, "cache")
+        return self
+
+
+def reach(**facts: Any) -> Reach:
+    """The reach of a call by its `facts`: filters, places, or `Hidden` where an object may hide a filter.
+
+    >>> reach(filter={"tenant": "a"}, index=("public", "chunks")).names
+    {'filter': {'tenant': 'a'}, 'index': ['public', 'chunks']}
+    >>> reach(filter=None, retriever=Hidden("OwnRetriever")).why_not
+    "OwnRetriever may filter in a way that can't be seen."
+
+    Args:
+        facts: each by its name. None says that there is none. Of `neighbours="unfiltered"` nothing hides a filter:
+            whoever says so lets everybody read everything.
+
+    Raises:
+        ConfigError: a filter is nested too deep.
+    """
+    is_open = facts.get("neighbours") == "unfiltered"
+    check_levels(facts, 2 * MOST_LEVELS)  # they hold filters in a few levels of their own
+    try:
+        return Reach({name: _named(fact, is_open=is_open) for name, fact in facts.items() if is_filter(fact)})
+    except _UnnamedError as reason:
+        return Reach(why_not=str(reason))
+
+
+class _UnnamedError(Exception):
+    """A fact has no name; the message says why."""
+
+
+def _named(value: Any, *, is_open: bool) -> Any:
+    """`value` as plain data.
+
+    Raises:
+        _UnnamedError: it can't be told from another one.
+    """
+    if isinstance(value, Hidden):
+        if is_open:
+            return None
+        raise _UnnamedError(f"{value.kind} may filter in a way that can't be seen.")
+    if isinstance(value, _SCALARS):
+        return value
+    if isinstance(value, _WRITTEN):
+        return {type(value).__name__: str(value)}
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _named(one, is_open=is_open) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
+        return [_named(one, is_open=is_open) for one in value]
+    if isinstance(value, AbstractSet):
+        return sorted((_named(one, is_open=is_open) for one in value), key=repr)
+    # The filters of Qdrant and LlamaIndex are pydantic's models, which write themselves.
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        return {type(value).__name__: _named(value.model_dump(mode="json"), is_open=is_open)}
+    kind = "a function" if callable(value) else f"a {type(value).__name__}"
+    raise _UnnamedError(f"a filter that is {kind} can't be compared with another one.")
+
+
+_READING = ("search", "asearch", "fetch", "afetch")
+"""The methods by which chunks are read."""
+_tokens: dict[int, tuple[Any, str]] = {}
+"""By the `id` of an object a weak reference to it and its token, for as long as it lives."""
+
+
+def reach_over(index: Any, filter: Any, assembly: AssemblyConfig, channels: Mapping[Any, Any], **facts: Any) -> Reach:
+    """What a call with `filter` may read of `index` and of `channels`, whose names these are; and further `facts`."""
+    return reach(
+        filter=filter,
+        index=searched(index),
+        channels=dict(channels),
+        neighbours=assembly.neighbours,
+        **facts,
+    )
+
+
+def searched(index: Any) -> Any:
+    """The name of an index or a store: its place, and the filters that it is under.
+
+    One whose class says neither by `place` nor by `under` may filter by itself; so may a class that searches otherwise
+    than the one above it that says so.
+    """
+    if index is None:
+        return None
+    kind = type(index)
+    says = min(_depth(kind, name) for name in ("place", "under"))
+    if says == len(kind.__mro__) or any(_depth(kind, name) < says for name in _READING):
+        return Hidden(kind.__name__)
+    return {"place": place_of(index), "filters": list(getattr(index, "filters", None) or ())}
+
+
+def place_of(thing: Any) -> Any:
+    """The `place` of an index or a store: equal for two over the same chunks. Of any other object a token of its own.
+
+    A token means the object itself, in this process: what is held in memory has no other name.
+    """
+    return getattr(thing, "place", None) or token_of(thing)
+
+
+def token_of(thing: Any) -> Any:
+    """A token for an object, as long as it lives; hidden, if nobody can tell how long it does."""
+    name = id(thing)
+    known = _tokens.get(name)
+    if known is not None and known[0]() is thing:
+        return known[1]
+    try:
+        made = (weakref.ref(thing, lambda _: _tokens.pop(name, None)), uuid4().hex)
+    except TypeError:
+        return Hidden(type(thing).__name__)
+    _tokens[name] = made
+    return made[1]
+
+
+def _depth(kind: type, method: str) -> int:
+    """How far up the class is that has `method`, 0 for `kind` itself; beyond all if none has."""
+    found = [place for place, parent in enumerate(kind.__mro__) if method in vars(parent)]
+    return found[0] if found else len(kind.__mro__)

@@ -1,0 +1,42 @@
+"""One call of an answer chain: all that it may say besides the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ctxassembly.answering.answer import AnswerStep
+from ctxassembly.answering.cache_key import Reach
+from ctxassembly.answering.requests import Exchange, ModelReply
+from ctxassembly.conversations.labels import Labels
+from ctxassembly.tracing.recorder import Stages
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A question in a conversation."""
+
+    question: str
+    history: tuple[Exchange, ...] = ()
+    mode: str = "normal"
+    filter: Any = None
+    """The caller's filter, in the form of the retriever."""
+    today: str = ""
+    """The date, for words like "this year"."""
+    streamed: bool = False
+    reach: Reach | None = None
+    """All that the call may read, if there is a cache to ask."""
+    labels: Labels | None = None
+    """Those of the conversation, in which a kept answer needs the labels that it had."""
+
+
+@dataclass(slots=True)
+class Log(Stages):
+    """The steps so far, and the fallbacks taken. Whoever answers its requests can tell the steps by them."""
+
+    steps: list[AnswerStep] = field(default_factory=list)
+
+    def step(self, name: str, outcome: str, model: ModelReply | None = None) -> None:
+        """Note a step that ends now and began where the one before ended."""
+        counts = (model.tokens_in, model.tokens_out) if model else (None, None)
+        self.steps.append(AnswerStep(name, outcome, self.lap(), *counts))

@@ -1,0 +1,148 @@
+"""Requests that an answer chain yields to its driver, and the replies that it expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.config.answering import Mode
+from ctxassembly.data.chunks import Hit
+from ctxassembly.retrieval.search import Question
+
+Purpose = Literal["understand", "answer", "enrich"]
+Message = Mapping[str, str]
+"""A message with `role` ("system", "user" or "assistant") and `content`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question of the conversation so far, and its answer. `Answer.exchange` gives it.
+
+    >>> Exchange("May I drink before a gastroscopy?", "Until two hours before [1].").cited
+    ()
+    """
+
+    question: str
+    answer: str
+    cited: tuple[Hit, ...] = ()
+    """The chunks that the answer cited: they are candidates for the next question."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Answered with a `ModelReply`; if `streamed`, with None, and the answer is asked for by `NextPiece`.
+
+    >>> from ctxassembly import AnswerConfig, Exchange, understand
+    >>> def model(request):
+    ...     print(request.purpose, list(request.schema["properties"]), request.mode)
+    ...     return "{}"
+    >>> understand("And eat?", model=model, history=[Exchange("May I drink?", "Yes [1].")]).rewritten
+    understand ['question'] normal
+    """
+
+    purpose: Purpose
+    messages: tuple[Message, ...]
+    timeout_seconds: float
+    schema: Mapping[str, Any] | None = None
+    """The JSON schema of the reply, for models that can be held to one. The prompt asks for it all the same."""
+    max_tokens: int | None = None
+    mode: str = "normal"
+    """The mode of the call, by which a caller may choose the model."""
+    streamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NextPiece:
+    """Answered with the next `ModelReply` of the stream that was asked for last; with None at its end."""
+
+    timeout_seconds: float
+
+
+CUT_BY = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
+"""What providers call the end of an answer that had no room, in small letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """Text of a model: all of it, or the next piece.
+
+    >>> ModelReply("Until two hours before [1].", finish="stop", tokens_in=812, tokens_out=9).tokens_out
+    9
+    """
+
+    text: str
+    finish: str | None = None
+    """The reason that it ended by, in the provider's words ("stop", "length"); None if it doesn't say."""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """True if the model ended because it had no more room.
+
+        >>> ModelReply("Until two", "length").is_cut, ModelReply("Until two hours.", "stop").is_cut
+        (True, False)
+        """
+        return self.finish is not None and self.finish.lower().rpartition(".")[2] in CUT_BY  # or an enum's text
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One search for a question of the chain."""
+
+    name: str
+    """"rewritten", "original", "keywords", or the sub-question."""
+    question: Question
+    mode: Mode
+    weight: float
+    narrowed: Mapping[str, Any]
+    """Conditions beside the caller's filter: both hold."""
+    by_words: bool = False
+    """True for a search by keywords alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAll:
+    """Answered with a `Retrieved` for each of `searches`, in their order, or the exception that it raised."""
+
+    searches: tuple[Search, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Readmit:
+    """Answered with those of `cited` that the call may read."""
+
+    cited: tuple[Hit, ...]
+    """The chunks that the last answer of the conversation cited."""
+    found: tuple[Hit, ...]
+    """The hits of this call."""
+    filter: Any
+    """The caller's filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Answered with the entry that a cache has under `key`; with None if it has none, or there is no cache."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A request to a cache to keep `entry` under `key`."""
+
+    key: str
+    entry: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assemble:
+    """Answered with a `Context`."""
+
+    hits: Sequence[Hit]
+    query: str
+    supplement: Supplement | None
+    filter: Any
+    """The caller's filter, which neighbours have to pass, too."""

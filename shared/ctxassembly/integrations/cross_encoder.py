@@ -1,0 +1,46 @@
+"""A cross-encoder as a reranker: it reads query and chunk together and gives a score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.errors import ConfigError
+from ctxassembly.protocols import Ranked, Reranker
+from ctxassembly.runtime.scorers import PAIRS
+
+Score = Callable[[list[tuple[str, str]]], Iterable[Any]]
+"""A function from pairs of query and text to a number for each, higher is better."""
+
+
+def cross_encoder(model: object) -> Reranker | None:
+    """The reranking of `model`, which has `score` or `predict`; None if it has neither.
+
+    >>> from ctxassembly import Chunk
+    >>> class Shorter:
+    ...     def predict(self, pairs):
+    ...         return [-len(text) for _, text in pairs]
+    >>> cross_encoder(Shorter())("short?", [Chunk("a", "a", "A long text."), Chunk("b", "b", "Short.")])
+    [(1, -6.0), (0, -12.0)]
+    """
+    score = next((getattr(model, name) for name in PAIRS if callable(getattr(model, name, None))), None)
+    return None if score is None else partial(_reranked, score)
+
+
+def reranker_of(given: Any, allowed: str) -> Reranker:
+    """A cross-encoder as `cross_encoder` reads it, or a function as it is.
+
+    Raises:
+        ConfigError: `given` is neither; the message says what is `allowed`.
+    """
+    reranker = cross_encoder(given) or given
+    if not callable(reranker):
+        raise ConfigError("rerankers", allowed, given)
+    return reranker
+
+
+def _reranked(score: Score, query: str, chunks: Sequence[Chunk]) -> list[Ranked]:
+    scores = [float(one) for one in score([(query, chunk.text) for chunk in chunks])]
+    return [(place, scores[place]) for place in sorted(range(len(scores)), key=lambda place: -scores[place])]

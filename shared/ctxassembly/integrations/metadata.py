@@ -1,0 +1,121 @@
+"""Citations and trace of a context as dicts and lists of builtins, for the metadata and events of adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ctxassembly.answering.answer import Answer
+from ctxassembly.answering.requests import Search
+from ctxassembly.context import Context
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.filters import as_predicate
+from ctxassembly.data.retrieval import RetrievalTrace
+from ctxassembly.integrations.blocks import pieces_in, seal
+from ctxassembly.retrieved import Retrieved
+from ctxassembly.serialization.plain import plain, plain_trace
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Retrieved):
+    """Hits that nobody explains: the retriever's, in its order, with the scores that it gave, if any."""
+
+    given: tuple[Hit, ...] = ()
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The hits for assembly."""
+        return self.given
+
+
+def fetched(
+    request: Search,
+    hits: Iterable[Hit],
+    retriever: object,
+    notes: Sequence[str] = (),
+    facts: tuple[str, ...] = (),
+) -> Fetched:
+    """The first `mode.kept` of `hits` that pass the filter which a model inferred.
+
+    The caller's own filter is the retriever's to apply. `notes` are for the trace, `facts` for a supplement.
+    """
+    passes = as_predicate(request.narrowed)
+    kept = tuple(hit for hit in hits if passes(hit.chunk))[: request.mode.kept]
+    by = f"searched by {type(retriever).__name__}"
+    words = request.question.meant
+    trace = RetrievalTrace("other", notes=(by, *notes), round_trips=1)
+    return Fetched(words, (), trace, facts, intent=request.question.intent, given=kept)
+
+
+def with_notes(context: Context, notes: Sequence[str]) -> Context:
+    """`context` with `notes` after those of its trace.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> context = assemble([Hit(Chunk("a", "a", "Drink water."))])
+    >>> with_notes(context, ["1 node has an image and no text"]).trace.notes
+    ('1 node has an image and no text',)
+    """
+    if not notes:
+        return context
+    return replace(context, trace=replace(context.trace, notes=(*context.trace.notes, *notes)))
+
+
+class Told:
+    """A context whose citations and trace are turned into builtins on first use, and only once."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @cached_property
+    def citations(self) -> list[dict[str, Any]]:
+        """A dict for each citation, in order."""
+        return [plain(citation) for citation in self.context.citations]
+
+    @cached_property
+    def trace(self) -> dict[str, Any]:
+        """The trace as `plain_trace` writes it."""
+        return plain_trace(self.context.trace)
+
+
+def block_metadata(told: Told) -> list[dict[str, Any]]:
+    """Metadata to add for each block of a context, in order.
+
+    A block has `citation`, `chunk_ids`, `scores` of its hits by chunk id, and `pieces`, from which another assembly has
+    its chunks again. Only the first block has the `trace`: it is the whole context's, and longer than its text. The
+    citation comes without its own metadata, since adapters put those beside it. The block of a supplement has no
+    citation but `supplement`, which is True, and the `seal` by which this process knows it again.
+    """
+    decisions = reversed(told.context.trace.decisions)  # if several share an id, the best-ranked one is written last
+    scores = {(hit.document_id, hit.chunk_id): hit.score for hit in decisions if hit.distance == 0}
+    citations, pieces = iter(told.citations), pieces_in(told.context)
+    added: list[dict[str, Any]] = []
+    for block in told.context.blocks:
+        if block.citation is None:
+            added.append({"supplement": True, "chunk_ids": [], "scores": {}, "seal": seal(block.text)})
+            continue
+        citation = {key: value for key, value in next(citations).items() if key != "metadata"}
+        chunk_ids = citation["chunk_ids"]
+        found = ((chunk_id, scores.get((citation["document_id"], chunk_id))) for chunk_id in chunk_ids)
+        known = {chunk_id: score for chunk_id, score in found if score is not None}
+        added.append({"citation": citation, "chunk_ids": list(chunk_ids), "scores": known, "pieces": next(pieces)})
+    if added:
+        added[0]["trace"] = told.trace
+    return added
+
+
+_BESIDE = ("question", "answer", "citations", "quotes", "context")
+"""Parts that an output has beside its trace."""
+
+
+def parts_of(answer: Answer, told: Told | None) -> dict[str, Any]:
+    """`citations` and `quotes` of an answer, and the `trace` of all that led to it; `told` is its context, if any.
+
+    The trace has the understanding, the steps with their times and tokens, the quality, the searches, and in
+    `assembly` the decision on each chunk.
+    """
+    plain = replace(answer, context=None).to_dict()  # of the context the trace is enough, and the rest is long
+    trace = {name: value for name, value in plain.items() if name not in _BESIDE}
+    assembly = told.trace if told else None
+    return {"citations": plain["citations"], "quotes": plain["quotes"], "trace": {**trace, "assembly": assembly}}

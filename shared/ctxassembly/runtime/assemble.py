@@ -1,0 +1,192 @@
+"""`assemble` and `aassemble`: hits in, the context out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from ctxassembly.assembly.arguments import Call, Services
+from ctxassembly.assembly.expansion.fetch import StoreTraits
+from ctxassembly.assembly.pipeline import Flow, assemble_flow
+from ctxassembly.assembly.selection.supplement import Supplement
+from ctxassembly.config.assembly import AssemblyConfig
+from ctxassembly.context import Context
+from ctxassembly.conversations.labels import Labels
+from ctxassembly.data.chunks import Hit
+from ctxassembly.data.requests import Request
+from ctxassembly.protocols import (
+    AsyncEmbeddings,
+    AsyncLanguageModel,
+    AsyncOnFetched,
+    AsyncOnStage,
+    AsyncScorer,
+    AsyncStore,
+    Embeddings,
+    LanguageModel,
+    OnFetched,
+    OnStage,
+    Scorer,
+    Store,
+)
+from ctxassembly.runtime.driver import arun_watched, run_watched
+from ctxassembly.runtime.services import asking, awaitable_asking
+from ctxassembly.tracing.logging import log
+
+Formed = TypeVar("Formed")
+
+
+class _Answerers(NamedTuple):
+    """The objects that answer the requests of the flow, as the caller hands them in."""
+
+    store: object = None
+    embeddings: object = None
+    llm: object = None
+    on_fetched: object = None
+    scorer: object = None
+
+
+def assemble(
+    hits: Sequence[Hit],
+    config: AssemblyConfig | None = None,
+    *,
+    query: str | None = None,
+    store: Store | None = None,
+    supplement: str | Supplement | None = None,
+    embeddings: Embeddings | None = None,
+    llm: LanguageModel | None = None,
+    scorer: Scorer | None = None,
+    on_fetched: OnFetched | None = None,
+    labels: Labels | None = None,
+    on_stage: OnStage | None = None,
+) -> Context:
+    """Assemble `hits`, best first, into the context that the language model reads.
+
+    >>> from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore
+    >>> texts = ("Drink water until two hours before.", "Eat nothing for six hours.", "Then rest.")
+    >>> where = {"source": "gastro.pdf"}
+    >>> chunks = [Chunk(f"gastro#{at}", "gastro", text, at, metadata=where) for at, text in enumerate(texts)]
+    >>> context = assemble([Hit(chunks[1])], AssemblyConfig(window=1, max_tokens=100), store=MemoryStore(chunks))
+    >>> print(context)
+    [1] Source: gastro.pdf
+    Drink water until two hours before.
+    Eat nothing for six hours.
+    Then rest.
+
+    Args:
+        hits: retrieved chunks; their order is their rank.
+        config: the settings; None means the defaults.
+        query: the user's question, by which sentences are chosen.
+        store: the store of neighbours, asked in one round trip if it keeps an index; None fetches none.
+        supplement: text that no chunk holds, from a graph or a database; a separator parts it from the documents.
+        embeddings: for `dedup="semantic"`. It gets the texts of all chunks without a vector in one batch.
+        llm: for `compress="llm"`, a function from a prompt to an answer. It is called in up to 8 threads at once, each
+            for at most `llm_timeout_seconds`. A late call can't be stopped: it goes on in a daemon thread, and its
+            answer is lost.
+        scorer: what tells how well sentences answer the query, beside its words: a model that embeds (LangChain's,
+            LlamaIndex's or sentence-transformers'), a cross-encoder, or a function from a query and sentences to a
+            score for each, higher is better. Where not everything fits, it is asked once, for the best 200 sentences by
+            words; what it said is remembered as long as it lives. Scores may have any scale.
+        on_fetched: a function over fetched chunks, called before anything else sees them. Neighbours come fresh from
+            the store: a step that masks or removes text of the hits has to do the same to them.
+        labels: the labels of a conversation. The context takes the next ones, and no other context gets the same.
+        on_stage: a function that is told when a stage begins (`StageBegan`), ends (`StageEnded`) or fails
+            (`StageFailed`), while it happens: for spans, or progress.
+
+    Raises:
+        InputError: an argument has the wrong type, or `store`, `embeddings`, `llm`, `scorer`, `on_fetched` or
+            `on_stage` can only be awaited.
+        ConfigError: `dedup="semantic"` with neither `embeddings` nor a vector in any hit, `compress="llm"` without
+            `llm`, or `neighbours="filtered"` with a store that doesn't hold the caller's filter.
+        StoreError: `store`, `embeddings` or `scorer` failed and `on_store_error="raise"`.
+        VocabularyError: the tokenizer's vocabulary is neither on this machine nor can it be downloaded.
+    """
+    answerers = _Answerers(store, embeddings, llm, on_fetched, scorer)
+    flow = _flow(Call(hits, config, query, supplement, labels), answerers, is_watched=on_stage is not None)
+    return run_watched(flow, asking(*answerers), on_stage)
+
+
+async def aassemble(
+    hits: Sequence[Hit],
+    config: AssemblyConfig | None = None,
+    *,
+    query: str | None = None,
+    store: AsyncStore | Store | None = None,
+    supplement: str | Supplement | None = None,
+    embeddings: AsyncEmbeddings | Embeddings | None = None,
+    llm: AsyncLanguageModel | LanguageModel | None = None,
+    scorer: AsyncScorer | Scorer | None = None,
+    on_fetched: AsyncOnFetched | OnFetched | None = None,
+    labels: Labels | None = None,
+    on_stage: AsyncOnStage | OnStage | None = None,
+) -> Context:
+    """The same as `assemble`, awaited. Arguments that can only be called are called in threads.
+
+    >>> import asyncio
+    >>> from ctxassembly import Chunk, Hit, MemoryStore
+    >>> chunks = [Chunk(f"gastro#{at}", "gastro", text, at) for at, text in enumerate(["Drink.", "Rest.", "Go home."])]
+    >>> async def main():
+    ...     print(await aassemble([Hit(chunks[1])], store=MemoryStore(chunks)))
+    >>> asyncio.run(main())
+    [1] Source: unknown
+    Drink.
+    Rest.
+    Go home.
+
+    The work between these calls runs in one thread of the process, one assembly at a time, so the event loop stays
+    free. Functions in the config (`format`, `encoding`) are called in that thread, too; `on_stage` is called on the
+    loop. An async `llm` runs at most 8 calls at once, and late ones are cancelled.
+    """
+    given = _Answerers(store, embeddings, llm, on_fetched, scorer)._asdict()
+    return await aassembled(
+        _itself, hits, config, query=query, supplement=supplement, labels=labels, on_stage=on_stage, **given
+    )
+
+
+async def aassembled(
+    form: Callable[[Context], Formed],
+    hits: Sequence[Hit],
+    config: AssemblyConfig | None = None,
+    *,
+    query: str | None = None,
+    supplement: str | Supplement | None = None,
+    labels: Labels | None = None,
+    on_stage: AsyncOnStage | OnStage | None = None,
+    **answerers: Any,
+) -> Formed:
+    """What `form` makes of the context that `aassemble` gives for the same arguments.
+
+    It is made in the thread that assembles: what an adapter makes of a context takes as long as a small assembly.
+    """
+    given = _Answerers(**answerers)
+    flow = _flow(Call(hits, config, query, supplement, labels), given, is_watched=on_stage is not None)
+    return await arun_watched(_formed(form, flow), awaitable_asking(*given), on_stage)
+
+
+def _itself(context: Context) -> Context:
+    return context
+
+
+def _formed(form: Callable[[Context], Formed], flow: Flow) -> Generator[Request, Any, Formed]:
+    context = yield from flow
+    return form(context)
+
+
+def _flow(call: Call, answerers: _Answerers, *, is_watched: bool) -> Flow:
+    """The flow of assembly, given the requests that can be answered and the promises of the store. Logs the context."""
+    store = answerers.store
+    traits = StoreTraits(
+        getattr(store, "holds_filter", None),
+        getattr(store, "finds_offsets", False) is True,
+        getattr(store, "remedies", None),
+    )
+    services = Services(
+        None if store is None else traits,
+        can_embed=answerers.embeddings is not None,
+        can_compress=answerers.llm is not None,
+        can_score=answerers.scorer is not None,
+        is_watched=is_watched,
+    )
+    context = yield from assemble_flow(call, services, time.perf_counter)
+    log(context)
+    return context
