@@ -12,7 +12,7 @@ import pytest
 from databases import TEMPLATE, execute, new_database, with_database
 from hypothesis import HealthCheck, settings
 
-from ctxassembly.stores.embedded import embedded_postgres
+from ctxassembly.stores.embedded_server import embedded_postgres
 
 # An example takes as long as it takes: on a busy machine that says nothing of the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

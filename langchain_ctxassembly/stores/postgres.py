@@ -23,9 +23,9 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import check_size
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.stores.postgres.chunk_table import ChunkTable, PostgresStore, json_text, remembered, storable
-from ctxassembly.stores.postgres.neighbours import Columns, langchain_table, of_langchain
-from ctxassembly.stores.rows import Asked, arows, awaited, read, read_in_background, waited
+from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, json_text, remembered, storable
+from ctxassembly.stores.postgres.columns import Columns, langchain_table, of_langchain
+from ctxassembly.stores.postgres.deadline import Asked, arows, awaited, read, read_in_background, waited
 from langchain_ctxassembly.convert.documents import chunk_from
 from langchain_ctxassembly.stores.detect import loop_of, unwrapped
 

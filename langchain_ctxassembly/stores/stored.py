@@ -16,8 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.stores.numbered import StoredNumbers, number
-from ctxassembly.stores.stored_chunks import StoredChunks, table_of
+from ctxassembly.stores.postgres.numbering import StoredChunks, StoredNumbers, number, table_of
 from langchain_ctxassembly.stores.detect import loop_of, unwrapped
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from sqlalchemy import Engine, Row
 from ctxassembly.assembly.expansion.diagnostics import Lack
 from ctxassembly.concurrency import in_background
 from ctxassembly.data.chunks import Chunk, ChunkRef
-from ctxassembly.stores.postgres.chunk_table import ChunkTable, PostgresStore, remembered, storable
-from ctxassembly.stores.postgres.neighbours import NO_DOCUMENT, of_llamaindex
-from ctxassembly.stores.rows import Asked, arows, awaited, read
+from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, remembered, storable
+from ctxassembly.stores.postgres.columns import NO_DOCUMENT, of_llamaindex
+from ctxassembly.stores.postgres.deadline import Asked, arows, awaited, read
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.sqlfilters import where
 

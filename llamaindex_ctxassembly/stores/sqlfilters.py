@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.vector_stores.types import MetadataFilters
 from sqlalchemy import ColumnElement, true
 
-from ctxassembly.stores.postgres import llamaindex
+from ctxassembly.stores.postgres import llamaindex_filters
 from llamaindex_ctxassembly.stores.filters import conditions
 
 
@@ -17,5 +17,5 @@ def where(filters: MetadataFilters | None, metadata: ColumnElement[Any]) -> Colu
     Raises:
         ConfigError: an operator, a condition or a value's type has no translation.
     """
-    condition = llamaindex.where(conditions(filters), metadata)
+    condition = llamaindex_filters.where(conditions(filters), metadata)
     return true() if condition is None else condition

@@ -19,10 +19,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.numbered import StoredNumbers, number, parsed, told, whole_number
-from ctxassembly.stores.postgres.chunk_table import json_text
-from ctxassembly.stores.postgres.neighbours import NO_DOCUMENT
-from ctxassembly.stores.stored_chunks import table_of
+from ctxassembly.stores.postgres.chunk_lookup import json_text
+from ctxassembly.stores.postgres.columns import NO_DOCUMENT
+from ctxassembly.stores.postgres.numbering import StoredNumbers, number, parsed, table_of, told, whole_number
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

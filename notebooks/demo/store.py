@@ -20,7 +20,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ctxassembly import PostgresIndex
-from ctxassembly.stores.embedded import embedded_postgres
+from ctxassembly.stores.embedded_server import embedded_postgres
 from demo.embedding import DIMENSIONS, MODEL, SentenceEncoder
 
 SCHEMA = "ctxassembly_demo"

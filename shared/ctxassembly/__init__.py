@@ -85,9 +85,9 @@ if TYPE_CHECKING:
     from ctxassembly.runtime.assemble import aassemble, assemble
     from ctxassembly.runtime.explain import aexplain, atune, explain, tune
     from ctxassembly.runtime.retrieve import aretrieve, retrieve
+    from ctxassembly.stores.memory.index import MemoryIndex
+    from ctxassembly.stores.memory.store import MemoryStore
     from ctxassembly.stores.postgres.index import PostgresIndex as PostgresIndex
-    from ctxassembly.testing.index import MemoryIndex
-    from ctxassembly.testing.store import MemoryStore
     from ctxassembly.tokens.budget import TokenBudget
     from ctxassembly.tokens.history import History, trim_history
     from ctxassembly.wording.formats import Heading
@@ -261,8 +261,8 @@ _HOMES = {
     "Labels": "conversations.labels",
     "LanguageModel": "protocols",
     "ListRule": "retrieval.taxonomy",
-    "MemoryIndex": "testing.index",
-    "MemoryStore": "testing.store",
+    "MemoryIndex": "stores.memory.index",
+    "MemoryStore": "stores.memory.store",
     "MetadataKeys": "data.metadata_keys",
     "MissingExtraError": "errors",
     "Mode": "config.answering",

@@ -201,7 +201,7 @@ class VocabularyError(CtxAssemblyError):
 class EmbeddedServerError(CtxAssemblyError):
     r"""The embedded server could not be created, started or stopped; the message quotes its own.
 
-    >>> from ctxassembly.stores.embedded import embedded_postgres
+    >>> from ctxassembly.stores.embedded_server import embedded_postgres
     >>> try:
     ...     with embedded_postgres("/data,new"):
     ...         pass

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from ctxassembly.stores.embedded import embedded_postgres
-from ctxassembly.stores.folder import temporary_folder
+from ctxassembly.stores.embedded_server import embedded_postgres, temporary_folder
 from scale.__main__ import main
 from scale.loading import Database, add, attach, fill
 from scale.rows import Corpus

@@ -61,7 +61,7 @@ def run(code: str, missing: set[str]) -> str:
         ("import ctxassembly.stores.postgres", "sqlalchemy", "postgres"),
         ("from ctxassembly import PostgresIndex", "sqlalchemy", "postgres"),
         ("from ctxassembly import PostgresIndex\nPostgresIndex.create('postgresql://h/d')", "psycopg", "postgres"),
-        ("import ctxassembly.stores.rows", "sqlalchemy", "postgres"),
+        ("import ctxassembly.stores.postgres.deadline", "sqlalchemy", "postgres"),
         (
             "from ctxassembly import *\ncompare([Hit(Chunk('a', 'A', 'x'))], [AssemblyConfig()]).plot()",
             "matplotlib",

@@ -29,7 +29,7 @@ OURS = {
     "agents": "from langchain_ctxassembly import ContextMiddleware",
     "llamaindex": "from llamaindex_ctxassembly import ContextAssemblyPostprocessor",
     "postgres": "from ctxassembly import PostgresIndex",
-    "embedded": "from ctxassembly.stores.embedded import embedded_postgres",
+    "embedded": "from ctxassembly.stores.embedded_server import embedded_postgres",
 }
 ENGINE = "from ctxassembly import AssemblyConfig, Chunk, Hit, assemble"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, MemoryStore, assemble
-from ctxassembly.stores.semantic import SentenceTransformerEmbeddings
+from ctxassembly.stores.sentence_transformers import SentenceTransformerEmbeddings
 
 pytestmark = pytest.mark.semantic
 

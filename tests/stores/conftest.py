@@ -18,8 +18,8 @@ from langchain_postgres import PGEngine
 from pooler import Pooler, pooler
 from sqlalchemy import make_url
 
-from ctxassembly.stores.embedded import embedded_postgres
-from ctxassembly.stores.postgres import PostgresIndex, making
+from ctxassembly.stores.embedded_server import embedded_postgres
+from ctxassembly.stores.postgres import PostgresIndex, migrate
 from owners import PATIENCE, Servers, query
 from postgres_samples import chunks, embed
 
@@ -89,7 +89,7 @@ def database_url(server_url: str, way: str, request: pytest.FixtureRequest) -> I
 @pytest.fixture
 def index(database_url: str, stocked: PostgresIndex) -> PostgresIndex:
     """An index over the chunks of the samples."""
-    server = making.server_of(database_url, stocked.server.ef_search)
+    server = migrate.server_of(database_url, stocked.server.ef_search)
     return replace(stocked, server=server)
 
 

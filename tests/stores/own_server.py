@@ -13,7 +13,7 @@ import psutil
 import psycopg
 from sqlalchemy import make_url
 
-from ctxassembly.stores.embedded import embedded_postgres
+from ctxassembly.stores.embedded_server import embedded_postgres
 
 
 class Server:

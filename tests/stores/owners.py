@@ -20,7 +20,7 @@ HEADER = """
 import os, signal, sys, time
 from pathlib import Path
 import psycopg
-from ctxassembly.stores.embedded import embedded_postgres
+from ctxassembly.stores.embedded_server import embedded_postgres
 folder = Path(sys.argv[1])
 def works(url):
     with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:

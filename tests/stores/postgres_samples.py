@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from ctxassembly import Chunk
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.engines import engine_of
+from ctxassembly.stores.postgres.connection import engine_of
 
 TEXTS = (
     "Ferritin is measured in the morning, before breakfast.",

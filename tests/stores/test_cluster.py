@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ctxassembly.stores import cluster
-from ctxassembly.stores.embedded import EmbeddedServerError, embedded_postgres
+from ctxassembly.stores import embedded_server
+from ctxassembly.stores.embedded_server import EmbeddedServerError, embedded_postgres
 from owners import (
     PATIENCE,
     Servers,
@@ -150,7 +150,7 @@ def test_a_server_that_stands_still_is_neither_doubled_nor_waited_for_without_en
     (server,) = servers(folder)
     server.suspend()
     try:
-        monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 0.5)
+        monkeypatch.setattr(embedded_server, "PATIENCE_SECONDS", 0.5)
         wanted = pytest.raises(EmbeddedServerError, match=f"neither answered nor ended .* process, {server.pid}$")
         with wanted, embedded_postgres(folder, durable=False):
             pass
@@ -170,7 +170,7 @@ def test_a_lost_lock_file_lets_no_second_server_at_the_data(
     (data,) = folder.glob("data-*")
     for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
         (data / name).rename(data / f"{name}.kept")
-    monkeypatch.setattr(cluster, "PATIENCE_SECONDS", 2)
+    monkeypatch.setattr(embedded_server, "PATIENCE_SECONDS", 2)
     with pytest.raises(EmbeddedServerError, match="still in use"), embedded_postgres(folder, durable=False):
         pass
     assert servers(folder) == [server]
@@ -185,8 +185,8 @@ def test_without_proc_it_is_ps_that_knows_a_process() -> None:
     sleeper = subprocess.Popen(["sleep", "3600"])
     try:
         wait_until(lambda: psutil.Process(sleeper.pid).cmdline() == ["sleep", "3600"])
-        assert cluster._command_by_ps(sleeper.pid).split() == [b"sleep", b"3600"]
+        assert embedded_server._command_by_ps(sleeper.pid).split() == [b"sleep", b"3600"]
     finally:
         sleeper.kill()
         sleeper.wait()
-    assert b"3600" not in cluster._command_by_ps(sleeper.pid)
+    assert b"3600" not in embedded_server._command_by_ps(sleeper.pid)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctxassembly.errors import MissingExtraError
-from ctxassembly.stores.embedded import EmbeddedServerError, embedded_postgres
+from ctxassembly.stores.embedded_server import EmbeddedServerError, embedded_postgres
 from owners import PATIENCE, Servers, ended, killed, query, start_owner, started, store, stored, wait_until
 
 

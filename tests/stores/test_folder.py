@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxassembly.stores import folder as folders
-from ctxassembly.stores.embedded import EmbeddedServerError, embedded_postgres
-from ctxassembly.stores.folder import temporary_folder
+from ctxassembly.stores import embedded_server as folders
+from ctxassembly.stores.embedded_server import EmbeddedServerError, embedded_postgres, temporary_folder
 from owners import ended, query, start_owner
 
 AS_ROOT = os.geteuid() == 0

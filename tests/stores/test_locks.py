@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ctxassembly.stores.locks import join, leave, lock_file, turnstile
+from ctxassembly.stores.embedded_server import join, leave, lock_file, turnstile
 from owners import ended, start_owner
 
 FORKED_INSIDE = """
-from ctxassembly.stores.locks import turnstile
+from ctxassembly.stores.embedded_server import turnstile
 with turnstile(folder):
     child = os.fork()
     if child == 0:
@@ -20,7 +20,7 @@ os.kill(child, signal.SIGKILL)
 os.waitpid(child, 0)
 """
 CHILD_ENDS_FIRST = """
-from ctxassembly.stores.locks import turnstile
+from ctxassembly.stores.embedded_server import turnstile
 import subprocess
 tries = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'w'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
 with turnstile(folder):

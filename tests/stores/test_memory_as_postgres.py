@@ -13,8 +13,8 @@ import pytest
 
 from ctxassembly import Chunk, MemoryIndex, RetrievalConfig, Term, Vocabulary, retrieve
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.testing.occurrences import occurrences
-from ctxassembly.text.lexemes import NEAR, NearWords, lexemes
+from ctxassembly.stores.memory.index import occurrences
+from ctxassembly.stores.memory.lexemes import NEAR, NearWords, lexemes
 
 TEXTS = [
     "Wie behandelt epilepsie bij kinderen? Bel 088-1234567, of mail: poli@ziekenhuis.nl (ma-vr 8.30-17.00 uur).",

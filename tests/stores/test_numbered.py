@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxassembly.stores.numbered import StoredNumbers
+from ctxassembly.stores.postgres.numbering import StoredNumbers
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from ctxassembly import Beside, Chunk, ChunkRef, ConfigError, Hit, RetrievalConf
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import Scored, Term, Vocabulary
 from ctxassembly.stores.postgres import PostgresIndex, search
-from ctxassembly.stores.postgres.engines import engine_of, server_url
+from ctxassembly.stores.postgres.connection import engine_of, server_url
 from ctxassembly.stores.postgres.search import candidates
 from postgres_samples import TEXTS, chunks, embed, embed_query, execute, statements, vectors
 

@@ -21,10 +21,10 @@ from langchain_postgres import PGEngine, PGVectorStore
 from attached_samples import Hashed, langchain_store, names, searched
 from ctxassembly import ChunkRef, RetrievalConfig, StoreError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
-from ctxassembly.stores.postgres import PostgresIndex, ingest, making
-from ctxassembly.stores.postgres.engines import engine_of
+from ctxassembly.stores.postgres import PostgresIndex, ingest, migrate
+from ctxassembly.stores.postgres.connection import engine_of
 from ctxassembly.stores.postgres.ingest import Added
-from ctxassembly.stores.postgres.lexemes import lexemes_missing
+from ctxassembly.stores.postgres.vocabulary import lexemes_missing
 from postgres_samples import TEXTS, chunks, embed, embed_query, vectors
 
 COLUMNS = {"id_column": "id", "metadata_columns": ["document_id", "chunk_index", "tenant"]}
@@ -93,7 +93,7 @@ def test_a_new_table_is_never_found_half_made(database_url: str, monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(making, "lexemes_missing", cut_short)
+        patched.setattr(migrate, "lexemes_missing", cut_short)
         with pytest.raises(KeyboardInterrupt):
             PostgresIndex.create(database_url, "cut", dimensions=16)
     whole = PostgresIndex.create(database_url, "whole", dimensions=16)
@@ -270,7 +270,7 @@ def test_workers_forked_from_a_process_that_has_asked(index: PostgresIndex):
 @pytest.mark.filterwarnings("ignore:This process")
 def test_a_fork_while_another_thread_makes_an_engine(index: PostgresIndex, monkeypatch: pytest.MonkeyPatch):
     """The child must not wait for a lock whose holder it hasn't."""
-    from ctxassembly.stores.postgres import engines
+    from ctxassembly.stores.postgres import connection as engines
 
     inside, go_on = threading.Event(), threading.Event()
     made = engines._made
@@ -283,8 +283,8 @@ def test_a_fork_while_another_thread_makes_an_engine(index: PostgresIndex, monke
 
     monkeypatch.setattr(engines, "_made", slow)
     other = index.server._replace(ef_search=77)
-    making = threading.Thread(target=engine_of, args=(other,), name="slow")
-    making.start()
+    migrate = threading.Thread(target=engine_of, args=(other,), name="slow")
+    migrate.start()
     assert inside.wait(60)
     pid = os.fork()
     if not pid:
@@ -293,5 +293,5 @@ def test_a_fork_while_another_thread_makes_an_engine(index: PostgresIndex, monke
             os._exit(0 if len(index.fetch([ChunkRef("lab", 0)])) == 1 else 1)
         os._exit(1)
     go_on.set()
-    making.join(60)
+    migrate.join(60)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

@@ -25,7 +25,7 @@ from ctxassembly import (
 )
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.engines import engine_of
+from ctxassembly.stores.postgres.connection import engine_of
 from ctxassembly.stores.postgres.schema import Plan
 from postgres_samples import TEXTS, embed_query, execute
 

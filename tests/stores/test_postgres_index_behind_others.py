@@ -22,7 +22,7 @@ from attached_samples import langchain_store, searched
 from ctxassembly import ChunkRef, RetrievalConfig, retrieve
 from ctxassembly.data.requests import SearchChunks
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.engines import engine_of
+from ctxassembly.stores.postgres.connection import engine_of
 from own_server import Server, server_of_ones_own
 from owners import PATIENCE
 from postgres_samples import chunks, embed, embed_query, execute, vectors

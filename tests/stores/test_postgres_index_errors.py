@@ -31,8 +31,8 @@ from ctxassembly import (
 )
 from ctxassembly.safe_repr import failure
 from ctxassembly.stores.postgres import PostgresIndex
-from ctxassembly.stores.postgres.engines import engine_of
-from ctxassembly.stores.rows import read
+from ctxassembly.stores.postgres.connection import engine_of
+from ctxassembly.stores.postgres.deadline import read
 from owners import PATIENCE, wait_until
 from postgres_samples import chunks, embed, embed_query, execute
 

@@ -17,8 +17,8 @@ from sqlalchemy.exc import OperationalError
 
 from ctxassembly import Chunk, ChunkRef, Hit, RetrievalConfig, Retrieved, SearchError, aretrieve, retrieve
 from ctxassembly.data.requests import SearchChunks
-from ctxassembly.stores.postgres import PostgresIndex, engines
-from ctxassembly.stores.postgres.engines import engine_of
+from ctxassembly.stores.postgres import PostgresIndex, connection
+from ctxassembly.stores.postgres.connection import engine_of
 from ctxassembly.stores.postgres.ingest import BATCH, Added
 from own_server import Server, server_of_ones_own
 from owners import PATIENCE, wait_until
@@ -120,7 +120,7 @@ async def test_cancelled_while_frozen_it_leaves_no_broken_connection(server: Ser
 def test_upkeep_does_not_wait_for_ever_for_a_connection(
     server: Server, index: PostgresIndex, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(engines, "CONNECT_SECONDS", 2)  # the fewest that a driver takes
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 2)  # the fewest that a driver takes
     with server.frozen():
         began = time.perf_counter()
         with pytest.raises(psycopg.OperationalError, match="timeout"):
@@ -171,5 +171,5 @@ def test_the_driver_waits_as_long_as_its_url_says(server: Server, monkeypatch: p
     given = server.url + "&connect_timeout=77"
     index = PostgresIndex.create(given, "patient", dimensions=2)
     assert "connect_timeout=77" in index.server.url
-    monkeypatch.setattr(engines, "CONNECT_SECONDS", "no number")
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", "no number")
     assert index.check().chunks == 0

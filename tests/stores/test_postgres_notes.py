@@ -37,9 +37,9 @@ from ctxassembly import (
     retrieve,
 )
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.stores.postgres import PostgresIndex, notes
+from ctxassembly.stores.postgres import PostgresIndex, enrichment
 from ctxassembly.stores.postgres.catalog import described
-from ctxassembly.stores.postgres.upkeep import upkeep
+from ctxassembly.stores.postgres.maintenance import upkeep
 from enriching_samples import TEXTS, Scripted, chunks, given, notes_on
 from langchain_ctxassembly import ContextRetriever
 from llamaindex_ctxassembly import ContextRetriever as LlamaIndexContextRetriever
@@ -318,7 +318,7 @@ def test_the_column_of_words_stays_as_it_was_made(engine: PGEngine, database_url
     before = column_of_words(database_url)
     with upkeep(index.server, 10.0) as work:
         found = replace(described(work.connection, "public", "documents"), version=version)
-    for step in notes.missing(replace(index.home, has_notes=True), found, index.fields):
+    for step in enrichment.missing(replace(index.home, has_notes=True), found, index.fields):
         execute(database_url, step.sql)
     assert column_of_words(database_url) == before
     whole = index.with_enrichment()
@@ -334,9 +334,9 @@ def test_a_table_of_our_own_has_them_from_the_beginning(own: PostgresIndex, data
 
 def test_a_table_of_our_own_that_is_older_gets_them(own: PostgresIndex, database_url: str):
     older = replace(own.home, has_notes=False)
-    columns = ", ".join(f"DROP COLUMN {name} CASCADE" for name in ("ctxassembly_tsv", *notes.NOTES))
+    columns = ", ".join(f"DROP COLUMN {name} CASCADE" for name in ("ctxassembly_tsv", *enrichment.NOTES))
     execute(database_url, f"ALTER TABLE chunks {columns}")
-    for step in (*notes.added_words(older, own.fields, 180_000), *notes.words_indexed(older)):
+    for step in (*enrichment.added_words(older, own.fields, 180_000), *enrichment.words_indexed(older)):
         execute(database_url, step.sql)
     index = PostgresIndex.create(database_url, dimensions=16)
     assert not index.home.has_notes
@@ -479,8 +479,8 @@ def waiting_since(url: str) -> set[Any]:
 def test_notes_are_written_once_no_lock_is_in_the_way(
     own: PostgresIndex, database_url: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ctxassembly.stores.postgres.upkeep.LOCK_SECONDS", 0.2)
-    monkeypatch.setattr("ctxassembly.stores.postgres.upkeep.PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr("ctxassembly.stores.postgres.maintenance.LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("ctxassembly.stores.postgres.maintenance.PAUSE_SECONDS", 0.05)
     tries: set[Any] = set()
     with ThreadPoolExecutor(1) as thread:
         with locked(database_url, "SELECT FROM chunks WHERE id = 'lab#0' FOR UPDATE"):

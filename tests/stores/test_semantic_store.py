@@ -9,7 +9,7 @@ import pytest
 
 from ctxassembly import AssemblyConfig, Chunk, Hit, assemble
 from ctxassembly.errors import ConfigError, MissingExtraError
-from ctxassembly.stores.semantic import SentenceTransformerEmbeddings
+from ctxassembly.stores.sentence_transformers import SentenceTransformerEmbeddings
 
 
 class Model:

@@ -57,7 +57,7 @@ def _langchain_postgres(chunks: Sequence[Chunk], vectors: Vectors, most: int) ->
     from langchain_postgres import Column, PGEngine, PGVectorStore
     from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig
 
-    from ctxassembly.stores.embedded import embedded_postgres
+    from ctxassembly.stores.embedded_server import embedded_postgres
 
     def config(question: str = "") -> HybridSearchConfig:
         # A config keeps the first question that it sees.

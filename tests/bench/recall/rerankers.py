@@ -13,7 +13,7 @@ import numpy as np
 
 from ctxassembly.integrations.cross_encoder import reranker_of
 from ctxassembly.protocols import Reranker
-from ctxassembly.text.lexemes import lexemes
+from ctxassembly.stores.memory.lexemes import lexemes
 from ctxassembly.text.sentences import sentence_ends
 from quality.data import QuestionSet
 from recall.exact import Vectors

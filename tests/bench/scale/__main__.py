@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 @contextmanager
 def _server(folder: Path | None) -> Iterator[str]:
     """The URL of the database."""
-    from ctxassembly.stores.embedded import embedded_postgres
+    from ctxassembly.stores.embedded_server import embedded_postgres
 
     with ExitStack() as stack:
         yield os.environ.get("DATABASE_URL") or stack.enter_context(embedded_postgres(folder, durable=False))

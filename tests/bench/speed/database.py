@@ -47,7 +47,7 @@ def postgres_table(case: Scenario) -> Iterator[str]:
     from langchain_core.embeddings import DeterministicFakeEmbedding
     from langchain_postgres import Column, PGEngine, PGVectorStore
 
-    from ctxassembly.stores.embedded import embedded_postgres
+    from ctxassembly.stores.embedded_server import embedded_postgres
 
     with embedded_postgres(durable=False) as url:
         engine = PGEngine.from_connection_string(url)

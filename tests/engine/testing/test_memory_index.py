@@ -11,8 +11,8 @@ from ctxassembly import AssemblyConfig, Chunk, ChunkRef, MemoryIndex, Term, Voca
 from ctxassembly.config.retrieval import RetrievalConfig
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.errors import ConfigError, InputError
-from ctxassembly.testing.cosines import Cosines
-from ctxassembly.text.lexemes import lexemes
+from ctxassembly.stores.memory.index import Cosines
+from ctxassembly.stores.memory.lexemes import lexemes
 
 
 def chunk(name: str, text: str = "", **metadata: Any) -> Chunk:

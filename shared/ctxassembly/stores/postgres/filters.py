@@ -33,7 +33,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from ctxassembly.data.filters import Comparison, Group, read_filter
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres.llamaindex import where
+from ctxassembly.stores.postgres.llamaindex_filters import where
 from ctxassembly.stores.postgres.table import IndexedTable
 from ctxassembly.wording.unicode import is_storable
 

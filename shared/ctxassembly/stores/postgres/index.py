@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, overload
@@ -16,15 +16,133 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import Scored, Vocabulary
 from ctxassembly.data.validation import check_weights
+from ctxassembly.enrichment.enrich import progress_bar
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import making, notes, terms
-from ctxassembly.stores.postgres.asking import Asking
-from ctxassembly.stores.postgres.attached import located
-from ctxassembly.stores.postgres.engines import arows, rows
+from ctxassembly.stores.postgres import enrichment as notes
+from ctxassembly.stores.postgres import health, ingest, migrate, vocabulary
+from ctxassembly.stores.postgres.connection import Server, arows, rows, settings_of
 from ctxassembly.stores.postgres.filters import condition_of
-from ctxassembly.stores.postgres.kept import KeptTable
-from ctxassembly.stores.postgres.reading import ToChunk
-from ctxassembly.stores.postgres.schema import Fields, Plan, checked
+from ctxassembly.stores.postgres.health import Health
+from ctxassembly.stores.postgres.ingest import Added
+from ctxassembly.stores.postgres.maintenance import upkeep
+from ctxassembly.stores.postgres.migrate import located
+from ctxassembly.stores.postgres.rows import ToChunk
+from ctxassembly.stores.postgres.schema import Fields, Plan, checked, full_name
+from ctxassembly.stores.postgres.statements import Asking
+from ctxassembly.stores.postgres.table import IndexedTable
+
+
+@dataclass(frozen=True)
+class KeptTable:
+    """A table of chunks on a server.
+
+    What is long has an awaited form, which runs in a thread: it blocks no event loop, and if its caller is cancelled it
+    goes on to its end.
+    """
+
+    server: Server = field(repr=False)
+    home: IndexedTable
+    timeout_seconds: float = field(default=10.0, kw_only=True)
+    """For each statement of a query, the wait for a connection included. What is late raises TimeoutError, whatever the
+    server does; it is cancelled there too, and its connection dropped. `create`, `attach`, `add`, `refresh`, `check`
+    and enrichment go on as long as the server works for them. They raise TimeoutError if it doesn't answer for so long,
+    or if somebody holds a lock for so long; the message names who."""
+
+    def add(
+        self,
+        chunks: Iterable[Chunk],
+        vectors: Iterable[Sequence[float]] | None = None,
+        embed: Any = None,
+        *,
+        progress: bool = True,
+    ) -> Added:
+        """Store `chunks`: those that are there as they are stay, others of the same documents are deleted.
+
+        Other vectors, or an `embed` whose model has another name, replace the vectors that are stored. A plain function
+        has no name: what is stored is then kept while text and metadata are the same.
+
+        Batches commit each, so a run that was ended goes on where it was when it is started again. The first large one
+        ends with an index of the vectors and statistics.
+
+        Args:
+            chunks: of whole documents, each with an id of its own.
+            vectors: one for each chunk. None takes `chunk.vector`, or else what `embed` makes of the text.
+            embed: a function from a list of texts to one vector for each, or an object with `embed_documents`. It gets
+                the texts of chunks alone that aren't stored. Without vectors, chunks are found by words.
+            progress: show a bar, if tqdm or rich is installed.
+
+        Raises:
+            ConfigError: the table is a framework's, which writes to it itself; vectors of another length; an id that
+                a chunk of another document has.
+            InputError: a chunk with what PostgreSQL can't hold.
+            StoreError: another run wrote other chunks of the same document at the same time; one run's stand whole.
+        """
+        if not self.home.is_own:
+            raise ConfigError(
+                "add", "for a table that PostgresIndex.create made; call the vector store's own", "attached"
+            )
+        total = len(chunks) if isinstance(chunks, Sized) else None
+        told, done = progress_bar(total) if progress else (_nothing, _nothing)
+        with upkeep(self.server, self.timeout_seconds) as work:
+            try:
+                report = ingest.add(work, self.home, chunks, vectors, embed, told)
+            finally:
+                done()
+            migrate.settle(work, self.home, report.added + report.deleted)
+        return report
+
+    async def aadd(
+        self,
+        chunks: Iterable[Chunk],
+        vectors: Iterable[Sequence[float]] | None = None,
+        embed: Any = None,
+        *,
+        progress: bool = True,
+    ) -> Added:
+        """The same, awaited. `embed` is called in the thread, so it is the sync one."""
+        return await in_thread(partial(self.add, vectors=vectors, embed=embed, progress=progress))(chunks)
+
+    def check(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
+        """Measure the index on its own table: recall of HNSW, chunks without words, statistics, indexes.
+
+        Args:
+            sample: how many of the chunks' own vectors are searched for, exactly and by the index. An exact search
+                reads the whole table.
+            limit: how many nearest chunks of each are compared.
+            seed: of the choice of chunks.
+
+        Raises:
+            ConfigError: `sample` or `limit` is below 1.
+        """
+        with upkeep(self.server, self.timeout_seconds) as work:
+            found = work.described(self.home)
+
+            def measured() -> Health:
+                work.connection.execute(*settings_of(self.server))
+                return health.measured(work.connection, self.home, found, sample=sample, limit=limit, seed=seed)
+
+            return work.patiently(full_name(self.home), measured)
+
+    async def acheck(self, *, sample: int = 50, limit: int = 20, seed: int = 0) -> Health:
+        """The same, awaited."""
+
+        def check(seed: int) -> Health:
+            return self.check(sample=sample, limit=limit, seed=seed)
+
+        return await in_thread(check)(seed)
+
+    def refresh(self) -> None:
+        """Bring statistics and the table of words up to date, after others have written many chunks."""
+        with upkeep(self.server, self.timeout_seconds) as work:
+            migrate.refresh(work, self.home)
+
+    async def arefresh(self) -> None:
+        """The same, awaited."""
+        await in_thread(KeptTable.refresh)(self)
+
+
+def _nothing(*_: Any) -> None:
+    """No progress bar."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +215,8 @@ class PostgresIndex(KeptTable):
         """
         fields = checked(Fields(language, title, questions))
         seconds = _checked_seconds(settings.get("timeout_seconds", cls.timeout_seconds))
-        server = making.server_of(url, ef_search)
-        home = making.created(server, table, schema, fields, dimensions=dimensions, seconds=seconds)
+        server = migrate.server_of(url, ef_search)
+        home = migrate.created(server, table, schema, fields, dimensions=dimensions, seconds=seconds)
         return cls(server, home, fields, **settings)
 
     @classmethod
@@ -158,9 +276,9 @@ class PostgresIndex(KeptTable):
         seconds = _checked_seconds(settings.get("timeout_seconds", cls.timeout_seconds))
         fields = checked(Fields(language, title, questions))
         url, home = located(vectorstore)
-        server = making.server_of(url, ef_search)
-        wanted = making.Wanted(fields, keys, hnsw)
-        home, plan = making.attached_to(server, home, wanted, dry_run=dry_run, seconds=seconds)
+        server = migrate.server_of(url, ef_search)
+        wanted = migrate.Wanted(fields, keys, hnsw)
+        home, plan = migrate.attached_to(server, home, wanted, dry_run=dry_run, seconds=seconds)
         if dry_run:
             return plan
         return cls(server, home, fields, keys=keys, **settings)
@@ -238,12 +356,12 @@ class PostgresIndex(KeptTable):
             TimeoutError: the database didn't answer in time.
         """
         asked = self._asking.for_terms(request, self.fields.language)
-        return terms.vocabulary(rows(self.server, asked, self.timeout_seconds))
+        return vocabulary.vocabulary(rows(self.server, asked, self.timeout_seconds))
 
     async def afind_terms(self, request: FindTerms) -> Vocabulary:
         """The same, awaited."""
         asked = self._asking.for_terms(request, self.fields.language)
-        return terms.vocabulary(await arows(self.server, asked, self.timeout_seconds))
+        return vocabulary.vocabulary(await arows(self.server, asked, self.timeout_seconds))
 
     def search(self, request: SearchChunks) -> list[Scored]:
         """The best chunks of each channel, each with its scores in all channels that search. One round trip.

@@ -21,11 +21,11 @@ from ctxassembly.concurrency import is_async
 from ctxassembly.data.chunks import Chunk
 from ctxassembly.errors import ConfigError, InputError, StoreError
 from ctxassembly.safe_repr import shown
-from ctxassembly.stores.postgres.lexemes import LONGEST_KEPT, lexemes_name
+from ctxassembly.stores.postgres.maintenance import Upkeep
 from ctxassembly.stores.postgres.schema import full_name, quoted_name
 from ctxassembly.stores.postgres.search import as_vector, check_vector
 from ctxassembly.stores.postgres.table import TSV, IndexedTable
-from ctxassembly.stores.postgres.upkeep import Upkeep
+from ctxassembly.stores.postgres.vocabulary import LONGEST_KEPT, lexemes_name
 from ctxassembly.wording.unicode import is_storable
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import ProgrammingError
 from ctxassembly.data.validation import check_number
 from ctxassembly.errors import ConfigError
 from ctxassembly.retrieval.taxonomy import Taxonomy
-from ctxassembly.stores.postgres.engines import Server, arows, rows, server_url
+from ctxassembly.stores.postgres.connection import Server, arows, rows, server_url
 from ctxassembly.stores.postgres.table import checked_name
 
 EF_SEARCH = 200

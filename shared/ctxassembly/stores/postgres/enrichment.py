@@ -25,12 +25,13 @@ from ctxassembly.data.enrichment import (
 )
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from ctxassembly.stores.postgres import making
+from ctxassembly.stores.postgres import migrate
 from ctxassembly.stores.postgres.catalog import Described
-from ctxassembly.stores.postgres.chunk_table import texts
-from ctxassembly.stores.postgres.engines import Server, rows
+from ctxassembly.stores.postgres.chunk_lookup import texts
+from ctxassembly.stores.postgres.connection import Server, rows
 from ctxassembly.stores.postgres.ingest import keep_words
-from ctxassembly.stores.postgres.reading import ToChunk, chunk_in, columns_of
+from ctxassembly.stores.postgres.maintenance import Upkeep, upkeep
+from ctxassembly.stores.postgres.rows import ToChunk, chunk_in, columns_of
 from ctxassembly.stores.postgres.schema import (
     Fields,
     Plan,
@@ -53,7 +54,6 @@ from ctxassembly.stores.postgres.table import (
     IndexedTable,
     VectorOf,
 )
-from ctxassembly.stores.postgres.upkeep import Upkeep, upkeep
 
 BATCH = 1_000
 """Rows that are read at a time."""
@@ -194,9 +194,9 @@ class PostgresNotes:
             return
         with upkeep(self.server, self.timeout_seconds) as work:
             if self.home.is_own:
-                making.settle(work, self.home, chunks)
+                migrate.settle(work, self.home, chunks)
             else:
-                making.refresh(work, self.home)
+                migrate.refresh(work, self.home)
 
 
 def _closed(failed: Any) -> None:

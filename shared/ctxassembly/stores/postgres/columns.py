@@ -24,7 +24,7 @@ from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.stores.postgres.chunk_table import ChunkTable, json_text, texts
+from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, json_text, texts
 from ctxassembly.stores.postgres.table import IndexedTable
 
 NO_DOCUMENT = "None"

@@ -14,13 +14,13 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.data.requests import FindTerms, SearchChunks
 from ctxassembly.data.retrieval import Scored
-from ctxassembly.stores.postgres import search, terms
-from ctxassembly.stores.postgres.chunk_table import ChunkTable, storable
+from ctxassembly.stores.postgres import search, vocabulary
+from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, storable
+from ctxassembly.stores.postgres.deadline import Asked
 from ctxassembly.stores.postgres.filters import condition_of
-from ctxassembly.stores.postgres.reading import ToChunk, asked_of, chunk_in, columns_of, neighbours_in
+from ctxassembly.stores.postgres.rows import ToChunk, asked_of, chunk_in, columns_of, neighbours_in
 from ctxassembly.stores.postgres.search import Shape
 from ctxassembly.stores.postgres.table import IndexedTable
-from ctxassembly.stores.rows import Asked
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Asking:
 
     def for_terms(self, request: FindTerms, language: str) -> Asked:
         """The statement for the words of a query; `terms.vocabulary` reads its rows."""
-        return terms.statement(self.home, request, language), {}
+        return vocabulary.statement(self.home, request, language), {}
 
     def for_search(self, request: SearchChunks) -> Asked | None:
         """The statement for a search; None if there is nothing to search by.

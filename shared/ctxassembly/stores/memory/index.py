@@ -3,25 +3,137 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import ChainMap, Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from operator import mul
 from typing import Any, NamedTuple
 
 from ctxassembly.concurrency import in_thread
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.filters import as_predicate
 from ctxassembly.data.requests import FindTerms, SearchChunks
-from ctxassembly.data.retrieval import Scored, Term, Vocabulary
+from ctxassembly.data.retrieval import ONCE, Scored, Term, Vocabulary
 from ctxassembly.data.validation import check_weights
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.safe_repr import shown
-from ctxassembly.testing.cosines import Cosines
-from ctxassembly.testing.notes import Held, MemoryNotes
-from ctxassembly.testing.occurrences import occurrences
-from ctxassembly.testing.store import MemoryStore
-from ctxassembly.text.lexemes import NearWords, lexemes
+from ctxassembly.stores.memory.enrichment import Held, MemoryNotes
+from ctxassembly.stores.memory.lexemes import NearWords, lexemes
+from ctxassembly.stores.memory.store import MemoryStore
+
+
+class Cosines:
+    """Vectors that are compared with others. A vector of nothing but zeros is like none: its cosine is 0.
+
+    >>> Cosines([[1.0, 0.0], [3.0, 4.0]]).with_([1.0, 0.0])
+    [1.0, 0.6]
+    """
+
+    def __init__(self, vectors: Sequence[Sequence[float]]) -> None:
+        """Take `vectors`, all of one length.
+
+        Raises:
+            InputError: they differ in length, or aren't made of numbers.
+        """
+        self._units = [_unit(vector) for vector in vectors]
+        self.dimensions = len(self._units[0]) if self._units else 0
+        for place, unit in enumerate(self._units):
+            if len(unit) != self.dimensions:
+                raise InputError(f"vectors differ: number 0 has {self.dimensions} numbers, number {place} {len(unit)}")
+
+    def with_(self, vector: Sequence[float]) -> list[float]:
+        """The cosine of each vector with `vector`, in their order.
+
+        Raises:
+            InputError: `vector` has another length.
+        """
+        unit = _unit(vector)
+        if not self._units:
+            return []
+        if len(unit) != self.dimensions:
+            raise InputError(f"the query's vector has {len(unit)} numbers, those of the index {self.dimensions}")
+        if self._matrix is not None:
+            return [float(cosine) for cosine in self._matrix @ unit]
+        return [sum(map(mul, own, unit)) for own in self._units]
+
+    @cached_property
+    def _matrix(self) -> Any:
+        """All vectors as one array; None without numpy."""
+        try:
+            import numpy as np
+        except ImportError:
+            return None
+        return np.array(self._units).reshape(len(self._units), self.dimensions)
+
+
+def _unit(vector: Sequence[float]) -> list[float]:
+    try:
+        numbers = [float(number) for number in vector]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a vector must be a sequence of numbers: {error}") from error
+    length = math.hypot(*numbers)
+    if not math.isfinite(length):
+        raise InputError("a vector must be made of finite numbers")
+    return [number / length for number in numbers] if length else numbers
+
+
+_LAST_PLACE = 16_383
+"""PostgreSQL counts no places of words beyond it: what stands there stands in one place."""
+_MOST_PLACES = 255
+"""PostgreSQL keeps no more places of one word."""
+
+
+class Occurrences(NamedTuple):
+    """The words of a chunk.
+
+    >>> [title, text] = ["tea"], ["no", "tea"]
+    >>> found = occurrences([title, text], (0.5, 1.0))
+    >>> {word: round(rank, 3) for word, rank in found.ranks.items()}, found.size
+    ({'tea': 0.091, 'no': 0.061}, 29)
+    """
+
+    ranks: Mapping[str, float]
+    size: int
+    """In bytes."""
+
+
+def occurrences(parts: Sequence[Sequence[str]], weights: tuple[float, ...]) -> Occurrences:
+    """The words of a chunk's `parts`, in the order in which they are indexed, each with its weight, 0 to 1."""
+    found = _counted(parts)
+    return Occurrences({word: _rank(tuple(times), weights) for word, times in found.items()}, _size(found))
+
+
+def _counted(parts: Sequence[Sequence[str]]) -> Mapping[str, list[int]]:
+    """The occurrences of each word in each part, as far as PostgreSQL tells their places apart."""
+    found: dict[str, list[int]] = defaultdict(lambda: [0] * len(parts))
+    before = 0
+    for at, words in enumerate(parts):
+        room = max(_LAST_PLACE - 1 - before, 0)
+        for word, times in (Counter(words[:room]) + Counter(set(words[room:]))).items():
+            found[word][at] = times
+        before += len(words)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _rank(times: tuple[int, ...], weights: tuple[float, ...]) -> float:
+    """The `ts_rank` of a word: each occurrence counts less than the one before, but the weightiest counts in full."""
+    each = [weight for count, weight in zip(times, weights, strict=True) for _ in range(count)][:_MOST_PLACES]
+    best = each.index(max(each))
+    rest = (weight / (place + 1) ** 2 for place, weight in enumerate(each) if place != best)
+    return ONCE * sum(rest, each[best])
+
+
+def _size(found: Mapping[str, Sequence[int]]) -> int:
+    """The bytes that the words take in a row."""
+    size = 4
+    for word, times in found.items():
+        length = len(word.encode(errors="replace"))
+        size += 4 + length + length % 2 + 2 + 2 * min(sum(times), _MOST_PLACES)
+    return size + (1 if size < 127 else 4)  # the header
+
 
 Vectors = Sequence[Sequence[float]] | Mapping[str, Sequence[float]]
 

@@ -1,4 +1,4 @@
-"""Cases that every store of neighbours must pass."""
+"""For tests of others: a store and an index in memory, and the cases that every store must pass."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.safe_repr import shown
+from ctxassembly.stores.memory.index import MemoryIndex
+from ctxassembly.stores.memory.store import MemoryStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +69,6 @@ def _compared(chunk: Chunk) -> tuple[str, ...]:
     """The fields that a store must hand back as they were stored; types count, as 1 is not "1"."""
     metadata = sorted(chunk.metadata.items(), key=lambda entry: str(entry[0]))
     return tuple(map(repr, (chunk.id, chunk.lookup_id, chunk.index, chunk.text, metadata)))
+
+
+__all__ = ["MemoryIndex", "MemoryStore", "StoreCase", "store_cases"]

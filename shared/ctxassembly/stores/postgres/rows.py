@@ -11,10 +11,11 @@ from sqlalchemy import ColumnElement
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.enrichment import summarised
 from ctxassembly.data.metadata_keys import MetadataKeys
-from ctxassembly.stores.postgres import attached, neighbours
-from ctxassembly.stores.postgres.chunk_table import ChunkTable
+from ctxassembly.stores.postgres import columns as neighbours
+from ctxassembly.stores.postgres import migrate
+from ctxassembly.stores.postgres.chunk_lookup import ChunkTable
+from ctxassembly.stores.postgres.deadline import Asked
 from ctxassembly.stores.postgres.table import SUMMARY, IndexedTable
-from ctxassembly.stores.rows import Asked
 
 ToChunk = Callable[[Any, str, Mapping[str, Any]], Chunk]
 """A function from id, text and metadata of a row to its chunk."""
@@ -45,7 +46,7 @@ def _chunk_in(row: Sequence[Any], home: IndexedTable, keys: MetadataKeys, chunk_
     metadata = {**(metadata or {}), **dict(zip(home.columns, more, strict=True))}
     if chunk_of is not None:
         return chunk_of(id_, text, metadata)
-    of_store = attached.llamaindex_chunk if home.dialect == "llamaindex" else attached.langchain_chunk
+    of_store = migrate.llamaindex_chunk if home.dialect == "llamaindex" else migrate.langchain_chunk
     return of_store(id_, text, metadata, keys)
 
 

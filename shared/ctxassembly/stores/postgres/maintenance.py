@@ -29,11 +29,11 @@ from sqlalchemy.exc import DBAPIError
 from ctxassembly.concurrency import DeadlineError, in_background, within
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.postgres.catalog import Described, described
-from ctxassembly.stores.postgres.engines import CONNECT_SECONDS, Server, unpooled
+from ctxassembly.stores.postgres.connection import CONNECT_SECONDS, Server, unpooled
+from ctxassembly.stores.postgres.deadline import AUTOCOMMIT, read, shut
 from ctxassembly.stores.postgres.failures import as_ours
 from ctxassembly.stores.postgres.schema import Step, full_name
 from ctxassembly.stores.postgres.table import IndexedTable
-from ctxassembly.stores.rows import AUTOCOMMIT, read, shut
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -24,8 +24,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ctxassembly.errors import ConfigError, missing_extra
 from ctxassembly.safe_repr import failure
+from ctxassembly.stores.postgres.deadline import Asked, read, read_in_background
 from ctxassembly.stores.postgres.failures import as_ours
-from ctxassembly.stores.rows import Asked, read, read_in_background
 
 CONNECT_SECONDS = 10
 """For a connection, where its URL doesn't say. The driver's own 130 s would hold a thread of ours for as long."""

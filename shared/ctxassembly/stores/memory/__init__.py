@@ -1,0 +1,1 @@
+"""A store and an index in memory, for tests and small collections."""

@@ -1,0 +1,200 @@
+"""The table of lexemes beside one of chunks: every word that a chunk has or had, the shares of the common ones.
+
+Whoever may read the chunks may read it, since a query looks up its words there. Where policies part the rows of one
+tenant from those of another, nobody but the owner may: the words are those of all. Then a query counts its words under
+the policies, and finds no near ones. A policy of the table of lexemes hides its rows as soon as row-level security is
+switched on, also after it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import TextClause, bindparam, text
+
+from ctxassembly.data.requests import FindTerms
+from ctxassembly.data.retrieval import Term, Vocabulary
+from ctxassembly.stores.postgres.catalog import Described
+from ctxassembly.stores.postgres.schema import Step, full_name, quoted_name, text_literal
+from ctxassembly.stores.postgres.table import TSV, IndexedTable, shortened
+from ctxassembly.wording.unicode import sendable
+
+LONGEST_KEPT = 100
+"""Characters of a lexeme in the table; longer ones are no words."""
+
+
+def lexemes_missing(home: IndexedTable, found: Described) -> Iterator[Step]:
+    """What the table of lexemes still needs. One that is older than the column of words has those of another."""
+    if not found.has_lexemes:
+        yield from lexemes_made(home)
+    elif TSV not in found.types:
+        yield from lexemes_refreshed(home)
+    if home.has_trigrams and not found.has_near:
+        yield near_indexed(home)
+    if not found.is_owned:
+        return
+    if found.has_lexemes and not found.hides_lexemes:
+        yield _hidden(home)
+    word, way, roles = ("REVOKE", "FROM", found.read_by) if found.has_policies else ("GRANT", "TO", found.unread_by)
+    for role in roles:
+        yield Step(f"{word} SELECT ON {lexemes_name(home)} {way} {role}")
+
+
+def lexemes_name(home: IndexedTable) -> str:
+    """The table of lexemes, quoted."""
+    return f"{quoted_name(home.schema)}.{quoted_name(home.lexemes)}"
+
+
+def lexemes_made(home: IndexedTable) -> Iterator[Step]:
+    """The table of lexemes, and what is in it."""
+    table = f"CREATE TABLE IF NOT EXISTS {lexemes_name(home)} (word text PRIMARY KEY, share real)"
+    yield Step(f"{table};\n{_hidden(home).sql}")
+    yield from lexemes_refreshed(home)
+
+
+def _hidden(home: IndexedTable) -> Step:
+    """Show the words to nobody who doesn't see all chunks, from the moment on that a policy hides some."""
+    # The table by its name: as `regclass` nobody could drop it anymore.
+    active = f"row_security_active({text_literal(full_name(home))})"
+    return Step(
+        f"ALTER TABLE {lexemes_name(home)} ENABLE ROW LEVEL SECURITY;\n"
+        f"DROP POLICY IF EXISTS ctxassembly_all_rows ON {lexemes_name(home)};\n"
+        f"CREATE POLICY ctxassembly_all_rows ON {lexemes_name(home)} FOR SELECT USING (NOT {active})"
+    )
+
+
+def near_indexed(home: IndexedTable) -> Step:
+    """The index by which lexemes near to a word are found."""
+    name = quoted_name(shortened(home.name, "lexemes_trgm"))
+    return Step(f"CREATE INDEX IF NOT EXISTS {name} ON {lexemes_name(home)} USING gin (word gin_trgm_ops)")
+
+
+def lexemes_refreshed(home: IndexedTable) -> Iterator[Step]:
+    """The words of all chunks, in the place of those of before, after an ANALYZE."""
+    every = text_literal(f"SELECT {TSV} FROM {full_name(home)}")
+    table = lexemes_name(home)
+    yield Step(
+        f"WITH fresh AS MATERIALIZED (SELECT word FROM ts_stat({every}) WHERE length(word) <= {LONGEST_KEPT}),\n"
+        f"  gone AS (DELETE FROM {table} WHERE word NOT IN (SELECT word FROM fresh))\n"
+        f"INSERT INTO {table} SELECT word FROM fresh ON CONFLICT DO NOTHING"
+    )
+    yield shares_known(home)
+    yield Step(f"ANALYZE {table}")
+
+
+def shares_known(home: IndexedTable) -> Step:
+    """The shares of the chunks that have each of the common words, from the statistics.
+
+    Looked up there, all 10,000 of them would be unpacked for each query, which takes longer than its search.
+    """
+    table = lexemes_name(home)
+    return Step(
+        "WITH common AS MATERIALIZED (\n"
+        "  SELECT word, max(share) AS share FROM pg_catalog.pg_stats,\n"
+        "    unnest(most_common_elems::text::text[], most_common_elem_freqs) AS each(word, share)\n"
+        f"  WHERE schemaname = {text_literal(home.schema)} AND tablename = {text_literal(home.name)}\n"
+        f"    AND attname = '{TSV}' AND length(word) <= {LONGEST_KEPT} GROUP BY word\n"
+        f"), rare AS (\n  UPDATE {table} SET share = NULL\n"
+        "  WHERE share IS NOT NULL AND word NOT IN (SELECT word FROM common)\n"
+        f")\nINSERT INTO {table} SELECT word, share FROM common\n"
+        "ON CONFLICT (word) DO UPDATE SET share = EXCLUDED.share"
+    )
+
+
+# The words of a query as a table knows them, by one statement.
+#
+# The server makes lexemes of the text, as it made them of the chunks. How many chunks have one was learned from the
+# column's statistics, which hold the commonest (10,000 of them where they are kept at 1,000); ranking with these equals
+# ranking with exact counts. What isn't among them is rare, and the GIN index counts it in no time. A lexeme that no
+# chunk has is looked up among those that there are: what it is part of, then what has most of its trigrams.
+
+
+MOST_CHARACTERS = 20_000
+"""Of a query, so much is read: more than 1 MB of lexemes is an error to PostgreSQL, and no question is so long."""
+MOST_LEXEMES = 400
+"""The first ones of a query are looked up."""
+MOST_COUNTED = 10_000
+"""Chunks counted of a lexeme that the statistics don't have."""
+MOST_MISSING = 16
+"""Lexemes of a query for which near ones are looked up, 1 to 10 ms each: the first that no chunk has."""
+SHORTEST = 3
+"""Letters of a lexeme for which near ones are looked up. A shorter one has no trigram of its own."""
+
+_STATEMENT = """
+WITH asked AS (
+  SELECT lexeme, positions[1] AS place
+  FROM unnest(to_tsvector(CAST(:language AS regconfig), :text))
+  ORDER BY place, lexeme LIMIT :most_lexemes
+), size AS (
+  -- As the planner estimates it, by the pages that there are now; counted if nobody has analysed the table.
+  SELECT CASE WHEN reltuples > 0 THEN round(greatest(reltuples, reltuples / greatest(relpages, 1)
+      * (pg_relation_size(oid) / CAST(current_setting('block_size') AS float8))))
+    ELSE (SELECT count(*) FROM {table}) END AS chunks
+  FROM pg_catalog.pg_class WHERE oid = CAST({name} AS regclass)
+), known AS MATERIALIZED (
+  SELECT lexeme, place, CASE WHEN share IS NOT NULL THEN round(share * chunks) ELSE (
+    SELECT count(*) FROM (SELECT FROM {table} AS chunk WHERE chunk.{words} @@ {quoted} LIMIT :most_counted) AS these
+  ) END AS df
+  FROM asked CROSS JOIN size LEFT JOIN {lexemes} AS common ON word = lexeme
+), ranked AS (
+  -- The rarest first; what no chunk has goes last, since nothing is found by it.
+  SELECT *, row_number() OVER (ORDER BY df = 0, df, place, lexeme) AS rank,
+    row_number() OVER (PARTITION BY df = 0 ORDER BY place, lexeme) AS turn
+  FROM known
+)
+SELECT chunks, lexeme, CAST(df AS bigint), {near}
+FROM size LEFT JOIN ranked ON rank <= :most ORDER BY place, lexeme
+"""
+_NEAR = """CASE WHEN df = 0 AND turn <= :most_missing AND char_length(lexeme) >= :shortest THEN ARRAY(
+  SELECT word FROM {lexemes} WHERE word LIKE {inside} OR word % lexeme
+  ORDER BY word LIKE {inside} DESC, similarity(word, lexeme) DESC, word LIMIT :near
+) END"""
+_NO_LEXEMES = "(SELECT CAST(NULL AS text) AS word, CAST(NULL AS real) AS share)"
+"""In the place of a table that may not be read."""
+_QUOTED = r"""CAST('''' || replace(replace(asked.lexeme, '\', '\\'), '''', '''''') || '''' AS tsquery)"""
+"""A lexeme as `tsquery` reads it back unchanged, whatever operators and quotes are in it."""
+_INSIDE = r"""'%' || replace(replace(replace(lexeme, '\', '\\'), '%', '\%'), '_', '\_') || '%'"""
+"""The pattern of words that a lexeme is part of."""
+
+
+def statement(home: IndexedTable, request: FindTerms, language: str) -> TextClause:
+    """The words in `request` with their counts: rows of number of chunks, lexeme, its chunks, near lexemes.
+
+    Without a word there is one row, with the number of chunks alone.
+    """
+    bound = {
+        "language": language,
+        "text": sendable(request.text.replace("\0", " "))[:MOST_CHARACTERS],
+        "most_lexemes": MOST_LEXEMES,
+        "most_counted": MOST_COUNTED,
+        "most": request.most,
+    }
+    looks_near = home.has_trigrams and home.reads_lexemes and request.near > 0
+    if looks_near:
+        bound |= {"most_missing": MOST_MISSING, "shortest": SHORTEST, "near": request.near}
+    return _made(home, looks_near=looks_near).bindparams(*(bindparam(name, value) for name, value in bound.items()))
+
+
+@lru_cache(maxsize=64)
+def _made(home: IndexedTable, *, looks_near: bool) -> TextClause:
+    written = {
+        "table": full_name(home),
+        "name": text_literal(full_name(home)),
+        "words": TSV,
+        "quoted": _QUOTED,
+        "lexemes": lexemes_name(home) if home.reads_lexemes else _NO_LEXEMES,
+        "inside": _INSIDE,
+    }
+    # SQLAlchemy takes a colon for the beginning of a parameter.
+    names = {name: text.replace("\\:", ":").replace(":", "\\:") for name, text in written.items()}
+    near = _NEAR if looks_near else "CAST(NULL AS text[])"
+    return text(_STATEMENT.replace("{near}", near).format_map(names))
+
+
+def vocabulary(rows: Iterable[Any]) -> Vocabulary:
+    """The rows of `statement` as retrieval takes them."""
+    rows = list(rows)
+    terms = tuple(Term(word, df, tuple(near or ())) for _, word, df, near in rows if word is not None)
+    return Vocabulary(int(max([rows[0][0], *(term.chunks for term in terms)])) if rows else 0, terms)
