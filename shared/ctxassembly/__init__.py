@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ctxassembly.citations.quotes import Quote
     from ctxassembly.citations.reader import AnswerReader, Resolved
     from ctxassembly.citations.references import Reference
-    from ctxassembly.comparing.budgets import compare_budgets
-    from ctxassembly.comparing.compared import Compared
-    from ctxassembly.comparing.comparison import Comparison, compare
-    from ctxassembly.comparing.slider import Slider
+    from ctxassembly.comparison.budgets import compare_budgets
+    from ctxassembly.comparison.compare import Comparison, compare
+    from ctxassembly.comparison.row import Compared
+    from ctxassembly.comparison.slider import Slider
     from ctxassembly.config.answering import AnswerConfig, Intent, Mode
     from ctxassembly.config.assembly import AssemblyConfig
     from ctxassembly.config.enrichment import EnrichmentConfig
@@ -236,8 +236,8 @@ _HOMES = {
     "Chunk": "data.chunks",
     "ChunkRef": "data.chunks",
     "Citation": "data.citations",
-    "Compared": "comparing.compared",
-    "Comparison": "comparing.comparison",
+    "Compared": "comparison.row",
+    "Comparison": "comparison.compare",
     "ConfigError": "errors",
     "Context": "context",
     "CtxAssemblyError": "errors",
@@ -287,7 +287,7 @@ _HOMES = {
     "Scorer": "protocols",
     "SearchChunks": "data.requests",
     "SearchError": "errors",
-    "Slider": "comparing.slider",
+    "Slider": "comparison.slider",
     "Source": "data.citations",
     "Stage": "data.trace",
     "StageBegan": "data.trace",
@@ -312,8 +312,8 @@ _HOMES = {
     "assemble": "runtime.assemble",
     "atune": "runtime.explain",
     "aunderstand": "runtime.answer",
-    "compare": "comparing.comparison",
-    "compare_budgets": "comparing.budgets",
+    "compare": "comparison.compare",
+    "compare_budgets": "comparison.budgets",
     "enrich": "enrichment.enrich",
     "estimate_enrichment": "enrichment.enrich",
     "explain": "runtime.explain",

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ctxassembly.citations.reader import AnswerReader, Mode, Resolved
     from ctxassembly.citations.references import Reference
     from ctxassembly.data.retrieval import Retrieved
-    from ctxassembly.inspect.evidence import Evidence
-    from ctxassembly.inspect.view import View
+    from ctxassembly.views.evidence import Evidence
+    from ctxassembly.views.page import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Context(Assembled):
         Raises:
             InputError: a piece of evidence is neither a text nor a span.
         """
-        from ctxassembly.inspect.page import page
+        from ctxassembly.views.page import page
 
         return page(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
 
@@ -176,18 +176,17 @@ class Context(Assembled):
         Raises:
             InputError: a piece of evidence is neither a text nor a span.
         """
-        from ctxassembly.inspect.view import View
+        from ctxassembly.views.page import View
 
         return View(self if retrieved is None else replace(self, retrieved=retrieved), evidence)
 
     def _repr_html_(self) -> str:
-        from ctxassembly.inspect.page import view
+        from ctxassembly.views.page import view
 
         return view(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.inspect.terminal import shown
-        from ctxassembly.inspect.terminal_tables import printed
+        from ctxassembly.views.terminal import printed, shown
 
         yield from printed(shown(self), console, options)
 

@@ -40,18 +40,17 @@ class Retrieved(data.Retrieved):
         It is one file of HTML and CSS without scripts, below a megabyte. A notebook shows the same by itself; the page
         of a context has it beside the text: `context.to_html(retrieved=retrieved)`.
         """
-        from ctxassembly.inspect.page import framed
+        from ctxassembly.views.page import framed
 
         return framed(self._repr_html_())
 
     def _repr_html_(self) -> str:
-        from ctxassembly.inspect.page import style
-        from ctxassembly.inspect.retrieval import found_how
+        from ctxassembly.views.page import style
+        from ctxassembly.views.retrieval import found_how
 
         return style() + found_how(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ctxassembly.inspect.terminal_retrieval import found_how
-        from ctxassembly.inspect.terminal_tables import printed
+        from ctxassembly.views.terminal import found_how, printed
 
         yield from printed(found_how(None, self), console, options)

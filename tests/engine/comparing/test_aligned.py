@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from builders import hits_of
 from ctxassembly import AssemblyConfig, Chunk, Context, assemble
-from ctxassembly.comparing.aligned import aligned, sentences, sentences_by_document, side_by_side
+from ctxassembly.comparison.align import aligned, sentences, sentences_by_document, side_by_side
 from pages import assembled
 
 SAID = ("Drink water. ", "Eat nothing. ", "Then rest. ", "Call the ward. ")

@@ -12,7 +12,7 @@ from rich.console import Console
 from builders import hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Comparison, Hit, MemoryStore, assemble, compare
 from ctxassembly.errors import ConfigError, InputError, MissingExtraError
-from ctxassembly.inspect import look
+from ctxassembly.views import style
 from pages import documents, read
 
 TEXT = numbered("w", 300)
@@ -124,7 +124,7 @@ def test_the_table_has_the_numbers_and_the_order():
         f"width:{each.tokens / most:.1%}" for each in comparison.rows
     ]
     assert [each.text for each in tree.all(class_="cxa-legend")[0].all("li")] == ["A a.pdf", "B b.pdf"]
-    assert tree.all("style")[0].text == look.STYLE
+    assert tree.all("style")[0].text == style.STYLE
     assert comparison._repr_html_() in comparison.to_html()
 
 

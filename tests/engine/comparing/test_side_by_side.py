@@ -8,9 +8,9 @@ from rich.console import Console
 
 from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Comparison, Hit, MemoryStore, compare
-from ctxassembly.comparing import both
-from ctxassembly.comparing.aligned import Sentence
-from ctxassembly.comparing.missing import Absent
+from ctxassembly.comparison import side_by_side
+from ctxassembly.comparison.align import Sentence
+from ctxassembly.comparison.row import Absent
 from pages import Element, documents, read
 from stopwatch import grows_less, takes_less
 
@@ -141,7 +141,7 @@ def test_a_page_stays_below_a_megabyte_and_counts_the_rest(monkeypatch):
     assert len(html.encode()) < 1_000_000
     (more,) = read(html).all(class_="cxa-more")
     assert more.text.endswith("more characters")
-    monkeypatch.setattr(both, "BOTH_BYTES", 100_000_000)
+    monkeypatch.setattr(side_by_side, "BOTH_BYTES", 100_000_000)
     assert read(comparison.to_html()).all(class_="cxa-more") == []
 
 

@@ -13,7 +13,7 @@ from test_inspect_page import sound
 import strategies
 from builders import hits_of, split
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, InputError, assemble, compare
-from ctxassembly.inspect.evidence import located
+from ctxassembly.views.evidence import located
 from pages import Element, unanchored
 from strategies import Retrieval, retrievals
 

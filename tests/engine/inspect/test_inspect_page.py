@@ -19,12 +19,11 @@ from builders import count, hits_of, numbered, split, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, Trace, assemble
 from ctxassembly.data.candidates import Reason
 from ctxassembly.data.trace import Decision
-from ctxassembly.inspect import limits, look
-from ctxassembly.inspect.lede import lede
-from ctxassembly.inspect.lost import OPEN, SETTINGS, Beaten
-from ctxassembly.inspect.markup import visible
-from ctxassembly.inspect.typeface import is_laid_out
 from ctxassembly.text.words import is_spaced
+from ctxassembly.views import limits, style
+from ctxassembly.views.html import is_laid_out, visible
+from ctxassembly.views.summary import lede
+from ctxassembly.views.trace import OPEN, SETTINGS, Beaten
 from pages import Element, assembled, documents, read, unanchored
 from strategies import Retrieval, retrievals
 
@@ -61,7 +60,7 @@ def sound(html: str) -> Element:
         if each.name != "style":
             assert "url(" not in each.attributes.get("style", "")
     styles = tree.all("style")
-    assert [each.text for each in styles] == [look.STYLE]
+    assert [each.text for each in styles] == [style.STYLE]
     ids = [each.attributes["id"] for each in tree.walk() if "id" in each.attributes]
     assert len(set(ids)) == len(ids)
     assert {each.attributes["href"][1:] for each in tree.all("a") if "href" in each.attributes} <= set(ids)
@@ -581,7 +580,7 @@ def test_the_view_loads_nothing_and_keeps_its_style_to_itself():
     assert "<script" not in html
     assert not re.search(r"https?:|url\(|@import|src=", html)
     assert "default-src 'none'" in html
-    without_media = re.sub(r"@(?:media|container)[^{]*\{((?:[^{}]*\{[^{}]*\})*)\}", r"\1", look.STYLE)
+    without_media = re.sub(r"@(?:media|container)[^{]*\{((?:[^{}]*\{[^{}]*\})*)\}", r"\1", style.STYLE)
     without_media = re.sub(r":is\([^)]*\) ", "", without_media)
     while "(" in without_media:
         without_media = re.sub(r"\([^()]*\)", "", without_media)
@@ -596,8 +595,8 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("colours", [look.LIGHT, look.DARK], ids=["light", "dark"])
-@pytest.mark.parametrize(("text", "background"), look.ON_BACKGROUND)
+@pytest.mark.parametrize("colours", [style.LIGHT, style.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("text", "background"), style.ON_BACKGROUND)
 def test_every_text_can_be_read_on_its_background(colours, text, background):
     """WCAG 2.2, 1.4.3: a contrast of at least 4.5."""
     lighter, darker = sorted((luminance(colours[text]), luminance(colours[background])), reverse=True)
@@ -605,12 +604,12 @@ def test_every_text_can_be_read_on_its_background(colours, text, background):
 
 
 def test_both_lights_have_the_same_colours():
-    assert look.LIGHT.keys() == look.DARK.keys()
+    assert style.LIGHT.keys() == style.DARK.keys()
 
 
 def test_documents_have_letters_and_looks_of_their_own():
-    assert [look.letter(number) for number in (0, 25, 26, 27, 701, 702)] == ["A", "Z", "AA", "AB", "ZZ", "AAA"]
-    assert len({look.document_class(number) for number in range(12)}) == 12
+    assert [style.letter(number) for number in (0, 25, 26, 27, 701, 702)] == ["A", "Z", "AA", "AB", "ZZ", "AAA"]
+    assert len({style.document_class(number) for number in range(12)}) == 12
 
 
 def test_an_empty_context_says_so():
@@ -700,7 +699,7 @@ def test_a_deep_copy_shares_no_metadata_and_keeps_the_model():
 def test_assembling_loads_no_view():
     code = (
         "import sys; from ctxassembly import assemble; assemble([]); "
-        "print([name for name in sys.modules if name.startswith(('ctxassembly.inspect', 'rich', 'matplotlib'))])"
+        "print([name for name in sys.modules if name.startswith(('ctxassembly.views', 'rich', 'matplotlib'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -26,7 +26,7 @@ from ctxassembly import (
     assemble,
     retrieve,
 )
-from ctxassembly.inspect import retrieval
+from ctxassembly.views import retrieval
 from pages import assembled, read, unanchored
 
 VECTORS = [[1.0, 0.0], [0.9, 0.1], [0.6, 0.8], [0.0, 1.0]]

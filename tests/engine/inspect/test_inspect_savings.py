@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from builders import count, hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, assemble
-from ctxassembly.inspect.lede import lede
-from ctxassembly.inspect.savings import left_out, saved
+from ctxassembly.views.budget import left_out, saved
+from ctxassembly.views.summary import lede
 from pages import assembled, documents
 
 

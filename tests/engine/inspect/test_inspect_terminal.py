@@ -14,8 +14,8 @@ from rich.text import Text
 import strategies
 from builders import hits_of, words_of
 from ctxassembly import AssemblyConfig, Chunk, Context, Hit, MemoryStore, Supplement, assemble, compare
-from ctxassembly.inspect import terminal
-from ctxassembly.inspect.markup import visible
+from ctxassembly.views import terminal
+from ctxassembly.views.html import visible
 from pages import assembled
 from strategies import Retrieval, retrievals
 

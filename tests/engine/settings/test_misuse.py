@@ -83,7 +83,7 @@ def test_a_model_is_no_encoding():
 
 def test_the_comparison_is_found_where_it_is():
     with pytest.raises(ImportError, match="from ctxassembly import compare"):
-        from ctxassembly.inspect import compare as _  # type: ignore[attr-defined]  # noqa: F401
+        from ctxassembly.views import compare as _  # type: ignore[attr-defined]  # noqa: F401
     assert compare([Hit(CHUNK)], [AssemblyConfig()])
 
 

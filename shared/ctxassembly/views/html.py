@@ -1,0 +1,214 @@
+"""HTML that is safe by construction: a string that isn't `Html` is escaped when it is put in.
+
+Texts, ids, metadata and queries come from anywhere. None can end an element or an attribute. Characters that a person
+can't see are made visible, since the model reads them all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+# Unseen: C0 and C1 controls but tab and line feed; line separators; characters that turn the direction of text; those
+# without width, and fillers; the invisible copy of ASCII and the variation selectors, in which instructions are hidden;
+# halves of surrogate pairs; noncharacters. Joiners, marks of direction and the first 16 selectors stay as they are:
+# scripts and emoji need them.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff\U000e0000-\U000e007f"
+    "\xad\u034f\u115f\u1160\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0100-\U000e01ef]"
+    "|[\ud800-\udfff]+"
+)
+
+
+class Html(str):
+    """Markup, which is put in as it is."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: str, **attributes: str | None) -> Html:
+    """The element `name` around `children`. Attributes of None are left out; underscores become hyphens.
+
+    >>> tag("b", "a < b", class_="cxa-key", title=None)
+    '<b class="cxa-key">a &lt; b</b>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{safe(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{written}>{''.join(map(safe, children))}</{name}>")
+
+
+def joined(*parts: str) -> Html:
+    """`parts` one after the other, escaped where they aren't `Html`."""
+    return Html("".join(map(safe, parts)))
+
+
+def safe(text: str) -> str:
+    """`text` escaped for an element or a quoted attribute."""
+    return text if isinstance(text, Html) else escape(visible(text), quote=True)
+
+
+def visible(text: str) -> str:
+    """`text` with its unseen characters made visible; safe for a terminal, too.
+
+    CR LF becomes a line feed, C0 controls become their pictures, surrogates U+FFFD, and others their number: ⟦U+202E⟧.
+    """
+    return _UNSEEN.sub(_shown, text.replace("\r\n", "\n"))
+
+
+def _shown(found: re.Match[str]) -> str:
+    code = ord(found[0][0])
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd" * len(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟦U+{code:04X}⟧"
+
+
+def marked(
+    text: str, spans: Iterable[tuple[tuple[int, int], tuple[int, ...]]], begin: int = 0
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """`text` in parts, each with the numbers of the marks on it, none for plain text.
+
+    It begins at offset `begin` of what `spans` count in. They may come in any order, and overlap.
+
+    >>> list(marked("Drink water.", [((0, 11), (0,)), ((6, 12), (1,))]))
+    [('Drink ', (0,)), ('water', (0, 1)), ('.', (1,))]
+    """
+    numbers: dict[tuple[int, int], tuple[int, ...]] = {}
+    for (start, end), own in spans:
+        first, last = max(start - begin, 0), min(end - begin, len(text))
+        if first < last:
+            numbers[first, last] = numbers.get((first, last), ()) + own
+    waiting = sorted(numbers, reverse=True)
+    standing: list[tuple[int, int]] = []
+    at = 0
+    for cut in sorted({len(text), *(edge for span in numbers for edge in span)}):
+        if at < cut:
+            yield text[at:cut], tuple(sorted({number for span in standing for number in numbers[span]}))
+        at = cut
+        while waiting and waiting[-1][0] == cut:
+            standing.append(waiting.pop())
+        standing = [span for span in standing if span[1] > cut]
+
+
+def within(parts: Iterable[Html], room: int) -> list[Html]:
+    """The first of `parts` that together have at most `room` bytes."""
+    fitting = []
+    for part in parts:
+        room -= size(part)
+        if room < 0:
+            break
+        fitting.append(part)
+    return fitting
+
+
+def size(markup: str) -> int:
+    """Bytes of `markup` in UTF-8."""
+    return len(markup.encode())
+
+
+def shortened(text: object, limit: int) -> str:
+    """`text`, cut to `limit` characters with an ellipsis at the end if it is longer."""
+    whole = str(text)
+    return whole if len(whole) <= limit else whole[: limit - 1] + "…"
+
+
+def more(number: int, what: str) -> Html:
+    """The line that says how many more there are; empty for 0."""
+    return tag("p", f"and {number:,} more {what}", class_="cxa-more") if number > 0 else Html()
+
+
+def table(caption: str, columns: Sequence[str], rows: Iterable[Html], numbers: Sequence[int] = ()) -> Html:
+    """A table with `columns` as its header. `numbers` has the indexes of the columns aligned to the right."""
+    heads = [
+        tag("th", name, scope="col", class_="cxa-number" if place in numbers else None)
+        for place, name in enumerate(columns)
+    ]
+    head, body = tag("thead", tag("tr", *heads)), tag("tbody", *rows)
+    whole = tag("table", tag("caption", caption), head, body, class_="cxa-table")
+    return tag("div", whole, class_="cxa-wide", tabindex="0", role="region", aria_label=caption)
+
+
+def row(*cells: str, numbers: Sequence[int] = (), id_: str | None = None) -> Html:
+    """A row of `cells`, the first of which names it."""
+    written = [
+        tag(
+            "td" if place else "th",
+            cell,
+            scope=None if place else "row",
+            class_="cxa-number" if place in numbers else None if place else "cxa-id",
+        )
+        for place, cell in enumerate(cells)
+    ]
+    return tag("tr", *written, id_=id_)
+
+
+def fold(summary: str, *inside: str, class_: str | None = None) -> Html:
+    """`inside`, folded until the reader opens `summary`, which has the CSS classes `class_`."""
+    return tag("details", tag("summary", summary, class_=class_), *inside)
+
+
+def meter(part: float) -> Html:
+    """A bar whose length is `part` of the column, from 0 to 1."""
+    return tag("span", class_="cxa-meter", style=f"width:{part:.1%}")
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """`value` with thousands separators; an en dash for None."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if digits is None else f"{value:,.{digits}f}"
+
+
+def score(value: float | None) -> str:
+    """A score in three significant figures; an en dash for None."""
+    return "–" if value is None else f"{value:.3g}"
+
+
+def share(part: float, whole: float) -> str:
+    """`part` in percent of `whole`; "<1%" if it would round to 0.
+
+    >>> share(1, 3), share(1, 1000)
+    ('33%', '<1%')
+    """
+    return "<1%" if 0 < part / whole < 0.005 else f"{part / whole:.0%}"
+
+
+# The typeface of a text: of one width where its columns mean something, as in code and in tables.
+#
+# Metadata seldom say that a chunk is code, and never in one way. So nothing is guessed about what a text is: its lines
+# tell whether it was laid out with blanks, and then it is shown with the blanks as wide as they were meant.
+
+
+_LAID_OUT = re.compile(
+    r"^(?:\t|[ ]{2,})(?![-*+•‣o][ ]|\d{1,3}[.)][ ])\S"  # indented, and no item of a list
+    r"|\S(?:[ ]{3,}|\t)\S"  # columns, further apart than the blanks after a sentence
+    r"|\|.*\|"  # a row of a table
+    r"|^\s*[-=+|][-=+| ]+$"  # a rule of one
+)
+_SHARE = 0.4
+"""Part of the lines, blank ones aside: what begins a function or introduces code isn't indented."""
+READ_CHARS = 4_000
+"""Characters of a text that are looked at: its beginning."""
+
+
+def is_laid_out(text: str) -> bool:
+    r"""True if `text` has two lines or more, and blanks or bars lay out at least two of them and two fifths of all.
+
+    >>> is_laid_out("def area(r):\n    square = r * r\n    return 3.14159 * square")
+    True
+    >>> is_laid_out("Drink water.\n  - Until two hours before.\n  - Then no more.")
+    False
+    """
+    lines = [line for line in text[:READ_CHARS].split("\n") if line.strip()]
+    found = sum(_LAID_OUT.search(line) is not None for line in lines)
+    return found >= 2 and found >= _SHARE * len(lines)
+
+
+def face(text: str) -> str:
+    """The CSS class of `text`, with a blank before it; empty for running text."""
+    return " cxa-mono" if is_laid_out(text) else ""
