@@ -9,25 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from langchain_ctxassembly.agents.found import contexts_in
+    from langchain_ctxassembly.agents.evidence import contexts_in
     from langchain_ctxassembly.agents.middleware import ContextMiddleware
     from langchain_ctxassembly.agents.node import context_node
     from langchain_ctxassembly.agents.state import ContextChannel, add_contexts
     from langchain_ctxassembly.agents.tool import context_tool
+    from langchain_ctxassembly.answering.chain import answer_chain
+    from langchain_ctxassembly.answering.chat_model import chat_model
+    from langchain_ctxassembly.answering.understanding import understanding
     from langchain_ctxassembly.assembler import ContextAssembler
-    from langchain_ctxassembly.chain.answer import answer_chain
-    from langchain_ctxassembly.chain.asked import chat_model
-    from langchain_ctxassembly.chain.understanding import understanding
     from langchain_ctxassembly.context_retriever import ContextRetriever
     from langchain_ctxassembly.convert.citations import resolve_citations
-    from langchain_ctxassembly.convert.documents import to_documents
-    from langchain_ctxassembly.convert.messages import to_messages
-    from langchain_ctxassembly.convert.numbering import number_chunks
-    from langchain_ctxassembly.convert.search_results import to_search_results
-    from langchain_ctxassembly.convert.tool_output import to_tool_output
+    from langchain_ctxassembly.convert.documents import number_chunks, to_documents
+    from langchain_ctxassembly.convert.outputs import to_messages, to_search_results, to_tool_output
     from langchain_ctxassembly.retriever import ContextAssemblyRetriever
+    from langchain_ctxassembly.stores.numbering import anumber_stored_chunks, number_stored_chunks
     from langchain_ctxassembly.stores.postgres import PGVectorNeighbours
-    from langchain_ctxassembly.stores.stored import anumber_stored_chunks, number_stored_chunks
     from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbours
 
     __all__ = [
@@ -64,20 +61,20 @@ _HOMES = {
     "PGVectorNeighbours": "stores.postgres",
     "VectorStoreNeighbours": "stores.vectorstore",
     "add_contexts": "agents.state",
-    "answer_chain": "chain.answer",
-    "anumber_stored_chunks": "stores.stored",
-    "chat_model": "chain.asked",
+    "answer_chain": "answering.chain",
+    "anumber_stored_chunks": "stores.numbering",
+    "chat_model": "answering.chat_model",
     "context_node": "agents.node",
     "context_tool": "agents.tool",
-    "contexts_in": "agents.found",
-    "number_chunks": "convert.numbering",
-    "number_stored_chunks": "stores.stored",
+    "contexts_in": "agents.evidence",
+    "number_chunks": "convert.documents",
+    "number_stored_chunks": "stores.numbering",
     "resolve_citations": "convert.citations",
     "to_documents": "convert.documents",
-    "to_messages": "convert.messages",
-    "to_search_results": "convert.search_results",
-    "to_tool_output": "convert.tool_output",
-    "understanding": "chain.understanding",
+    "to_messages": "convert.outputs",
+    "to_search_results": "convert.outputs",
+    "to_tool_output": "convert.outputs",
+    "understanding": "answering.understanding",
 }
 _BROUGHT = frozenset(
     {"langchain", "langchain_core", "langchain_postgres", "langgraph", "pydantic", "sqlalchemy", "psycopg"}

@@ -42,14 +42,12 @@ from langchain_ctxassembly.configurable import (
     configured,
     fields,
 )
-from langchain_ctxassembly.convert.blocks import read_documents
-from langchain_ctxassembly.convert.documents import documents_from
-from langchain_ctxassembly.convert.llm import async_model, model
-from langchain_ctxassembly.listeners import listened_to
-from langchain_ctxassembly.searches.filtered import held
-from langchain_ctxassembly.searches.visible import Search
-from langchain_ctxassembly.spans import Spans
-from langchain_ctxassembly.stores.home import store_named
+from langchain_ctxassembly.convert.documents import documents_from, read_documents
+from langchain_ctxassembly.convert.models import async_model, model
+from langchain_ctxassembly.search.caller_filter import Search
+from langchain_ctxassembly.search.filters import held
+from langchain_ctxassembly.spans import Spans, listened_to
+from langchain_ctxassembly.stores.identity import store_named
 
 Formed = TypeVar("Formed")
 

@@ -32,11 +32,11 @@ from ctxassembly.runtime.answer import IndexSource
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
 from ctxassembly.runtime.search_services import checked_question
 from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.convert.rerankers import as_reranker
-from langchain_ctxassembly.searches.channels import as_channel
-from langchain_ctxassembly.searches.visible import ambient, search_named
+from langchain_ctxassembly.convert.models import as_reranker
+from langchain_ctxassembly.search.caller_filter import ambient, search_named
+from langchain_ctxassembly.search.channels import as_channel
 from langchain_ctxassembly.spans import Spans
-from langchain_ctxassembly.stores.kinds import both
+from langchain_ctxassembly.stores.filters import both
 
 
 class ContextRetriever(BaseRetriever):

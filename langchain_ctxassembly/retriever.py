@@ -25,9 +25,9 @@ from ctxassembly.data.validation import check_int
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.protocols import AsyncStore, Store
 from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.searches.scored import ScoredRetriever, SearchType, check_known
-from langchain_ctxassembly.searches.visible import Search, ambient, search_of
-from langchain_ctxassembly.stores.neighbours import NoNeighbours, neighbours_of
+from langchain_ctxassembly.search.caller_filter import Search, ambient, search_of
+from langchain_ctxassembly.search.scored import ScoredRetriever, SearchType, check_known
+from langchain_ctxassembly.stores.neighbors import NoNeighbours, neighbours_of
 
 
 class ContextAssemblyRetriever(BaseRetriever):

@@ -109,3 +109,8 @@ class Spans:
         left = self._open.pop()
         var_child_runnable_config.reset(left.token)
         return left.run
+
+
+def listened_to(config: RunnableConfig) -> bool:
+    """True if a handler, given in `config` or set up by the environment, takes the custom events of its runs."""
+    return any(not handler.ignore_custom_event for handler in get_callback_manager_for_config(config).handlers)

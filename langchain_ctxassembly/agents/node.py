@@ -19,13 +19,13 @@ from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.retrieval.search import Question
 from ctxassembly.safe_repr import shown
-from langchain_ctxassembly.agents.found import all_found_in, together
-from langchain_ctxassembly.agents.labels import counted_on
+from langchain_ctxassembly.agents.evidence import all_found_in, together
+from langchain_ctxassembly.agents.tool import counted_on
 from langchain_ctxassembly.agents.turn import last_question
+from langchain_ctxassembly.answering.evidence import Evidence, evidence_of
 from langchain_ctxassembly.assembler import ContextAssembler
-from langchain_ctxassembly.chain.evidence import Evidence, evidence_of
-from langchain_ctxassembly.searches.visible import Search as Visible
-from langchain_ctxassembly.searches.visible import ambient
+from langchain_ctxassembly.search.caller_filter import Search as Visible
+from langchain_ctxassembly.search.caller_filter import ambient
 
 NAME = "context_node"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import merge_configs, patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
@@ -13,13 +15,57 @@ from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from pydantic import BaseModel, Field
 
 from ctxassembly.concurrency import in_turn
+from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
+from ctxassembly.conversations.sources import is_context, last_label
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.agents.labels import counted_on
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
-from langchain_ctxassembly.convert.tool_output import Content, check_content, to_tool_output
+from langchain_ctxassembly.convert.outputs import Content, check_content, to_tool_output
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
+
+# The labels of an agent's contexts, as they follow from the state of the branch that the agent is in.
+#
+# Nothing is remembered here: a state restored from a checkpoint gives the labels that it gave before, in any process.
+
+
+def counted_on(
+    config: AssemblyConfig, state: Any, *, call_id: str | None = None, evidence: str | None = None
+) -> AssemblyConfig:
+    """`config` with labels after all that the `state` has, in its contexts and in what its messages carry.
+
+    Contexts under the key `evidence` don't count: a context is made of them.
+
+    Tools that one message calls run at the same time, and none sees what the others find. So the call `call_id`, the
+    second of three, say, takes every third label from the second one on.
+    """
+    values = [value for key, value in _items(state) if key != evidence]
+    first = max(config.first_label, last_label([one for value in values for one in _labelled(value)]) + 1)
+    for message in (message for value in values if isinstance(value, list) for message in reversed(value)):
+        called = [call["id"] for call in message.tool_calls] if isinstance(message, AIMessage) else []
+        if call_id is not None and call_id in called:
+            return replace(config, first_label=first + called.index(call_id), label_step=len(called))
+    return replace(config, first_label=first)
+
+
+def _items(state: Any) -> Iterable[tuple[str, Any]]:
+    """The items of a graph's state: a dict, a dataclass, a model, or the list of messages that is all of it."""
+    if isinstance(state, list):
+        return [("", state)]
+    if isinstance(state, Mapping):
+        return state.items()
+    names: Iterable[str] = getattr(state, "__dataclass_fields__", None) or getattr(state, "__dict__", {})
+    return [(name, getattr(state, name)) for name in names]
+
+
+def _labelled(value: Any) -> Iterator[Any]:
+    """The contexts and messages in one value of the state. Documents that may be evidence for a context are neither."""
+    if isinstance(value, BaseMessage) or is_context(value):
+        yield value
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        for one in value:
+            yield from _labelled(one)
+
 
 NAME = "search_documents"
 DESCRIPTION = "Searches the documents, and returns what they say about the query, with the sources to cite."

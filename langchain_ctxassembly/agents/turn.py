@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from ctxassembly.context import Context
 from ctxassembly.conversations.messages import given_above, given_earlier
 from ctxassembly.data.metadata_keys import MetadataKeys
-from langchain_ctxassembly.agents.found import Found, found_in
+from langchain_ctxassembly.agents.evidence import Found, found_in
 
 MARK = "ctxassembly"
 """The key in a message's `response_metadata` that says what became of it."""

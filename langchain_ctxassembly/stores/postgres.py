@@ -27,7 +27,7 @@ from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, 
 from ctxassembly.stores.postgres.columns import Columns, langchain_table, of_langchain
 from ctxassembly.stores.postgres.deadline import Asked, arows, awaited, read, read_in_background, waited
 from langchain_ctxassembly.convert.documents import chunk_from
-from langchain_ctxassembly.stores.detect import loop_of, unwrapped
+from langchain_ctxassembly.stores.identity import loop_of, unwrapped
 
 REMEDIES: Mapping[Lack, str] = {
     "place": "call number_stored_chunks(vectorstore) once, and store new ones as "

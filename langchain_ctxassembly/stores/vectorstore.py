@@ -19,9 +19,8 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.numbering import document_and_index
 from langchain_ctxassembly.convert.documents import chunk_from
-from langchain_ctxassembly.stores.kinds import agot, check, finds_places, found, found_beside, got
-from langchain_ctxassembly.stores.offsets import Spot, spots
-from langchain_ctxassembly.stores.places import Asked, by_document
+from langchain_ctxassembly.stores.filters import agot, check, finds_places, found, found_beside, got
+from langchain_ctxassembly.stores.metadata_queries import Asked, Spot, by_document, spots
 
 _ANEW = "store them anew as vectorstore.add_documents(number_chunks(documents))"
 BY_METADATA: Mapping[Lack, str] = {

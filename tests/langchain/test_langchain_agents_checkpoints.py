@@ -222,7 +222,7 @@ def test_in_another_process_the_supplement_of_a_context_stays_one_and_no_documen
     given = [[each.model_dump() for each in to_documents(context)], context.to_dict()]
     code = (
         "import json, sys; from ctxassembly.data.metadata_keys import MetadataKeys; "
-        "from langchain_ctxassembly.agents.found import found_in; "
+        "from langchain_ctxassembly.agents.evidence import found_in; "
         "print(json.dumps([found_in(each, MetadataKeys()).supplement for each in json.load(sys.stdin)]))"
     )
     told = subprocess.run(

@@ -15,7 +15,7 @@ from qdrant_client import models
 from ctxassembly import AssemblyConfig, ChunkRef, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
-from langchain_ctxassembly.stores.kinds import passes
+from langchain_ctxassembly.stores.filters import passes
 from langchain_samples import WordEmbeddings, document, memory_store, vector_store
 
 with warnings.catch_warnings():

@@ -23,7 +23,7 @@ from ctxassembly.data.requests import CompressTexts
 from ctxassembly.errors import InputError
 from ctxassembly.runtime import assemble as drive
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever
-from langchain_ctxassembly.convert.llm import async_model, model
+from langchain_ctxassembly.convert.models import async_model, model
 from langchain_samples import Recorder, document, documents, vector_store
 
 HITS = [document("A", 5), document("B", 2)]

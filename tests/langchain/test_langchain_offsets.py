@@ -27,7 +27,7 @@ from ctxassembly import AssemblyConfig, Chunk, MemoryStore, MetadataKeys
 from ctxassembly.errors import ConfigError, NothingToJoinWarning
 from langchain_ctxassembly import ContextAssembler, PGVectorNeighbours, VectorStoreNeighbours
 from langchain_ctxassembly.convert.documents import chunk_from
-from langchain_ctxassembly.stores.kinds import got
+from langchain_ctxassembly.stores.filters import got
 from langchain_samples import WordEmbeddings
 
 with warnings.catch_warnings():
@@ -316,7 +316,7 @@ def test_two_neighbours_in_a_long_text_are_found_without_reading_it(
     read: list[int] = []
     stored, asked = with_metadata(kind, pieces), Asked()
     count_texts(asked, monkeypatch)
-    monkeypatch.setattr("langchain_ctxassembly.stores.kinds.got", lambda *a: read.append(len(a[1])) or got(*a))
+    monkeypatch.setattr("langchain_ctxassembly.stores.filters.got", lambda *a: read.append(len(a[1])) or got(*a))
     config = replace(CONFIG, max_tokens=100_000)
     assembler = ContextAssembler(config=config, store=VectorStoreNeighbours(stored, keys=KEYS))
     for at in (0, 9, len(pieces) - 1):

@@ -41,8 +41,7 @@ from langchain_ctxassembly import (
     PGVectorNeighbours,
     VectorStoreNeighbours,
 )
-from langchain_ctxassembly.stores.detect import unwrapped
-from langchain_ctxassembly.stores.home import reads_the_same
+from langchain_ctxassembly.stores.identity import reads_the_same, unwrapped
 from langchain_samples import WORDS, WordEmbeddings, chunks
 
 TENANTS = ("ours", "theirs")

@@ -23,8 +23,8 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, Vector
 from ctxassembly import AssemblyConfig
 from ctxassembly.errors import ConfigError, InputError
 from langchain_ctxassembly import ContextAssembler, ContextAssemblyRetriever, VectorStoreNeighbours
-from langchain_ctxassembly.searches.scored import ScoredRetriever
-from langchain_ctxassembly.searches.visible import Search, ambient, search_of
+from langchain_ctxassembly.search.caller_filter import Search, ambient, search_of
+from langchain_ctxassembly.search.scored import ScoredRetriever
 from langchain_samples import Recorder, WordEmbeddings, document, memory_store, vector_store
 
 STORE = vector_store([])

@@ -21,10 +21,10 @@ from ctxassembly.data import filters
 from ctxassembly.data.filters import as_predicate, check_size, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.stores.detect import is_langchains
-from langchain_ctxassembly.stores.offsets import Spot
-from langchain_ctxassembly.stores.places import (
+from langchain_ctxassembly.stores.identity import is_langchains
+from langchain_ctxassembly.stores.metadata_queries import (
     Asked,
+    Spot,
     chroma_beside,
     chroma_documents,
     chroma_places,

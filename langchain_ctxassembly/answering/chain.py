@@ -1,8 +1,8 @@
-"""The answer chain as a Runnable: called, awaited, streamed."""
+"""`answer_chain`: a question in a conversation in, an answer with true citations out."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from functools import partial, reduce
 from operator import add
@@ -17,8 +17,14 @@ from typing_extensions import NotRequired, TypedDict, override
 
 from ctxassembly.answering.answer import Answer
 from ctxassembly.concurrency import in_turn
-from langchain_ctxassembly.chain.run import Parts, Run
-from langchain_ctxassembly.listeners import listened_to
+from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.errors import ConfigError
+from langchain_ctxassembly.answering.chat_model import check_model, checked_config
+from langchain_ctxassembly.answering.evidence import evidence_of
+from langchain_ctxassembly.answering.run import Parts, Run
+from langchain_ctxassembly.assembler import ContextAssembler
+from langchain_ctxassembly.convert.models import as_cache
+from langchain_ctxassembly.spans import listened_to
 
 EVENT = "question_answered"
 """The custom event that carries the trace of an answer to callbacks and `astream_events`."""
@@ -145,3 +151,72 @@ class AnswerRunnable(Runnable[AnswerInput, AnswerOutput]):
 def _summed(pieces: Iterable[Any]) -> Any:
     """The sum of what comes in pieces, as LangChain adds them."""
     return reduce(add, pieces)
+
+
+def answer_chain(
+    llm: Runnable[Any, Any],
+    retriever: Runnable[str, list[Document]],
+    config: AnswerConfig | None = None,
+    *,
+    models: Mapping[str, Runnable[Any, Any]] | None = None,
+    assembler: ContextAssembler | None = None,
+    structured: bool = True,
+    cache: Any = None,
+) -> Runnable[AnswerInput, AnswerOutput]:
+    """A runnable from a question to its answer, the citations, and all that led to it.
+
+    >>> from ctxassembly import Chunk, MemoryIndex, RetrievalConfig
+    >>> from langchain_core.language_models import FakeListChatModel
+    >>> from langchain_ctxassembly import ContextRetriever
+    >>> leaflet = {"source": "lab.pdf"}
+    >>> index = MemoryIndex([Chunk("lab#0", "lab", "Ferritin is measured in the morning.", 0, metadata=leaflet)])
+    >>> retriever = ContextRetriever(index, config=RetrievalConfig(strategy="keyword"))
+    >>> chain = answer_chain(FakeListChatModel(responses=["In the morning [1]."]), retriever)
+    >>> said = chain.invoke({"input": "When is ferritin measured?"})
+    >>> said["answer"], [citation["source"] for citation in said["citations"]]
+    ('In the morning [1].', ['lab.pdf'])
+
+    Input: `input`, the question; `chat_history`, the messages so far; `mode`, one of `config.modes`; `filter`, in the
+    form of the retriever. Only the first is needed, and other keys are ignored. Put `message` of the output into the
+    history, not the bare text: it carries the chunks that the answer cites, which are candidates for the next
+    question, and the last label, after which the next context counts on. History is trusted as the caller's own.
+
+    Output: `input`; `answer`; `context`, a document per label; `citations` that the answer uses and its `quotes`, as
+    plain data; `documents`, the chunks before assembly; `trace`, as plain data; `message`, for the history; `result`,
+    the engine's `Answer`. All but `result` survive the checkpoint of a graph.
+
+    A stream gives `{"answer": piece}` first, labels whole, and then everything else in one dict. Their sum is the
+    output. Each step is a run below the chain's: "understand", "retrieve", "assemble" and "answer". Each search of a
+    `ContextRetriever`, its steps, and the stages of the assembly are runs below these. Each answer sends the custom
+    event `question_answered` with its trace.
+
+    Args:
+        llm: a chat model, also with `with_fallbacks`, `with_retry`, bound arguments or configurable alternatives, or
+            any runnable from messages to a message or a text. In a stream, LangChain's fallbacks switch before the
+            first token alone: a model that fails later is an `AnswerError`, and what was streamed is no answer.
+        retriever: a `ContextRetriever`, which takes modes, filters and intents; a `ContextAssemblyRetriever`; or any
+            retriever, whose documents are assembled by `assembler`. Other makes take words, a mode's `kept` as `k`
+            where they have one, and a filter where their search can be seen to take it. Else it is refused.
+        config: the settings.
+        models: models by mode, such as `{"escalated": other}`, in the place of `llm`.
+        assembler: the assembler beside a retriever that has none.
+        cache: a LangChain cache, or an `AnswerCache`. It is asked for questions that begin a conversation, or follow
+            one without labels, and only if every filter of the call can be seen: else a warning says who may hide one.
+        structured: False asks for JSON in text even of a model that can call tools, as for a server that refuses them.
+
+    A mode's `answer_tokens` replaces a chat model's own limit (`max_tokens` and its other names); a model that reasons
+    may count its thoughts, too.
+
+    Raises:
+        ConfigError: an argument has another type, `models` has a mode that `config` hasn't, or there is a `cache`
+            beside an assembler with labels.
+    """
+    config = checked_config(config)
+    for name, model in {"llm": llm, **{f"models[{mode!r}]": model for mode, model in (models or {}).items()}}.items():
+        check_model(name, model)
+    for mode in models or {}:
+        config.mode(mode)
+    evidence, kept = evidence_of(retriever, assembler), as_cache(cache)
+    if kept is not None and evidence.assembler.labels is not None:
+        raise ConfigError("cache", "None where the assembler has labels=: a kept answer has the labels it had", cache)
+    return AnswerRunnable(Parts(llm, models or {}, structured, evidence, config, kept))

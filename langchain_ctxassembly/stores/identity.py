@@ -1,14 +1,42 @@
 """The place where a vector store keeps its documents, by which a search and a store of neighbours are compared."""
 
-# ruff: noqa: SLF001  what is private here has no public way in: the engine of PGVector, the collection of Chroma
-
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ctxassembly.answering.cache_key import Hidden, searched, token_of
-from langchain_ctxassembly.stores.detect import is_langchains, unwrapped
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+
+def is_postgres(vectorstore: object) -> bool:
+    """True if the class of `vectorstore` is one of langchain-postgres, or derived from one."""
+    return any(kind.__module__.partition(".")[0] == "langchain_postgres" for kind in type(vectorstore).__mro__)
+
+
+def unwrapped(vectorstore: Any) -> Any:
+    """The `AsyncPGVectorStore` inside a `PGVectorStore`, which has its columns and settings; any other as it is."""
+    return getattr(vectorstore, "_PGVectorStore__vs", vectorstore)
+
+
+def loop_of(vectorstore: Any) -> AbstractEventLoop | None:
+    """The event loop that the engine of a PGVectorStore runs in a thread of its own; None if it has none."""
+    loop: AbstractEventLoop | None = getattr(getattr(vectorstore, "_engine", None), "_loop", None)
+    return loop
+
+
+def is_langchains(kind: type) -> bool:
+    """True if a class is from one of LangChain's packages.
+
+    Nobody knows how others search: a class of the caller may filter by itself.
+    """
+    return kind.__module__.partition(".")[0].startswith("langchain")
+
+
+# ruff: noqa: SLF001  what is private here has no public way in: the engine of PGVector, the collection of Chroma
+
 
 Home = tuple[Hashable, ...]
 """Equal for two vector stores over the same documents."""

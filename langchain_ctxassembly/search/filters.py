@@ -13,9 +13,9 @@ from ctxassembly.data.chunks import Chunk
 from ctxassembly.data.filters import is_filter
 from ctxassembly.errors import ConfigError
 from ctxassembly.stores.filtered import FilteredStore, Scoped
-from langchain_ctxassembly.searches.visible import Search
-from langchain_ctxassembly.stores.home import reads_the_same
-from langchain_ctxassembly.stores.kinds import Test, both, kind_of, passes
+from langchain_ctxassembly.search.caller_filter import Search
+from langchain_ctxassembly.stores.filters import Test, both, kind_of, passes
+from langchain_ctxassembly.stores.identity import reads_the_same
 
 
 def held(store: Any, condition: Any, search: Search | None) -> Any:

@@ -13,9 +13,9 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.filters import combined, is_filter
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.convert.blocks import read_documents
-from langchain_ctxassembly.searches.scored import ScoredRetriever
-from langchain_ctxassembly.stores.kinds import both
+from langchain_ctxassembly.convert.documents import read_documents
+from langchain_ctxassembly.search.scored import ScoredRetriever
+from langchain_ctxassembly.stores.filters import both
 
 
 def as_channel(channel: str, given: Any, keys: MetadataKeys) -> Callable[[str, int, Any], Any]:

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.stores.postgres.numbering import StoredChunks, StoredNumbers, number, table_of
-from langchain_ctxassembly.stores.detect import loop_of, unwrapped
+from langchain_ctxassembly.stores.identity import loop_of, unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

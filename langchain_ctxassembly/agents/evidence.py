@@ -15,7 +15,7 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import InputError
 from ctxassembly.safe_repr import shown
-from langchain_ctxassembly.convert.blocks import read_documents
+from langchain_ctxassembly.convert.documents import read_documents
 
 
 class Found(NamedTuple):

@@ -10,9 +10,8 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.data.retrieval import Understanding
 from ctxassembly.runtime.answer import aunderstand, understand
-from langchain_ctxassembly.chain.asked import AskedModel
-from langchain_ctxassembly.chain.checks import check_model, checked_config, question_in
-from langchain_ctxassembly.chain.turns import exchanges_of, messages_of
+from langchain_ctxassembly.answering.chat_model import AskedModel, check_model, checked_config, question_in
+from langchain_ctxassembly.answering.run import exchanges_of, messages_of
 
 
 def understanding(

@@ -9,7 +9,7 @@ from typing import Any
 from ctxassembly.assembly.expansion.diagnostics import Lack
 from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
-from langchain_ctxassembly.stores.detect import is_postgres
+from langchain_ctxassembly.stores.identity import is_postgres
 from langchain_ctxassembly.stores.vectorstore import VectorStoreNeighbours, can_get_by_ids
 
 

@@ -3,20 +3,116 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, convert_to_messages
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableWithFallbacks
+from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.configurable import DynamicRunnable
 
 from ctxassembly.answering.requests import AskModel, ModelReply
-from langchain_ctxassembly.chain.checks import check_model
-from langchain_ctxassembly.chain.models import limited
-from langchain_ctxassembly.chain.models import structured as held_to
+from ctxassembly.config.answering import AnswerConfig
+from ctxassembly.errors import ConfigError, InputError
+from ctxassembly.safe_repr import shown
+
+
+def checked_config(config: Any) -> AnswerConfig:
+    """The settings, the default ones for None.
+
+    Raises:
+        ConfigError: `config` is something else.
+    """
+    if not (config is None or isinstance(config, AnswerConfig)):
+        raise ConfigError("config", "an AnswerConfig or None", config)
+    return config or AnswerConfig()
+
+
+def check_model(name: str, llm: Any) -> None:
+    """Check that `llm` is a runnable, and no retriever.
+
+    Raises:
+        ConfigError: it isn't, or it is one.
+    """
+    if isinstance(llm, BaseRetriever):
+        raise ConfigError(name, "a chat model", llm, ": write answer_chain(llm, retriever)")
+    if not isinstance(llm, Runnable):
+        raise ConfigError(name, "a chat model, or another Runnable from messages to a message", llm)
+
+
+def question_in(given: Any) -> str:
+    """The question of an input: a text, or a message under "input".
+
+    Raises:
+        InputError: there is none.
+    """
+    question = given.get("input") if isinstance(given, Mapping) else None
+    question = str(question.text) if isinstance(question, BaseMessage) else question
+    if not isinstance(question, str):
+        forms = "{'input': '...'}, and may have 'chat_history', 'mode' and 'filter'"
+        raise InputError(f"the input must be {forms}, got {shown(given)}")
+    return question
+
+
+# A chat model with a limit or a schema, wherever it stands among fallbacks, retries and bindings.
+#
+# Such wrappers take a chat model's place, but not its settings: `with_structured_output` of a retry gives a model
+# without the retry. So the wrapper is kept, and the models in it are exchanged.
+
+
+LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "max_new_tokens", "num_predict")
+"""The fields by which chat models call the most tokens of an answer."""
+NAME = "question"
+"""The name of the schema, which models that call tools are told."""
+
+
+def limited(llm: Runnable[Any, Any], most_tokens: int) -> Runnable[Any, Any]:
+    """`llm` with answers of at most `most_tokens`, as far as its models have a field for that."""
+    return _exchanged(llm, partial(_limited, most_tokens=most_tokens))
+
+
+def structured(llm: Runnable[Any, Any], schema: Mapping[str, Any]) -> Runnable[Any, Any]:
+    """`llm` held to a JSON schema, as far as its models can call tools; the others go on answering in text.
+
+    A model with bound arguments is one of these others: LangChain's structured output would lose them.
+    """
+    named = {"title": NAME, "description": "A question, prepared for a search.", **schema}
+    return _exchanged(llm, partial(_structured, schema=named), through_arguments=False)
+
+
+def _exchanged(
+    llm: Runnable[Any, Any],
+    change: Callable[[BaseChatModel], Runnable[Any, Any]],
+    *,
+    through_arguments: bool = True,
+) -> Runnable[Any, Any]:
+    exchange = partial(_exchanged, change=change, through_arguments=through_arguments)
+    if isinstance(llm, BaseChatModel):
+        return change(llm)
+    if isinstance(llm, RunnableWithFallbacks):
+        changed = {"runnable": exchange(llm.runnable), "fallbacks": [exchange(one) for one in llm.fallbacks]}
+        return llm.model_copy(update=changed)
+    if isinstance(llm, RunnableBindingBase):
+        has_arguments = isinstance(llm, RunnableBinding) and bool(llm.kwargs)
+        return llm if has_arguments and not through_arguments else llm.model_copy(update={"bound": exchange(llm.bound)})
+    return llm
+
+
+def _limited(llm: BaseChatModel, most_tokens: int) -> BaseChatModel:
+    name = next((name for name in LIMITS if name in type(llm).model_fields), None)
+    return llm if name is None else llm.model_copy(update={name: most_tokens})
+
+
+def _structured(llm: BaseChatModel, schema: Mapping[str, Any]) -> Runnable[Any, Any]:
+    can_call_tools = type(llm).bind_tools is not BaseChatModel.bind_tools
+    return llm.with_structured_output(dict(schema), include_raw=True) if can_call_tools else llm
+
 
 FINISH = ("finish_reason", "stop_reason", "done_reason", "reason")
 """The names under which providers tell the reason that an answer ended by; the last one is in `incomplete_details`."""
@@ -63,7 +159,7 @@ class AskedModel:
         if isinstance(llm, DynamicRunnable):  # configurable fields and alternatives, chosen by the config
             llm, config = llm.prepare(config)
         if request.schema and self.structured:
-            llm = held_to(llm, request.schema)
+            llm = structured(llm, request.schema)
         if request.max_tokens is not None:
             llm = limited(llm, request.max_tokens)
         return llm, patch_config(config, run_name=request.purpose)

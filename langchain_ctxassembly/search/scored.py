@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
-from langchain_ctxassembly.stores.detect import unwrapped
+from langchain_ctxassembly.stores.identity import unwrapped
 
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr"]
 

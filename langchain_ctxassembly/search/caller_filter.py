@@ -17,9 +17,8 @@ from langchain_core.vectorstores import VectorStoreRetriever
 
 from ctxassembly.answering.cache_key import Hidden
 from ctxassembly.data.filters import check_size, is_filter
-from langchain_ctxassembly.searches.scored import HARMLESS, ScoredRetriever, unknown
-from langchain_ctxassembly.stores.detect import is_langchains
-from langchain_ctxassembly.stores.home import place_of
+from langchain_ctxassembly.search.scored import HARMLESS, ScoredRetriever, unknown
+from langchain_ctxassembly.stores.identity import is_langchains, place_of
 
 
 class Found(NamedTuple):

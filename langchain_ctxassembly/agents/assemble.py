@@ -12,7 +12,7 @@ from ctxassembly.config.assembly import AssemblyConfig
 from ctxassembly.context import Context
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.metadata import with_notes
-from langchain_ctxassembly.agents.found import Found
+from langchain_ctxassembly.agents.evidence import Found
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.configurable import ConfigurableAlternatives, ConfigurableFields
 

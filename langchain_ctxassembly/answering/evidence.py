@@ -25,13 +25,12 @@ from ctxassembly.integrations.metadata import fetched
 from ctxassembly.retrieved import Retrieved
 from langchain_ctxassembly.assembler import ContextAssembler
 from langchain_ctxassembly.context_retriever import ContextRetriever
-from langchain_ctxassembly.convert.blocks import read_documents
-from langchain_ctxassembly.convert.documents import chunk_from, document_of
+from langchain_ctxassembly.convert.documents import chunk_from, document_of, read_documents
 from langchain_ctxassembly.retriever import ContextAssemblyRetriever
-from langchain_ctxassembly.searches.scored import ScoredRetriever
-from langchain_ctxassembly.searches.visible import Search as Visible
-from langchain_ctxassembly.searches.visible import search_named, search_of
-from langchain_ctxassembly.stores.kinds import agot, both, got, passes
+from langchain_ctxassembly.search.caller_filter import Search as Visible
+from langchain_ctxassembly.search.caller_filter import search_named, search_of
+from langchain_ctxassembly.search.scored import ScoredRetriever
+from langchain_ctxassembly.stores.filters import agot, both, got, passes
 
 
 class Evidence(Protocol):
