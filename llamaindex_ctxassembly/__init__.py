@@ -9,27 +9,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine
-    from llamaindex_ctxassembly.chain.asked import chat_model
-    from llamaindex_ctxassembly.chain.chat import AnswerChatEngine
+    from llamaindex_ctxassembly.answering.chat_engine import AnswerChatEngine
+    from llamaindex_ctxassembly.answering.llm import chat_model
+    from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
     from llamaindex_ctxassembly.context_retriever import ContextRetriever
-    from llamaindex_ctxassembly.convert.budget import token_budget
-    from llamaindex_ctxassembly.convert.messages import to_messages
+    from llamaindex_ctxassembly.convert.models import to_messages
     from llamaindex_ctxassembly.convert.numbering import number_chunks
-    from llamaindex_ctxassembly.convert.templates import (
+    from llamaindex_ctxassembly.convert.prompts import (
         CITATION_CONTEXT_PROMPT,
         CITATION_CONTEXT_REFINE_PROMPT,
         CITATION_QA_TEMPLATE,
         CITATION_REFINE_TEMPLATE,
         CitationTemplates,
         citation_templates,
+        token_budget,
     )
     from llamaindex_ctxassembly.events import ContextAssembledEvent, QuestionAnsweredEvent
     from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
     from llamaindex_ctxassembly.responses import reader, resolve
     from llamaindex_ctxassembly.stores.docstore import DocstoreNeighbours
+    from llamaindex_ctxassembly.stores.numbering import anumber_stored_chunks, number_stored_chunks
     from llamaindex_ctxassembly.stores.postgres import PGVectorNeighbours
-    from llamaindex_ctxassembly.stores.stored import anumber_stored_chunks, number_stored_chunks
     from llamaindex_ctxassembly.stores.vectorstore import VectorStoreNeighbours
     from llamaindex_ctxassembly.workflow import ContextEvent, RetrievedEvent, add_assembly_step
 
@@ -63,13 +63,13 @@ if TYPE_CHECKING:
     ]
 
 _HOMES = {
-    "AnswerChatEngine": "chain.chat",
-    "AnswerQueryEngine": "chain.answer",
-    "CITATION_CONTEXT_PROMPT": "convert.templates",
-    "CITATION_CONTEXT_REFINE_PROMPT": "convert.templates",
-    "CITATION_QA_TEMPLATE": "convert.templates",
-    "CITATION_REFINE_TEMPLATE": "convert.templates",
-    "CitationTemplates": "convert.templates",
+    "AnswerChatEngine": "answering.chat_engine",
+    "AnswerQueryEngine": "answering.query_engine",
+    "CITATION_CONTEXT_PROMPT": "convert.prompts",
+    "CITATION_CONTEXT_REFINE_PROMPT": "convert.prompts",
+    "CITATION_QA_TEMPLATE": "convert.prompts",
+    "CITATION_REFINE_TEMPLATE": "convert.prompts",
+    "CitationTemplates": "convert.prompts",
     "ContextAssembledEvent": "events",
     "ContextAssemblyPostprocessor": "postprocessor",
     "ContextEvent": "workflow",
@@ -80,15 +80,15 @@ _HOMES = {
     "RetrievedEvent": "workflow",
     "VectorStoreNeighbours": "stores.vectorstore",
     "add_assembly_step": "workflow",
-    "anumber_stored_chunks": "stores.stored",
-    "chat_model": "chain.asked",
-    "citation_templates": "convert.templates",
+    "anumber_stored_chunks": "stores.numbering",
+    "chat_model": "answering.llm",
+    "citation_templates": "convert.prompts",
     "number_chunks": "convert.numbering",
-    "number_stored_chunks": "stores.stored",
+    "number_stored_chunks": "stores.numbering",
     "reader": "responses",
     "resolve": "responses",
-    "to_messages": "convert.messages",
-    "token_budget": "convert.budget",
+    "to_messages": "convert.models",
+    "token_budget": "convert.prompts",
 }
 _NEEDED = {"stores.postgres": ("sqlalchemy",), "stores.stored": ("llama_index.vector_stores.postgres", "sqlalchemy")}
 """What homes need beside LlamaIndex's core."""

@@ -20,7 +20,7 @@ from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.nodes import read_nodes
 from llamaindex_ctxassembly.stores.filters import both
-from llamaindex_ctxassembly.stores.neighbours import neighbours_of, place_of
+from llamaindex_ctxassembly.stores.neighbors import neighbours_of, place_of
 
 _SEARCHING = frozenset({"retrieve", "aretrieve", "_retrieve", "_aretrieve", "_build_vector_store_query"})
 """The methods of a vector index' retriever by which it searches."""

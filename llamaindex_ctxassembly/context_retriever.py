@@ -27,11 +27,9 @@ from ctxassembly.runtime.answer import IndexSource
 from ctxassembly.runtime.retrieve import aretrieve, retrieve
 from ctxassembly.runtime.search_services import checked_question
 from ctxassembly.user_warnings import Once
-from llamaindex_ctxassembly.answered import Answered
 from llamaindex_ctxassembly.channels import as_channel, search_named
-from llamaindex_ctxassembly.convert.embeddings import as_query_embedding
-from llamaindex_ctxassembly.convert.rerankers import as_reranker
-from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
+from llamaindex_ctxassembly.convert.models import as_query_embedding, as_reranker
+from llamaindex_ctxassembly.postprocessor import Answered, ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.spans import on_stage
 from llamaindex_ctxassembly.splitting import warn_if_split, without_span
 from llamaindex_ctxassembly.stores.filters import both

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from llama_index.core import Settings
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.indices.base import BaseIndex
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SkipValidation
 
 from ctxassembly.answering.cache_key import Hidden, searched
 from ctxassembly.answering.requests import Assemble
+from ctxassembly.assembly.expansion.access import filter_not_seen
 from ctxassembly.assembly.selection.supplement import Given, supplement_for, supplement_of
 from ctxassembly.concurrency import is_async
 from ctxassembly.config.assembly import AssemblyConfig
@@ -28,22 +30,71 @@ from ctxassembly.data.chunks import Hit
 from ctxassembly.data.retrieval import Retrieved
 from ctxassembly.errors import ConfigError
 from ctxassembly.integrations.messages import supplement_named
+from ctxassembly.integrations.metadata import Told
 from ctxassembly.protocols import AsyncStore, Store
 from ctxassembly.runtime.assemble import aassembled, assemble
 from ctxassembly.runtime.scorers import check_scorer
 from ctxassembly.runtime.services import check_llm
 from ctxassembly.stores.filtered import Scoped
-from llamaindex_ctxassembly.answered import Answered
-from llamaindex_ctxassembly.convert.embeddings import as_embeddings
-from llamaindex_ctxassembly.convert.llm import async_model, model
-from llamaindex_ctxassembly.convert.media import noted
-from llamaindex_ctxassembly.convert.nodes import listed, read_nodes
+from ctxassembly.tokens.budget import too_small
+from ctxassembly.user_warnings import Once
+from llamaindex_ctxassembly.convert.models import as_embeddings, async_model, model
+from llamaindex_ctxassembly.convert.nodes import is_media, labelled_nodes, listed, noted, read_nodes, unread
+from llamaindex_ctxassembly.events import ContextAssembledEvent, listened_to
 from llamaindex_ctxassembly.spans import on_stage
 from llamaindex_ctxassembly.splitting import warn_if_split
-from llamaindex_ctxassembly.stores.neighbours import neighbours_of, place_of, under
-from llamaindex_ctxassembly.warned import Owed
+from llamaindex_ctxassembly.stores.neighbors import neighbours_of, place_of, under
 
 dispatcher = get_dispatcher(__name__)
+
+
+class Answered(NamedTuple):
+    """A context, and the nodes made of it, which may take as long as a small assembly."""
+
+    told: Told
+    nodes: list[NodeWithScore]
+
+    @classmethod
+    def of(cls, nodes: Sequence[NodeWithScore], context: Context) -> Answered:
+        """The nodes of `context`, one per label, and those of `nodes` that are media. Nobody is told."""
+        told = Told(context)
+        media = [NodeWithScore(node=unread(scored.node), score=scored.score) for scored in nodes if is_media(scored)]
+        return cls(told, labelled_nodes(told, [scored.node for scored in nodes]) + media)
+
+    def announced(self) -> Answered:
+        """The same; listeners are told."""
+        if listened_to(dispatcher):
+            told = self.told
+            dispatcher.event(
+                ContextAssembledEvent(query=told.context.query, citations=told.citations, trace=told.trace)
+            )
+        return self
+
+
+REMEDY = "ContextAssemblyPostprocessor(filter=MetadataFilters(...)), or filter=function, which is called at each query"
+
+
+class Owed(Once):
+    """The warnings that a postprocessor still owes, its copies together with it."""
+
+    _looked_at = 0
+    """The `id` of the LLM whose window was checked last."""
+
+    def warn_of_window(self, llm: Any, most: int) -> None:
+        """Warn if a context of `most` tokens may be too long for the LLM."""
+        # Reading `Settings.llm` would create an LLM if none is set.
+        llm = llm or getattr(Settings, "_llm", None)
+        if id(llm) == self._looked_at:  # its metadata may take a while to read
+            return
+        self._looked_at = id(llm)
+        if message := too_small(llm, most):
+            self.warn(message, key="window")
+
+    def warn_of(self, context: Context, store: Any, llm: Any, most: int) -> None:
+        """Issue what `context`, with neighbors from `store`, calls for."""
+        self.warn_of_window(llm, most)
+        self.warn_of_neighbors(filter_not_seen(context.trace, REMEDY), context.trace.missing, type(store))
+
 
 Formed = TypeVar("Formed")
 

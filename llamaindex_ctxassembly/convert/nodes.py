@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from llama_index.core.base.llms.types import ImageBlock, TextBlock
 from llama_index.core.schema import (
     BaseNode,
     ImageNode,
+    MediaResource,
     MetadataMode,
     Node,
     NodeRelationship,
     NodeWithScore,
     RelatedNodeInfo,
+    TextNode,
 )
 
 from ctxassembly.assembly.adjacency.positions import FACTS
 from ctxassembly.config.hints import not_a_node
+from ctxassembly.context import Context
 from ctxassembly.data.chunk_origin import part_in
 from ctxassembly.data.chunks import Chunk, Hit, Origin
 from ctxassembly.data.metadata_keys import MetadataKeys
+from ctxassembly.data.sanitize import copied
 from ctxassembly.errors import InputError
 from ctxassembly.integrations.blocks import Given, Read, read
-from ctxassembly.safe_repr import as_name, shown
+from ctxassembly.integrations.metadata import Told, block_metadata, with_notes
+from ctxassembly.safe_repr import as_name, counted, shown
 
 EXCLUDED_BY_READER = frozenset(
     {"file_name", "file_type", "file_size", "creation_date", "last_modified_date", "last_accessed_date"}
@@ -221,3 +228,174 @@ def is_media(scored: NodeWithScore) -> bool:
     if isinstance(node, ImageNode):
         return any((node.image, node.image_path, node.image_url))
     return isinstance(node, Node) and any((node.image_resource, node.audio_resource, node.video_resource))
+
+
+CITED = "cited_media"
+"""The key of a labelled node's metadata with the paths of the media that its text belongs to."""
+_KINDS = ("image", "audio", "video")
+
+
+class LabelledImage(ImageNode):
+    """A labelled node with the image whose caption it has: text, then image, for a model that sees.
+
+    LlamaIndex's own ImageNode gives such a model the image alone.
+    """
+
+    def get_content_blocks(self, metadata_mode: MetadataMode = MetadataMode.NONE) -> list[Any]:
+        """The labelled text, and the image. It isn't read here: whoever asks the model does that."""
+        image = None if self.image is None else self.image.encode()
+        path = None if self.image_path is None else Path(self.image_path)
+        picture = ImageBlock(image=image, url=self.image_url, path=path, image_mimetype=self.image_mimetype)
+        return [TextBlock(text=self.get_content(metadata_mode)), picture]
+
+
+def media_of(node: BaseNode) -> list[dict[str, str | None]]:
+    """Kind, path, URL and MIME type of each image, audio or video of `node`; its data stay where they are."""
+    return [
+        {
+            "kind": kind,
+            "chunk_id": node.node_id,
+            "path": None if resource.path is None else str(resource.path),
+            "url": None if resource.url is None else str(resource.url),
+            "mimetype": resource.mimetype,
+        }
+        for kind, resource in _resources(node)
+    ]
+
+
+def image_of(nodes: Iterable[BaseNode]) -> dict[str, Any] | None:
+    """The fields of an ImageNode for the first image of `nodes`; None if they have none."""
+    for node in nodes:
+        if isinstance(node, ImageNode):
+            return {name: getattr(node, name) for name in ("image", "image_path", "image_url", "image_mimetype")}
+        for kind, resource in _resources(node):
+            if kind == "image":
+                return {
+                    "image": None if resource.data is None else resource.data.decode("ascii"),
+                    "image_path": None if resource.path is None else str(resource.path),
+                    "image_url": None if resource.url is None else str(resource.url),
+                    "image_mimetype": resource.mimetype,
+                }
+    return None
+
+
+def by_chunk(nodes: Iterable[BaseNode]) -> dict[str, BaseNode]:
+    """The nodes with an image, audio or video and text, by their ids."""
+    return {node.node_id: node for node in nodes if any(_resources(node))}
+
+
+def noted(context: Context, nodes: Iterable[NodeWithScore]) -> Context:
+    """`context`, with `unread_notes` in its trace."""
+    return with_notes(context, unread_notes(nodes))
+
+
+def unread_notes(nodes: Iterable[NodeWithScore]) -> list[str]:
+    """A note that names those of `nodes` that have no text but an image, audio or video; none if there are none."""
+    unread = [shown(scored.node.node_id, 80) for scored in nodes if is_media(scored)]
+    if not unread:
+        return []
+    number = counted(len(unread), "node has", "nodes have")
+    more = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
+    return [f"{number} an image, audio or video and no text, so no label: {', '.join(unread[:3])}{more}"]
+
+
+def _resources(node: BaseNode) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, ImageNode):
+        if any((node.image, node.image_path, node.image_url)):
+            # As it was given: a MediaResource would check the URL and read the data.
+            yield (
+                "image",
+                MediaResource.model_construct(path=node.image_path, url=node.image_url, mimetype=node.image_mimetype),
+            )
+    elif isinstance(node, Node):
+        for kind in _KINDS:
+            if (resource := getattr(node, f"{kind}_resource")) is not None:
+                yield kind, resource
+
+
+def labelled_nodes(told: Told, nodes: Iterable[BaseNode]) -> list[NodeWithScore]:
+    """One node per label, in order; `nodes` are the retrieved ones.
+
+    A node has the id and the metadata of the label's best chunk, the SOURCE of its document, and the best score among
+    the hits that it was made of. It has no offsets, since its text is more than one slice. `block_metadata` adds
+    `citation`, `chunk_ids` and `scores` to the metadata, and `trace` to those of the first node. No metadata are in the
+    prompt.
+
+    The label of an image's caption is an ImageNode with that image, the first one if there are several. `cited_media`
+    in the metadata has the path, URL and MIME type of each image, audio or video whose text the label has.
+
+    A supplement is a node of its own, after all others or, if configured so, before them. It has the id "supplement",
+    no score and no citation. So `source_nodes[i - 1]` is label i unless a supplement comes first. The citation in the
+    metadata names the label in either case.
+    """
+    nodes = list(nodes)
+    sources, media = _sources(nodes), by_chunk(nodes)
+    taken: set[str] = set()
+    labelled: list[NodeWithScore] = []
+    for block, added in zip(told.context.blocks, block_metadata(told), strict=True):
+        citation = block.citation
+        if citation is None:
+            labelled.append(NodeWithScore(node=_node("supplement", block.text, {}, added, None)))
+            continue
+        # Two labels may share their best chunk; with the same id their nodes would be taken for one source.
+        shared = citation.best_chunk_id in taken
+        node_id = f"{citation.best_chunk_id}#{citation.label}" if shared else citation.best_chunk_id
+        taken.add(node_id)
+        shown = [media[chunk_id] for chunk_id in citation.chunk_ids if chunk_id in media]
+        if shown:
+            added[CITED] = [one for node in shown for one in media_of(node)]
+        source = sources.get(citation.document_id)
+        node = _node(node_id, block.text, citation.metadata, added, source, image_of(shown))
+        labelled.append(NodeWithScore(node=node, score=max(added["scores"].values(), default=None)))
+    return labelled
+
+
+def unread(node: BaseNode) -> BaseNode:
+    """A copy of `node` with its metadata kept out of the prompt."""
+    metadata = _copied(node.metadata)
+    return node.model_copy(update={"metadata": metadata, **_excluded(metadata)})
+
+
+def _node(
+    node_id: str,
+    text: str,
+    own: Mapping[str, Any],
+    added: dict[str, Any],
+    source: RelatedNodeInfo | None,
+    image: dict[str, Any] | None = None,
+) -> TextNode:
+    # Callers may change the metadata of a node: those of the citation must stay as they are.
+    metadata = {**copied(own), **added}
+    kind: Any = TextNode if image is None else LabelledImage
+    node: TextNode = kind(
+        id_=node_id,
+        text=text,
+        metadata=metadata,
+        relationships={} if source is None else {NodeRelationship.SOURCE: _source_info(source)},
+        **_excluded(metadata),
+        **(image or {}),
+    )
+    return node
+
+
+def _excluded(metadata: Iterable[str]) -> dict[str, Any]:
+    return {"excluded_llm_metadata_keys": list(metadata), "excluded_embed_metadata_keys": list(metadata)}
+
+
+def _copied(metadata: Any) -> dict[str, Any]:
+    # Callers can assign anything to a node.
+    return copied(metadata) if isinstance(metadata, Mapping) else {}
+
+
+def _sources(nodes: Iterable[BaseNode]) -> dict[str, RelatedNodeInfo]:
+    """The SOURCE of each document, by document id, as its best-ranked node has it."""
+    found: dict[str, RelatedNodeInfo] = {}
+    for node in nodes:
+        source = related_node(node, NodeRelationship.SOURCE)
+        if source is not None and (name := as_name(source.node_id)):
+            found.setdefault(name, source)
+    return found
+
+
+def _source_info(source: RelatedNodeInfo) -> RelatedNodeInfo:
+    return source.model_copy(update={"metadata": _copied(source.metadata)})

@@ -1,29 +1,41 @@
 """Neighbours from LlamaIndex's PGVectorStore, by one statement of our own with bound values."""
-# PGVectorStore's table and sessions have no public names.
-# ruff: noqa: SLF001
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from llama_index.core.schema import BaseNode, TextNode
+from llama_index.core.vector_stores.types import MetadataFilters
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
-from sqlalchemy import Engine, Row
+from sqlalchemy import ColumnElement, Engine, Row, true
 
 from ctxassembly.assembly.expansion.diagnostics import Lack
 from ctxassembly.concurrency import in_background
 from ctxassembly.data.chunks import Chunk, ChunkRef
+from ctxassembly.stores.postgres import llamaindex_filters
 from ctxassembly.stores.postgres.chunk_lookup import ChunkTable, PostgresStore, remembered, storable
 from ctxassembly.stores.postgres.columns import NO_DOCUMENT, of_llamaindex
 from ctxassembly.stores.postgres.deadline import Asked, arows, awaited, read
 from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.sqlfilters import where
+from llamaindex_ctxassembly.stores.filters import conditions
 
-if TYPE_CHECKING:
-    from llama_index.core.vector_stores.types import MetadataFilters
+
+def where(filters: MetadataFilters | None, metadata: ColumnElement[Any]) -> ColumnElement[bool]:
+    """The condition that `filters` are on the JSON column `metadata`; true if no condition stands in them.
+
+    Raises:
+        ConfigError: an operator, a condition or a value's type has no translation.
+    """
+    condition = llamaindex_filters.where(conditions(filters), metadata)
+    return true() if condition is None else condition
+
+
+# PGVectorStore's table and sessions have no public names.
+# ruff: noqa: SLF001
+
 
 REMEDIES: Mapping[Lack, str] = {
     "place": "call number_stored_chunks(vector_store) once, and store new nodes as number_chunks(nodes)",

@@ -25,7 +25,7 @@ from ctxassembly.data.chunks import Chunk, ChunkRef
 from ctxassembly.data.metadata_keys import MetadataKeys
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly.convert.nodes import to_chunk
-from llamaindex_ctxassembly.stores.refs import Turn, asked_for, documents_to_search, named_ids, turns
+from llamaindex_ctxassembly.stores.docstore import Turn, asked_for, documents_to_search, named_ids, turns
 
 MOST_NODES = 1_000
 """Most nodes of a document that are searched for, where `get_nodes` fails."""

@@ -30,7 +30,7 @@ from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import AnswerQueryEngine, ContextAssemblyPostprocessor, PGVectorNeighbours
 from llamaindex_ctxassembly.convert.nodes import to_chunk
 from llamaindex_ctxassembly.stores.filters import allowed, conditions
-from llamaindex_ctxassembly.stores.sqlfilters import where
+from llamaindex_ctxassembly.stores.postgres import where
 from llamaindex_samples import WordEmbedding
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")

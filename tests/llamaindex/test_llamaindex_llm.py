@@ -26,7 +26,7 @@ from ctxassembly.errors import ConfigError, InputError
 from ctxassembly.runtime import assemble as drive
 from ctxassembly.tokens.budget import NOT_KNOWN
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor
-from llamaindex_ctxassembly.convert.llm import async_model, model
+from llamaindex_ctxassembly.convert.models import async_model, model
 
 NODES = [NodeWithScore(node=TextNode(id_="water", text="You may drink water."))]
 COMPRESS = AssemblyConfig(compress="llm")

@@ -17,7 +17,7 @@ from llama_index.vector_stores.postgres import PGVectorStore
 from ctxassembly import AssemblyConfig, Chunk, ChunkRef, FilterNotSeenWarning, MemoryStore
 from ctxassembly.errors import ConfigError
 from llamaindex_ctxassembly import ContextAssemblyPostprocessor, DocstoreNeighbours, PGVectorNeighbours
-from llamaindex_ctxassembly.stores.neighbours import under
+from llamaindex_ctxassembly.stores.neighbors import under
 from llamaindex_samples import bare, document, scored
 
 

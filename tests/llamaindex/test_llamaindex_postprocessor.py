@@ -402,7 +402,7 @@ def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
 
 async def test_an_event_that_nobody_hears_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    event = "llamaindex_ctxassembly.answered.ContextAssembledEvent"
+    event = "llamaindex_ctxassembly.postprocessor.ContextAssembledEvent"
     monkeypatch.setattr(event, lambda **told: made.append(told))
     postprocessor = ContextAssemblyPostprocessor()
 

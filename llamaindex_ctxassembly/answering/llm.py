@@ -12,7 +12,7 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 
 from ctxassembly.answering.requests import AskModel, ModelReply
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly.convert.llm import is_stalling
+from llamaindex_ctxassembly.convert.models import is_stalling
 
 READ = ("prompt_tokens", "input_tokens", "prompt_token_count")
 WRITTEN = ("completion_tokens", "output_tokens", "candidates_token_count")

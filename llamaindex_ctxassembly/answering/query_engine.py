@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import Parameter, signature
 from typing import Any
 
 from llama_index.core import Settings
@@ -10,6 +11,7 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.callbacks.schema import CBEventType, EventPayload
 from llama_index.core.indices.base import BaseIndex
@@ -22,12 +24,81 @@ from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
 from ctxassembly.protocols import AnswerCache
-from llamaindex_ctxassembly.chain.checks import check_cache, check_models, checked_config, parameters_of
-from llamaindex_ctxassembly.chain.evidence import Own, evidence_of
-from llamaindex_ctxassembly.chain.response import astreamed_response, response_of, streamed_response
-from llamaindex_ctxassembly.chain.run import Asked, Parts, Run
+from llamaindex_ctxassembly.answering.evidence import Evidence, Own, evidence_of
+from llamaindex_ctxassembly.answering.run import Asked, Parts, Run
+from llamaindex_ctxassembly.answering.streams import apieces_of, pieces_of
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
+
+
+def checked_config(config: Any) -> AnswerConfig:
+    """`config`; the default settings for None.
+
+    Raises:
+        ConfigError: it is something else.
+    """
+    if not (config is None or isinstance(config, AnswerConfig)):
+        raise ConfigError("config", "an AnswerConfig or None", config)
+    return config or AnswerConfig()
+
+
+def check_models(llm: Any, models: Mapping[str, Any]) -> None:
+    """Check the LLM, and those by mode.
+
+    Raises:
+        ConfigError: one of them is no LLM.
+    """
+    for name, model in {"llm": llm, **{f"models[{mode!r}]": given for mode, given in models.items()}}.items():
+        if not isinstance(model, BaseLLM):
+            raise ConfigError(name, "a LlamaIndex LLM", model)
+
+
+def parameters_of(index: Any, retriever: Any) -> set[str]:
+    """Return the names that `index.as_retriever` and the classes of the `retriever` it made have parameters for.
+
+    These classes take any other name, too, and do nothing with it.
+    """
+    made = (retriever, *(getattr(retriever, "sub_retrievers", None) or ()))
+    own = (vars(kind).get("__init__") for one in made for kind in type(one).__mro__)
+    functions = [index.as_retriever, *filter(None, own)]
+    parameters = (one for function in functions for one in signature(function).parameters.values())
+    many = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return {one.name for one in parameters if one.kind not in many} - {"self"} | {"vector_store_kwargs"}
+
+
+def check_cache(cache: Any, evidence: Evidence) -> None:
+    """Check the cache beside the evidence of an engine.
+
+    Raises:
+        ConfigError: it is no cache, or there are labels that a kept answer would not have.
+    """
+    if not (cache is None or (hasattr(cache, "get") and hasattr(cache, "set"))):
+        raise ConfigError("cache", "an object with get(key) and set(key, entry)", cache)
+    if cache is not None and evidence.labels is not None:
+        raise ConfigError("cache", "None where there are labels=: a kept answer has the labels it had", cache)
+
+
+def response_of(run: Run, answer: Answer) -> Response:
+    """The response with an answer."""
+    return Response(answer.text, run.nodes, run.metadata)
+
+
+def streamed_response(run: Run) -> StreamingResponse:
+    """The response that streams."""
+    metadata: dict[str, Any] = {}
+    pieces = pieces_of(run.events(), str, lambda _: metadata.update(run.metadata))
+    return StreamingResponse(pieces, run.nodes, metadata)
+
+
+async def astreamed_response(run: Run) -> AsyncStreamingResponse:
+    """The same as `streamed_response`, awaited."""
+    metadata: dict[str, Any] = {}
+
+    async def finish(_: Answer) -> None:
+        metadata.update(run.metadata)
+
+    return AsyncStreamingResponse(await apieces_of(run.aevents(), str, finish), run.nodes, metadata)
+
 
 _OWN = ("config", "models", "mode", "streaming", "cache", "callback_manager")
 

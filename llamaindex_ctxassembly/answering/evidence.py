@@ -22,8 +22,7 @@ from ctxassembly.integrations.metadata import fetched
 from ctxassembly.retrieved import Retrieved
 from llamaindex_ctxassembly.channels import search_named, seen, set_up
 from llamaindex_ctxassembly.context_retriever import ContextRetriever
-from llamaindex_ctxassembly.convert.media import unread_notes
-from llamaindex_ctxassembly.convert.nodes import read_nodes
+from llamaindex_ctxassembly.convert.nodes import read_nodes, unread_notes
 from llamaindex_ctxassembly.postprocessor import ContextAssemblyPostprocessor
 from llamaindex_ctxassembly.stores.filters import allowed, conditions
 

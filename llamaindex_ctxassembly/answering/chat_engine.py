@@ -17,10 +17,9 @@ from ctxassembly.answering.answer import Answer
 from ctxassembly.config.hints import check_parameters
 from ctxassembly.conversations.labels import Labels
 from ctxassembly.errors import ConfigError
-from llamaindex_ctxassembly.chain.answer import AnswerQueryEngine
-from llamaindex_ctxassembly.chain.run import Run
-from llamaindex_ctxassembly.chain.streams import aheld, apieces_of, held, pieces_of
-from llamaindex_ctxassembly.chain.turns import Turns, labels_after, messages_of, question_message
+from llamaindex_ctxassembly.answering.query_engine import AnswerQueryEngine
+from llamaindex_ctxassembly.answering.run import Run, Turns, labels_after, messages_of, question_message
+from llamaindex_ctxassembly.answering.streams import aheld, apieces_of, held, pieces_of
 
 MEMORY_TOKENS = 8_000
 """The published zone of a conversation."""

@@ -3,39 +3,108 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, cast
 
 from llama_index.core.base.llms.base import BaseLLM
-from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.schema import NodeWithScore
 from llama_index_instrumentation import get_dispatcher
 
 from ctxassembly.answering.answer import Answer, AnswerPiece
 from ctxassembly.answering.call import Call
 from ctxassembly.answering.pipeline import Flow, answer_flow
-from ctxassembly.answering.requests import AskModel, Assemble, Readmit, Search, SearchAll
-from ctxassembly.concurrency import in_turn, is_async
+from ctxassembly.answering.requests import AskModel, Assemble, Exchange, Readmit, Search, SearchAll
+from ctxassembly.concurrency import in_turn, is_async, lock
 from ctxassembly.config.answering import AnswerConfig
 from ctxassembly.context import Context
 from ctxassembly.conversations.labels import Labels
+from ctxassembly.conversations.sources import KEPT
 from ctxassembly.data.chunks import Hit
-from ctxassembly.integrations.messages import may_recall
+from ctxassembly.errors import InputError
+from ctxassembly.integrations.messages import Said, carried, exchanges, may_recall
 from ctxassembly.integrations.metadata import Told, parts_of
 from ctxassembly.protocols import AnswerCache
 from ctxassembly.retrieved import Retrieved
 from ctxassembly.runtime.answer import checked, today
 from ctxassembly.runtime.answer_services import Answering
 from ctxassembly.runtime.driver import astream_run, stream_run
+from ctxassembly.safe_repr import shown
 from ctxassembly.user_warnings import Once
-from llamaindex_ctxassembly.answered import Answered
-from llamaindex_ctxassembly.chain.asked import asked_llm
-from llamaindex_ctxassembly.chain.evidence import Evidence
-from llamaindex_ctxassembly.chain.turns import answer_message, exchanges_of, labels_after, messages_of
-from llamaindex_ctxassembly.convert.labelled import labelled_nodes
+from llamaindex_ctxassembly.answering.evidence import Evidence
+from llamaindex_ctxassembly.answering.llm import asked_llm
+from llamaindex_ctxassembly.convert.nodes import labelled_nodes
 from llamaindex_ctxassembly.events import QuestionAnsweredEvent, listened_to
+from llamaindex_ctxassembly.postprocessor import Answered
+
+SIDES = (MessageRole.USER, MessageRole.ASSISTANT)
+
+
+def messages_of(history: Any) -> list[ChatMessage]:
+    """The messages of both sides in a chat history; those of the system and of tools are left out.
+
+    Raises:
+        InputError: it is no list of ChatMessage.
+    """
+    if history is None:
+        return []
+    if not isinstance(history, (list, tuple)) or not all(isinstance(one, ChatMessage) for one in history):
+        raise InputError(f"chat_history must be a list of ChatMessage, got {shown(history)}")
+    return [message for message in history if message.role in SIDES]
+
+
+def exchanges_of(messages: Sequence[ChatMessage]) -> tuple[Exchange, ...]:
+    """The questions in `messages` that were answered."""
+    return exchanges(
+        Said(message.role == MessageRole.USER, message.content or "", message.additional_kwargs.get(KEPT))
+        for message in messages
+    )
+
+
+def labels_after(messages: Sequence[ChatMessage]) -> Labels:
+    """Labels that go on after those of the answers in `messages`."""
+    return Labels.after([message for message in messages if KEPT in message.additional_kwargs])
+
+
+class Turns:
+    """The turns of a conversation that are going on. They share their labels, since none is in the memory yet."""
+
+    def __init__(self) -> None:
+        self._lock, self._labels, self._count = lock(), Labels(), 0
+
+    @contextmanager
+    def begun(self) -> Iterator[Labels]:
+        """A turn, and the labels that it takes its own from. It ends after its answer is in the memory.
+
+        The memory must be read inside: then its messages, or these labels, have those of every other turn.
+        """
+        with self._lock:
+            self._labels = self._labels if self._count else Labels()
+            self._count += 1
+            labels = self._labels
+        try:
+            yield labels
+        finally:
+            with self._lock:
+                self._count -= 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Turns, ()
+
+
+def question_message(text: str) -> ChatMessage:
+    """The message of a question."""
+    return ChatMessage(content=text, role=MessageRole.USER)
+
+
+def answer_message(answer: Answer, labels: Labels) -> ChatMessage:
+    """The message of `answer` for the history, with the chunks that it cites."""
+    kept = {KEPT: carried(answer, labels)}
+    return ChatMessage(content=answer.text, role=MessageRole.ASSISTANT, additional_kwargs=kept)
+
 
 dispatcher = get_dispatcher(__name__)
 

@@ -1,0 +1,143 @@
+"""LlamaIndex's models as the engine asks them: functions from a prompt to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from inspect import getattr_static
+from typing import Any
+
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.base.llms.base import BaseLLM
+from llama_index.core.base.llms.types import CompletionResponse
+from llama_index.core.llms import ChatMessage, CustomLLM
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, TextNode
+
+from ctxassembly.context import Context
+from ctxassembly.data.chunks import Chunk
+from ctxassembly.errors import ConfigError
+from ctxassembly.integrations.cross_encoder import reranker_of
+from ctxassembly.integrations.messages import context_given
+from ctxassembly.protocols import Ranked, Reranker
+from ctxassembly.runtime.services import reading
+
+
+@dataclass(frozen=True)
+class NodeEmbeddings:
+    """A LlamaIndex embedding model with `embed_documents` and `aembed_documents`."""
+
+    model: BaseEmbedding
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector for each of `texts`, in their order."""
+        return self.model.get_text_embedding_batch(texts)
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """The same, awaited."""
+        return await self.model.aget_text_embedding_batch(texts)
+
+
+@dataclass(frozen=True)
+class QueryEmbedding:
+    """A LlamaIndex embedding model with `embed_query` and `aembed_query`."""
+
+    model: BaseEmbedding
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a query."""
+        return self.model.get_query_embedding(text)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """The same, awaited."""
+        return await self.model.aget_query_embedding(text)
+
+
+def as_query_embedding(given: Any) -> Any:
+    """The embeddings of a query: a LlamaIndex model is wrapped, anything else stays for the engine to check."""
+    return QueryEmbedding(given) if isinstance(given, BaseEmbedding) else given
+
+
+def as_embeddings(given: Any) -> Any:
+    """Embeddings for the engine: a LlamaIndex model is wrapped, anything else that embeds stays as it is.
+
+    Raises:
+        ConfigError: `given` can't embed.
+    """
+    if isinstance(given, BaseEmbedding):
+        return NodeEmbeddings(given)
+    if given is None or callable(given) or hasattr(given, "embed_documents") or hasattr(given, "aembed_documents"):
+        return given
+    raise ConfigError("embeddings", "a LlamaIndex embedding model, an object with embed_documents or a function", given)
+
+
+def model(llm: Any) -> Any:
+    """A function from a prompt to the answer of `llm`: a LlamaIndex model completes it; None stays None."""
+    if isinstance(llm, BaseLLM):
+        return lambda prompt: llm.complete(prompt).text
+    return None if llm is None else reading(llm, _text)
+
+
+def async_model(llm: Any) -> Any:
+    """The same, awaited. A model whose `acomplete` would block the event loop is called in a thread instead."""
+    if not isinstance(llm, BaseLLM) or is_stalling(llm):
+        return model(llm)
+
+    async def ask(prompt: str) -> str:
+        return (await llm.acomplete(prompt)).text
+
+    return ask
+
+
+def is_stalling(llm: BaseLLM) -> bool:
+    """True if its `acomplete` is that of CustomLLM, which awaits nothing, so that no deadline would hold."""
+    return getattr_static(type(llm), "acomplete") is getattr_static(CustomLLM, "acomplete")
+
+
+def _text(answer: Any) -> Any:
+    return answer.text if isinstance(answer, CompletionResponse) else answer
+
+
+def to_messages(
+    context: Context,
+    question: str,
+    style: str = "grounded",
+    extra_instructions: str | None = None,
+    *,
+    extra_rules: Sequence[str] = (),
+    template: str | None = None,
+) -> list[ChatMessage]:
+    """A system and a user message, worded as by `Context.to_messages`.
+
+    >>> from ctxassembly import Chunk, Hit, assemble
+    >>> [message.role.value for message in to_messages(assemble([Hit(Chunk("a", "a", "Rest."))]), "May I rest?")]
+    ['system', 'user']
+
+    Raises:
+        InputError: `context` is no Context.
+    """
+    context = context_given(context, "ContextAssemblyPostprocessor().context(nodes)")
+    messages = context.to_messages(question, style, extra_instructions, extra_rules=extra_rules, template=template)
+    return [ChatMessage(content=message["content"], role=message["role"]) for message in messages]
+
+
+def as_reranker(given: Any) -> Reranker:
+    """The reranking of `given`: a postprocessor, a cross-encoder with `predict`, or a function as it is.
+
+    Raises:
+        ConfigError: `given` is none of these.
+    """
+    if isinstance(given, BaseNodePostprocessor):
+        return partial(_postprocessed, given)
+    return reranker_of(given, "node postprocessors, cross-encoders or functions")
+
+
+def _postprocessed(postprocessor: BaseNodePostprocessor, query: str, chunks: Sequence[Chunk]) -> list[Ranked]:
+    # The place is the id: it comes back whatever a postprocessor does with metadata.
+    nodes = [
+        NodeWithScore(node=TextNode(id_=str(place), text=chunk.text, metadata=dict(chunk.metadata)))
+        for place, chunk in enumerate(chunks)
+    ]
+    kept = postprocessor.postprocess_nodes(nodes, query_str=query)
+    return [(int(node.node.node_id), node.score) for node in kept if node.node.node_id.isdecimal()]
