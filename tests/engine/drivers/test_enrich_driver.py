@@ -357,7 +357,6 @@ async def test_an_awaited_run_that_stops_cancels_what_is_under_way():
         ({"progress": 1}, InputError, "progress must be True, False or a function"),
         ({"embed": 7}, InputError, "embed must be a function from texts to vectors"),
     ],
-    ids=repr,
 )
 async def test_misuse_is_told_before_the_model_is_asked(arguments: Any, error: Any, message: str):
     model = Scripted()
