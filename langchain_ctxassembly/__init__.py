@@ -97,7 +97,7 @@ def __getattr__(name: str) -> Any:
         extra = "langchain"
         if _HOMES[name] in _OF_LANGGRAPH:
             extra = "agents"
-        elif _HOMES[name].endswith(("postgres", "stored")):
+        elif _HOMES[name].endswith(("stores.postgres", "stores.numbering")):
             extra = "langchain,postgres"
         raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
 
@@ -115,5 +115,5 @@ def _all() -> list[str]:
         return []
     absent = set() if is_installed("langchain", "langgraph") else set(_OF_LANGGRAPH)
     if not is_installed("langchain_postgres", "sqlalchemy"):
-        absent |= {home for home in _HOMES.values() if home.endswith(("postgres", "stored"))}
+        absent |= {home for home in _HOMES.values() if home.endswith(("stores.postgres", "stores.numbering"))}
     return [name for name, home in _HOMES.items() if home not in absent]

@@ -90,7 +90,7 @@ _HOMES = {
     "to_messages": "convert.models",
     "token_budget": "convert.prompts",
 }
-_NEEDED = {"stores.postgres": ("sqlalchemy",), "stores.stored": ("llama_index.vector_stores.postgres", "sqlalchemy")}
+_NEEDED = {"stores.postgres": ("sqlalchemy",), "stores.numbering": ("llama_index.vector_stores.postgres", "sqlalchemy")}
 """What homes need beside LlamaIndex's core."""
 _BROUGHT = frozenset({"llama_index", "llama_index_instrumentation", "pydantic", "sqlalchemy"})
 """Import names of the packages that the extras bring."""
@@ -106,7 +106,9 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         from ctxassembly.errors import missing_extra
 
-        extra = "llamaindex,postgres" if _HOMES[name].endswith(("postgres", "stored")) else "llamaindex"
+        extra = (
+            "llamaindex,postgres" if _HOMES[name].endswith(("stores.postgres", "stores.numbering")) else "llamaindex"
+        )
         raise missing_extra(error, f"{__name__}.{name}", extra, _BROUGHT) from error
 
 

@@ -37,7 +37,7 @@ def warned_of() -> Iterator[str]:
     """The literal parts of each warning that is written where it is given, figures and names left out."""
     for package in ("shared/ctxassembly", "langchain_ctxassembly", "llamaindex_ctxassembly"):
         for path in (FOLDER.parent / package).rglob("*.py"):
-            if path.name == "missing.py":  # the table of what may be lacking; see below
+            if path.name == "diagnostics.py":  # the table of what may be lacking; see below
                 continue
             for call in ast.walk(ast.parse(path.read_text("utf-8"))):
                 said = call.args if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "with_remedy" else ()

@@ -178,3 +178,12 @@ class Label(NamedTuple):
     """The best-ranked of its chunks. Hits rank before neighbours."""
     summary: str
     """The page summary above the text; empty if there is none."""
+
+
+class Share(NamedTuple):
+    """The part of the text that a candidate has, from `begin` to `end`, and the places of the units that it is in."""
+
+    candidate: Candidate
+    begin: int
+    end: int
+    places: range

@@ -168,7 +168,7 @@ def _entries(key: Any, value: Any) -> Iterator[Comparison | Group]:
         raise ConfigError(f"filter[{key!r}]", "a value or operators", value)
     for name, operand in wanted.items():
         if name not in OPERATORS:
-            raise ConfigError(f"filter[{key!r}]", "a value or names out of " + " ".join(OPERATORS), name)
+            raise ConfigError(f"filter[{key!r}]", "a value or operators out of " + " ".join(OPERATORS), name)
         fits, allowed = OPERATORS[name]
         if not fits(operand):
             raise ConfigError(f"filter[{key!r}][{name!r}]", allowed, operand)

@@ -15,7 +15,7 @@ import numpy as np
 from ctxassembly.assembly.rendering.excerpt import Line
 from ctxassembly.assembly.scoring.speakers import NAMED, may_name, said_by_named
 from ctxassembly.assembly.scoring.weights import WEIGHT, Weights, factors_of, scaled
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import Candidate, Share
 from ctxassembly.text import query_terms
 from ctxassembly.text.bm25 import Bm25
 from ctxassembly.text.query_terms import Reading, Sought, numbers
@@ -169,15 +169,6 @@ def _words(parts: Parts, readings: Sequence[Reading], sought: Sought) -> tuple[P
         word = np.append(word, [stem for stem, _ in long]).astype(np.int64)
         places = np.append(places, [place for _, place in long]).astype(np.int64)
     return word, places
-
-
-class Share(NamedTuple):
-    """The part of the text that a candidate has, from `begin` to `end`, and the places of the units that it is in."""
-
-    candidate: Candidate
-    begin: int
-    end: int
-    places: range
 
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import Line
-from ctxassembly.assembly.scoring.features import Share
 from ctxassembly.assembly.scoring.weights import WEIGHT, WEIGHTS, Weights
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import Candidate, Share
 
 if TYPE_CHECKING:
     import numpy as np

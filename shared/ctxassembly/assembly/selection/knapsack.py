@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.excerpt import without
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.scoring.features import Share
 from ctxassembly.assembly.scoring.sentences import Units
 from ctxassembly.assembly.selection.shorten import merged
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import Candidate, Share
 from ctxassembly.data.chunks import Span
 from ctxassembly.tokens.counter import Measured, ends_inside, is_safe
 

@@ -15,10 +15,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ctxassembly.assembly.rendering.layout import Layout
-from ctxassembly.assembly.scoring.features import Share
 from ctxassembly.assembly.scoring.sentences import Units
 from ctxassembly.config.assembly import AtEdge
-from ctxassembly.data.candidates import Candidate, Header, Shortening
+from ctxassembly.data.candidates import Candidate, Header, Share, Shortening
 from ctxassembly.data.chunks import Span
 from ctxassembly.text.sentences import sentence_ends, tiles
 from ctxassembly.tokens.counter import MOST_CHARS_PER_TOKEN

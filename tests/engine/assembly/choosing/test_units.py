@@ -8,11 +8,10 @@ import pytest
 from builders import candidate_of
 from ctxassembly import Chunk
 from ctxassembly.assembly.rendering.layout import empty_layout
-from ctxassembly.assembly.scoring.features import Share
 from ctxassembly.assembly.scoring.sentences import Units, units_of
 from ctxassembly.assembly.scoring.weights import WEIGHTS
 from ctxassembly.config.assembly import AssemblyConfig
-from ctxassembly.data.candidates import Candidate
+from ctxassembly.data.candidates import Candidate, Share
 from ctxassembly.tokens.counter import counter_for
 
 
