@@ -258,7 +258,7 @@ class ContextAssembler(RunnableSerializable[Any, list[Document]], BaseDocumentTr
         return {
             "held": self.filter,
             "store": store_named(self.store),
-            "on_fetched": None if self.on_fetched is None else Hidden("on_fetched"),
+            "on_fetched": None if self.on_fetched is None else Hidden("on_fetched", self.on_fetched),
             "supplement": supplement_named(supplement),
         }
 

@@ -190,7 +190,7 @@ class ContextRetriever(BaseRetriever):
         """What a call with the filter `condition` may read."""
         seen, hidden = partial(search_named, config=ensure_config()), "channels[{!r}]"
         channels = {
-            name: seen(one) if isinstance(one, BaseRetriever) else Hidden(hidden.format(name))
+            name: seen(one) if isinstance(one, BaseRetriever) else Hidden(hidden.format(name), one)
             for name, one in self.channels.items()
         }
         own = self.assembler.reaching(self.supplement)

@@ -98,9 +98,11 @@ def search_named(retriever: BaseRetriever, filters: Any = None) -> Any:
     """The name of the same search for the key of a kept answer."""
     found = seen(retriever, filters)
     if found is None:
-        return Hidden(type(retriever).__name__)
-    place = place_of(found.retriever._vector_store)  # noqa: SLF001
-    return {"place": place, "filters": found.filters, "arguments": found.arguments}
+        return Hidden(type(retriever).__name__, retriever)
+    place, held = place_of(found.retriever._vector_store), found.retriever._index.index_struct  # noqa: SLF001
+    # One that keeps its own list of nodes may share its store with others.
+    index = held.index_id if getattr(held, "nodes_dict", None) else None
+    return {"place": place, "index": index, "filters": found.filters, "arguments": found.arguments}
 
 
 def set_up(parameter: str, retriever: BaseRetriever, limit: int | None, filters: Any) -> BaseRetriever:

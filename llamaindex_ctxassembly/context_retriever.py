@@ -177,7 +177,7 @@ class ContextRetriever(BaseRetriever):
     def reach(self, filters: Any, query: str | None) -> Reach:
         """What a call with `filters` may read."""
         channels = {
-            name: search_named(one) if isinstance(one, BaseRetriever) else Hidden(f"channels[{name!r}]")
+            name: search_named(one) if isinstance(one, BaseRetriever) else Hidden(f"channels[{name!r}]", one)
             for name, one in self._channels.items()
         }
         return reach_over(self._index, filters, self._own.config, channels, **self._own.reaching(query))

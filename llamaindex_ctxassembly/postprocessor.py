@@ -330,7 +330,7 @@ class ContextAssemblyPostprocessor(BaseNodePostprocessor):
         return {
             "held": self.filter_of(query),
             "store": searched(self.store) if kept_in is None else place_of(kept_in),
-            "on_fetched": None if self.on_fetched is None else Hidden("on_fetched"),
+            "on_fetched": None if self.on_fetched is None else Hidden("on_fetched", self.on_fetched),
             "supplement": supplement_named(self.supplement),
         }
 

@@ -165,8 +165,9 @@ class Other:
         search = search_named(self.retriever, ensure_config(), self._filtering(condition))
         own = self.assembler.reaching(self.supplement)
         # Whoever gives the assembler the filter has said what that of a hidden search is.
-        told = isinstance(search, Hidden) and is_filter(self.assembler.filter)
-        return reach(search=None if told else search, neighbours=self.assembler.effective.neighbours, **own)
+        told = ("search",) if is_filter(self.assembler.filter) else ()
+        neighbours = self.assembler.effective.neighbours
+        return reach(told, filter=condition, search=search, neighbours=neighbours, **own)
 
     def _readmitted(self, request: Readmit) -> tuple[tuple[Hit, ...], Visible | None]:
         """The chunks cited before that pass the filters of the call, and the search that may have them."""

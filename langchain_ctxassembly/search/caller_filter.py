@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from langchain_core.runnables import RunnableBinding, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
 from langchain_core.runnables.configurable import RunnableConfigurableAlternatives, RunnableConfigurableFields
 from langchain_core.runnables.retry import RunnableRetry
-from langchain_core.vectorstores import VectorStoreRetriever
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from ctxassembly.answering.cache_key import Hidden
 from ctxassembly.data.filters import check_size, is_filter
@@ -81,14 +81,32 @@ def search_of(
 def search_named(retriever: Any, config: RunnableConfig | None = None, arguments: Mapping[str, Any] = NONE) -> Any:
     """The name of the same search for the key of a kept answer: its place, and all arguments by which it may filter.
 
-    What isn't LangChain's own may filter by itself: a retriever, a vector store, a compressor.
+    What isn't LangChain's own may filter by itself: a retriever, a vector store, a compressor. It is hidden, and may
+    search elsewhere by what a call configures.
     """
     found = _found(retriever, config, arguments)
     unseen = retriever if found is None else next((one for one in found.after if _may_filter(one)), None)
-    if found is None or unseen is not None:
-        return Hidden(type(unseen).__name__)
+    if found is None:
+        return Hidden(type(unseen).__name__, retriever, _configured(config))
     own = {name: value for name, value in found.options.items() if name not in HARMLESS}
-    return {"place": place_of(found.vectorstore), "arguments": own}
+    named = {"place": place_of(found.vectorstore), "arguments": own}
+    return named if unseen is None else Hidden(type(unseen).__name__, retriever, {**named, **_configured(config)})
+
+
+def _configured(config: RunnableConfig | None) -> dict[str, Any]:
+    """What a call configures, without what a graph writes there for itself."""
+    given = (config or {}).get("configurable") or {}
+    own = {name: value for name, value in given.items() if not name.startswith(("__", "checkpoint_"))}
+    return {"configurable": _with_hidden(own)}
+
+
+def _with_hidden(value: Any) -> Any:
+    """`value`, in which what may search is hidden: no such object is known by what it writes of itself."""
+    if isinstance(value, (Runnable, VectorStore)):
+        return Hidden(type(value).__name__, value)
+    if isinstance(value, dict):
+        return {name: _with_hidden(one) for name, one in value.items()}
+    return [_with_hidden(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def place_of(vectorstore: Any) -> Any:
     caller's own class may filter by itself: it is hidden.
     """
     if not is_langchains(type(vectorstore)):
-        return Hidden(type(vectorstore).__name__)
+        return Hidden(type(vectorstore).__name__, vectorstore)
     home = home_of(vectorstore)
     if home is None or home[0] == "qdrant":  # whose client has no name
         return token_of(unwrapped(vectorstore))

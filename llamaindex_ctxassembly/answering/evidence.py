@@ -11,7 +11,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import MetadataFilters
 
-from ctxassembly.answering.cache_key import Hidden, Reach, reach
+from ctxassembly.answering.cache_key import Reach, reach
 from ctxassembly.answering.requests import Readmit, Search
 from ctxassembly.answering.search import agreeing, as_stored, passing, refs_of
 from ctxassembly.conversations.labels import OfCall
@@ -162,9 +162,9 @@ class Other:
         """As `Evidence` has it."""
         own, search = self.postprocessor.reaching(query), search_named(self.retriever, filters)
         # Whoever gives the postprocessor the filter has said what that of a hidden search is.
-        told = isinstance(search, Hidden) and own["held"] is not None
+        told = () if own["held"] is None else ("search",)
         neighbours = self.postprocessor.config.neighbours
-        return reach(filters=filters, search=None if told else search, neighbours=neighbours, **own)
+        return reach(told, filters=filters, search=search, neighbours=neighbours, **own)
 
     def _readmitted(self, request: Readmit, query: str) -> tuple[tuple[Hit, ...], Any]:
         """The chunks cited before that pass the filters of the call, and the store that may have them."""

@@ -50,7 +50,7 @@ def place_of(kept_in: Any) -> Any:
     by itself: it is hidden.
     """
     if not type(kept_in).__module__.startswith("llama_index."):
-        return Hidden(type(kept_in).__name__)
+        return Hidden(type(kept_in).__name__, kept_in)
     if not _is(kept_in, "llama_index.vector_stores.postgres.base", "PGVectorStore"):
         return token_of(kept_in)
     from sqlalchemy import make_url

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 from uuid import UUID, uuid4
 
 from ctxassembly.config.assembly import AssemblyConfig
@@ -21,16 +22,25 @@ from ctxassembly.user_warnings import Once, with_remedy
 # A kept answer is found again only by a call that may read the same. So its key has every filter, wherever it was
 # given: with the call, in a retriever, an index, a store, an assembler. Where one can't be written as data, nothing is
 # kept.
+#
+# An object that may hide a filter is named by itself once somebody has said what it hides: two of them may search two
+# places, under whatever filter.
 
 
 _SCALARS = (str, int, float, bool, type(None))
 _WRITTEN = (date, datetime, time, Decimal, UUID)
 
 
-class Hidden(NamedTuple):
-    """An object that may filter in a way that can't be seen, by the name of its class."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Hidden:
+    """An object that may filter in a way that can't be seen."""
 
     kind: str
+    """Its name in a warning."""
+    thing: Any
+    """The object that searches, or whatever else it does."""
+    call: Any = None
+    """Those parts of a call by which it may search elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +60,16 @@ class Reach:
         return self
 
 
-def reach(**facts: Any) -> Reach:
+def reach(told: Collection[str] = (), /, **facts: Any) -> Reach:
     """The reach of a call by its `facts`: filters, places, or `Hidden` where an object may hide a filter.
 
     >>> reach(filter={"tenant": "a"}, index=("public", "chunks")).names
     {'filter': {'tenant': 'a'}, 'index': ['public', 'chunks']}
-    >>> reach(filter=None, retriever=Hidden("OwnRetriever")).why_not
+    >>> reach(filter=None, retriever=Hidden("OwnRetriever", print)).why_not
     "OwnRetriever may filter in a way that can't be seen."
 
     Args:
+        told: the facts whose hidden filters somebody has told: they are named by the objects that hide them.
         facts: each by its name. None says that there is none. Of `neighbours="unfiltered"` nothing hides a filter:
             whoever says so lets everybody read everything.
 
@@ -68,7 +79,13 @@ def reach(**facts: Any) -> Reach:
     is_open = facts.get("neighbours") == "unfiltered"
     check_levels(facts, 2 * MOST_LEVELS)  # they hold filters in a few levels of their own
     try:
-        return Reach({name: _named(fact, is_open=is_open) for name, fact in facts.items() if is_filter(fact)})
+        return Reach(
+            {
+                name: _named(fact, is_open=is_open, is_told=name in told)
+                for name, fact in facts.items()
+                if is_filter(fact)
+            }
+        )
     except _UnnamedError as reason:
         return Reach(why_not=str(reason))
 
@@ -77,31 +94,50 @@ class _UnnamedError(Exception):
     """A fact has no name; the message says why."""
 
 
-def _named(value: Any, *, is_open: bool) -> Any:
+def _named(value: Any, *, is_open: bool, is_told: bool, what: str = "a filter") -> Any:
     """`value` as plain data.
+
+    A hidden object is named by its token if everybody may read all, or somebody has told its filter. So is a function
+    whose filter is told; where everybody may read all, it could be one of the call.
 
     Raises:
         _UnnamedError: it can't be told from another one.
     """
+    named = partial(_named, is_open=is_open, is_told=is_told, what=what)
     if isinstance(value, Hidden):
-        if is_open:
-            return None
-        raise _UnnamedError(f"{value.kind} may filter in a way that can't be seen.")
+        if not (is_open or is_told):
+            raise _UnnamedError(f"{value.kind} may filter in a way that can't be seen.")
+        return [_token(value), named(value.call, what="an argument")]
     if isinstance(value, _SCALARS):
         return value
     if isinstance(value, _WRITTEN):
         return {type(value).__name__: str(value)}
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: _named(one, is_open=is_open) for key, one in value.items()}
+        return {key: named(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
-        return [_named(one, is_open=is_open) for one in value]
+        return [named(one) for one in value]
     if isinstance(value, AbstractSet):
-        return sorted((_named(one, is_open=is_open) for one in value), key=repr)
+        return sorted((named(one) for one in value), key=repr)
     # The filters of Qdrant and LlamaIndex are pydantic's models, which write themselves.
     if hasattr(value, "model_dump") and not isinstance(value, type):
-        return {type(value).__name__: _named(value.model_dump(mode="json"), is_open=is_open)}
+        return {type(value).__name__: named(value.model_dump(mode="json"))}
+    if callable(value) and is_told:
+        return _token(Hidden("a function", value))
     kind = "a function" if callable(value) else f"a {type(value).__name__}"
-    raise _UnnamedError(f"a filter that is {kind} can't be compared with another one.")
+    raise _UnnamedError(f"{what} that is {kind} can't be compared with another one.")
+
+
+def _token(hidden: Hidden) -> Any:
+    """The token of a hidden object whose call is checked.
+
+    Raises:
+        _UnnamedError: it has none.
+    """
+    check_levels(hidden.call, 2 * MOST_LEVELS)
+    token = token_of(hidden.thing)
+    if isinstance(token, Hidden):
+        raise _UnnamedError(f"{hidden.kind} can't be told from another one.")
+    return token
 
 
 _READING = ("search", "asearch", "fetch", "afetch")
@@ -132,7 +168,7 @@ def searched(index: Any) -> Any:
     kind = type(index)
     says = min(_depth(kind, name) for name in ("place", "under"))
     if says == len(kind.__mro__) or any(_depth(kind, name) < says for name in _READING):
-        return Hidden(kind.__name__)
+        return Hidden(kind.__name__, index)
     return {"place": place_of(index), "filters": list(getattr(index, "filters", None) or ())}
 
 
@@ -153,7 +189,7 @@ def token_of(thing: Any) -> Any:
     try:
         made = (weakref.ref(thing, lambda _: _tokens.pop(name, None)), uuid4().hex)
     except TypeError:
-        return Hidden(type(thing).__name__)
+        return Hidden(type(thing).__name__, thing)
     _tokens[name] = made
     return made[1]
 

@@ -86,7 +86,7 @@ def may_recall(cache: object, labels: Labels) -> bool:
 
 def supplement_named(given: Given) -> Any:
     """The name of a supplement for the key of a kept answer: a text is its own, a function may know the caller."""
-    return Hidden("supplement") if callable(given) else plain(given)
+    return Hidden("supplement", given) if callable(given) else plain(given)
 
 
 def _exchange(asked: Sequence[str], answered: Sequence[Said]) -> Exchange:

@@ -103,7 +103,8 @@ class IndexSource:
 
     def reach(self, filter: Any) -> Reach:
         """What a call with `filter` may read."""
-        channels = {name: Hidden(f"channels[{name!r}]") for name in self.given.get("channels") or {}}
+        given = self.given.get("channels") or {}
+        channels = {name: Hidden(f"channels[{name!r}]", one) for name, one in given.items()}
         return reach_over(self.index, filter, self.assembly, channels)
 
     def _looked_up(self, request: Readmit) -> Any:
@@ -307,7 +308,7 @@ def reach_of(source: Any, filter: Any) -> Reach:
     if hasattr(source, "reach"):
         found: Reach = source.reach(filter)
         return found
-    return reach(source=Hidden(type(source).__name__))
+    return reach(source=Hidden(type(source).__name__, source))
 
 
 def understand(

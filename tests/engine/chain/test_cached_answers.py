@@ -186,12 +186,52 @@ def test_a_channel_or_a_source_of_ones_own_may_hide_a_filter():
     assert shelf == {}
 
 
+OPEN = AssemblyConfig(neighbours="unfiltered")
+
+
 def test_who_lets_everybody_read_everything_hides_no_filter():
-    shelf, assembly = Shelf(), AssemblyConfig(neighbours="unfiltered")
+    shelf, index = Shelf(), Own(_of("a"))
     for _ in range(2):
         model = Scripted()
-        AnswerChain.over(Own(_of("a")), model, KEYWORDS, assembly, cache=shelf).answer("Is parking free?")
+        AnswerChain.over(index, model, KEYWORDS, OPEN, cache=shelf).answer("Is parking free?")
     assert (len(shelf), model.asked) == (1, [])
+
+
+def _channel(tenant):
+    return lambda query, limit, condition: [Hit(chunk) for chunk in _of(tenant)][:limit]
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        lambda tenant: {"index": Own(_of(tenant))},
+        lambda tenant: {"index": MemoryIndex([]), "channels": {"keyword": _channel(tenant)}},
+    ],
+    ids=["an index of one's own", "a channel"],
+)
+def test_even_then_two_places_are_two_answers(over):
+    shelf, given, asked = Shelf(), {tenant: over(tenant) for tenant in "ab"}, []
+    for tenant in ("a", "b", "a"):
+        model = Scripted()
+        chain = AnswerChain.over(model=model, retrieval=KEYWORDS, assembly=OPEN, cache=shelf, **given[tenant])
+        text = chain.answer(PARKING).context.text
+        assert {owner for owner, said in TEXTS.values() if said in text} == {tenant}
+        asked.append(len(model.asked))
+    assert asked == [1, 1, 0]
+
+
+def test_an_object_that_can_not_be_told_from_a_later_one_keeps_nothing():
+    class Slotted:
+        __slots__ = ("find_terms", "search")
+
+        def __init__(self):
+            index = MemoryIndex(_of("a"))
+            self.find_terms, self.search = index.find_terms, index.search
+
+    shelf = Shelf()
+    with pytest.warns(FilterNotSeenWarning, match="Answers are not cached: Slotted can't be told from another one"):
+        AnswerChain.over(Slotted(), Scripted(), KEYWORDS, OPEN, cache=shelf).answer("Is parking free?")
+    assert shelf == {}
 
 
 @pytest.mark.parametrize("value", [date(2024, 1, 2), Decimal("1.5"), ["x", 1], 2024], ids=str)
