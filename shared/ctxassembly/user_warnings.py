@@ -53,6 +53,9 @@ class _BothWarning(FilterNotSeenWarning, NothingToJoinWarning):
     """One warning for both reasons: whoever asks for one of the categories gets it."""
 
 
+_BothWarning.__name__ = _BothWarning.__qualname__ = FilterNotSeenWarning.__name__  # as Python prints it
+
+
 class Once:
     """Issues the warnings of one object, each kind once. Copies of the object share it.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import ctxassembly
 from ctxassembly import Chunk, MetadataKeys
 from ctxassembly.answering.cache_key import Reach
 from ctxassembly.assembly.expansion.access import filter_not_seen
@@ -62,6 +63,22 @@ def test_so_are_two_facts_in_one_warning(length: int) -> None:
     check(str(seen.message), "filter=...; number_chunks(...)")
     assert issubclass(seen.category, FilterNotSeenWarning)
     assert issubclass(seen.category, NothingToJoinWarning)
+
+
+def test_one_warning_for_both_is_seen_under_a_public_name() -> None:
+    (seen,) = issued(lambda: Once().warn_of_neighbors(*(with_remedy(fact, "Do so.") for fact in "fh")))
+    name = seen.category.__name__
+    assert getattr(ctxassembly, name) is FilterNotSeenWarning
+    assert f": {name}: f. h. Fix" in warnings.formatwarning(seen.message, seen.category, seen.filename, seen.lineno)
+
+
+@pytest.mark.parametrize("category", [FilterNotSeenWarning, NothingToJoinWarning])
+def test_either_of_its_categories_silences_it(category: type[Warning]) -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", category=category)
+        Once().warn_of_neighbors(*(with_remedy(fact, "Do so.") for fact in "fh"))
+    assert seen == []
 
 
 # The worst values
