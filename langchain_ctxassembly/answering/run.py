@@ -182,8 +182,8 @@ def message_of(answer: Answer, labels: Labels | None) -> AIMessage:
 
 
 REMEDY = (
-    "Give the filter as data, ContextAssembler(filter=...), or say neighbours='unfiltered' if every caller may read "
-    "everything"
+    "Give the filter as data, even where the search takes a function: ContextAssembler(filter={'tenant': ...}), or say "
+    "neighbours='unfiltered' if every caller may read everything"
 )
 
 

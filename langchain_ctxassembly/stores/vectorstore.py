@@ -71,8 +71,9 @@ class VectorStoreNeighbours:
     the filter keeps the caller's. None: by metadata in Chroma and Qdrant, by ids like `handbook.pdf#7` in others."""
     filter: Any = None
     """The filter that neighbours must pass, in the vector store's own form: a mapping for Chroma, a `models.Filter` for
-    Qdrant, both applied in the query; a mapping or a function of the metadata for FAISS; a function of the document for
-    `InMemoryVectorStore`. For others a mapping or function as `as_predicate` takes it."""
+    Qdrant, both applied in the query; a mapping or a function of the metadata for FAISS. For others a mapping or a
+    function of the document as `as_predicate` takes it: a mapping for `InMemoryVectorStore`, too, whose search takes
+    functions alone."""
     keys: MetadataKeys = field(default_factory=MetadataKeys)
     timeout_seconds: float = 10.0
     """Deadline of a query of metadata."""

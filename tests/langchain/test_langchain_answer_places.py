@@ -199,6 +199,15 @@ def test_what_is_made_anew_is_searched_anew() -> None:
         assert asked_in_turn(given, cache=cache) == [1, 1, 0, 0]
 
 
+def test_who_searches_by_a_function_is_told_to_give_the_filter_as_data() -> None:
+    retriever = filled(InMemoryVectorStore, "staff").as_retriever(search_kwargs={"filter": of_ours})
+    chain = answer_chain(Scripted(), retriever, assembler=ContextAssembler(filter=of_ours), cache=InMemoryCache())
+    with pytest.warns(
+        FilterNotSeenWarning, match=r"as data, even where the search takes a function: .*filter=\{'tenant'"
+    ):
+        chain.invoke({"input": QUESTION})
+
+
 def test_a_call_that_can_not_be_compared_keeps_nothing_and_one_warning_says_so() -> None:
     chain = answer_chain(Scripted(), BY_CONFIG, assembler=told(), cache=(cache := InMemoryCache()))
     config = {"configurable": {"place": "staff", "database": object()}}
