@@ -44,7 +44,7 @@ class AnswerChatEngine(BaseChatEngine):
     A question and its answer enter the memory together, once the answer is whole: a stream that fails, or that its
     reader leaves, was never said. The assistant's message carries the chunks that it cites; a memory that keeps
     `additional_kwargs` keeps them. Questions that are asked at once, in threads or on the event loop, get labels of
-    their own.
+    their own, and a gap may be left between these.
 
     Args:
         engine: what answers. Several conversations may share it.
